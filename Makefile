@@ -1,0 +1,135 @@
+# Everything here sets itself up: a virtual environment, the Node packages, the built lab extension.
+# A step runs again only if what it depends on has changed.
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+VENV_IK630 := .venv-ik630
+VENV_PEER := .venv-peer
+BIN := $(VENV)/bin
+PATH := $(CURDIR)/$(BIN):$(PATH)
+export PATH
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export YARN_ENABLE_TELEMETRY := 0
+unexport PYTHONPATH VIRTUAL_ENV
+
+# Extra arguments: make demo ARGS="--no-browser --port 9999", make pytest ARGS="tests/core -x"
+ARGS ?=
+
+PYTHON_READY := $(VENV)/.stamp-python
+IK630_READY := $(VENV_IK630)/.stamp-python
+NODE_READY := node_modules/.stamp-node
+LAB_BUILT := jupyter_agentbox/labextension/package.json
+LAB_LINKED := $(VENV)/.stamp-labextension
+LAB_SOURCES := $(shell find labextension -type f -not -path '*/lib/*' -not -path '*/test/*' -not -name '*.tsbuildinfo' -not -name '*.spec.*' 2>/dev/null)
+
+.PHONY: help
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# --- Environment -------------------------------------------------------------------------------------------------
+
+$(PYTHON_READY): pyproject.toml $(wildcard jupyter-config/*.json jupyter-config/*/*.json)
+	@python=$$(.ci/find-python) || exit 1; \
+	if [ ! -x $(BIN)/python ]; then \
+	    echo "Creating $(VENV) with $$python"; \
+	    "$$python" -c 'import ensurepip' 2>/dev/null || .ci/system-packages python3-venv:no-such-program; \
+	    "$$python" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }; \
+	fi
+	@# An editable install copies what stands under shared-data; the link below replaces the copy.
+	@rm -rf $(VENV)/share/jupyter/labextensions/jupyter-agentbox $(LAB_LINKED)
+	@mkdir -p jupyter_agentbox/labextension
+	SKIP_JUPYTER_BUILDER=1 $(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+$(IK630_READY): pyproject.toml | $(PYTHON_READY)
+	@[ -x $(VENV_IK630)/bin/python ] || $(BIN)/python -m venv $(VENV_IK630)
+	$(VENV_IK630)/bin/python -m pip install --quiet 'ipykernel==6.30.*' comm ipywidgets
+	SKIP_JUPYTER_BUILDER=1 $(VENV_IK630)/bin/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+$(NODE_READY): package.json $(wildcard yarn.lock .yarnrc.yml) | $(PYTHON_READY)
+	@.ci/check-node
+	jlpm install --immutable
+	@touch $@
+
+$(LAB_BUILT): $(NODE_READY) package.json $(wildcard tsconfig*.json) $(LAB_SOURCES)
+	jlpm build:prod
+	@touch $@
+
+$(LAB_LINKED): $(PYTHON_READY) | $(LAB_BUILT)
+	jupyter-builder develop --overwrite .
+	@touch $@
+
+.PHONY: install
+install: $(PYTHON_READY) $(LAB_BUILT) $(LAB_LINKED) ## Set up .venv and build the lab extension
+
+# --- Use ---------------------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: install ## Open JupyterLab on examples/demo.ipynb with the bundled MCP server
+	$(BIN)/python -m jupyter_agentbox.demo --directory .demo $(ARGS)
+
+# --- Check -------------------------------------------------------------------------------------------------------
+
+.PHONY: lint
+lint: lint-python lint-lab ## Check style and types of the Python and TypeScript code
+
+.PHONY: lint-python
+lint-python: $(PYTHON_READY)
+	ruff check
+	ruff format --check
+	mypy
+
+.PHONY: lint-lab
+lint-lab: $(NODE_READY)
+	jlpm lint:check
+
+.PHONY: test
+test: lint jest test-core docs pytest ## Run every check and every test
+
+.PHONY: jest
+jest: $(NODE_READY) ## Run the unit tests of the lab extension
+	jlpm test
+
+.PHONY: test-core
+test-core: $(PYTHON_READY) ## Run the tests of the core; every branch must be covered
+	COVERAGE_FILE=.coverage.core $(BIN)/python -m pytest tests/core --quiet \
+	    --cov=jupyter_agentbox.core --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
+
+.PHONY: pytest
+pytest: install $(IK630_READY) system-packages ## Run the Python tests: unit, integration, browser, packaging
+	AGENTBOX_TEST_IPYKERNEL_630=$(CURDIR)/$(VENV_IK630)/bin/python $(BIN)/python -m pytest $(ARGS)
+
+.PHONY: system-packages
+system-packages:
+	@.ci/system-packages chromium:chromium bubblewrap:bwrap
+
+.PHONY: docs
+docs: $(PYTHON_READY) ## Build the documentation into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# --- Compare -----------------------------------------------------------------------------------------------------
+
+PEER_READY := $(VENV_PEER)/.stamp-python
+
+$(PEER_READY): bench/__main__.py | $(PYTHON_READY)
+	@[ -x $(VENV_PEER)/bin/python ] || $(BIN)/python -m venv $(VENV_PEER)
+	$(VENV_PEER)/bin/python -m pip install --quiet 'ipybox==0.9.2' 'mcp<2'
+	@touch $@
+
+.PHONY: bench
+bench: $(PYTHON_READY) $(PEER_READY) ## Compare with ipybox: A B A B, a table and bench.json
+	$(BIN)/python -m bench --peer-python $(VENV_PEER)/bin/python $(ARGS)
+
+# --- Clean -------------------------------------------------------------------------------------------------------
+
+.PHONY: clean
+clean: ## Remove everything that was built or installed here
+	rm -rf $(VENV) $(VENV_IK630) $(VENV_PEER) node_modules .demo dist docs/_build jupyter_agentbox/labextension labextension/lib \
+	    .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache *.tsbuildinfo
+	find jupyter_agentbox tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Compares this package with ipybox on the same work, in turn."""

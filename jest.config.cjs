@@ -1,0 +1,25 @@
+/** Unit tests of the lab extension's models and forms; what a person does is tested in a browser. */
+const esModules = [
+  '@jupyter',
+  '@jupyterlab',
+  '@microsoft',
+  '@rjsf',
+  'exenv-es6',
+  'lib0',
+  'nanoid',
+  'y-protocols',
+  'yjs'
+];
+
+module.exports = {
+  testEnvironment: 'jsdom',
+  roots: ['<rootDir>/labextension/test'],
+  moduleNameMapper: { '\\.(css|svg)$': '<rootDir>/labextension/test/asset.ts' },
+  transform: {
+    '\\.(js|mjs|ts|tsx)$': [
+      'ts-jest',
+      { tsconfig: 'labextension/test/tsconfig.json', diagnostics: false }
+    ]
+  },
+  transformIgnorePatterns: [`/node_modules/(?!(${esModules.join('|')})/)`]
+};

@@ -1,0 +1,75 @@
+"""Approvals for tool calls made by code in Jupyter.
+
+``from jupyter_agentbox import tools`` gives the MCP servers of this Jupyter server as Python modules. Everything is
+loaded on first use: importing this package imports nothing but itself.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+__version__ = "0.1.0"
+
+#: Public name -> the module that defines it. Resolved on first access (PEP 562).
+_LAZY = {
+    "AgentBoxError": "jupyter_agentbox.exceptions",
+    "ApprovalCancelledError": "jupyter_agentbox.exceptions",
+    "ApprovalExpiredError": "jupyter_agentbox.exceptions",
+    "ApprovalRequest": "jupyter_agentbox.executor.requests",
+    "CodeExecutionChunk": "jupyter_agentbox.executor.results",
+    "CodeExecutionError": "jupyter_agentbox.executor.results",
+    "CodeExecutionResult": "jupyter_agentbox.executor.results",
+    "CodeExecutor": "jupyter_agentbox.executor.executor",
+    "ExecutionError": "jupyter_agentbox.execution.results",
+    "ExecutionResult": "jupyter_agentbox.execution.results",
+    "KernelClient": "jupyter_agentbox.execution.client",
+    "KernelGateway": "jupyter_agentbox.execution.gateway",
+    "NoServerError": "jupyter_agentbox.exceptions",
+    "ToolArgumentsError": "jupyter_agentbox.exceptions",
+    "ToolCallRejectedError": "jupyter_agentbox.exceptions",
+    "ToolError": "jupyter_agentbox.exceptions",
+    "ToolServerError": "jupyter_agentbox.exceptions",
+    "generate_mcp_sources": "jupyter_agentbox.executor.sources",
+}
+
+__all__ = ["__version__", "tools", *sorted(_LAZY)]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tools":
+        return import_module("jupyter_agentbox.tools")
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), "tools", *_LAZY])
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Load the kernel side: the link to the server and the ``%agentbox`` magic."""
+    from jupyter_agentbox.kernel.extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Remove the ``%agentbox`` magic."""
+    from jupyter_agentbox.kernel.extension import unload
+
+    unload(shell)
+
+
+def _jupyter_server_extension_points() -> list[dict[str, Any]]:
+    from jupyter_agentbox.app import AgentBoxApp
+
+    return [{"module": "jupyter_agentbox", "app": AgentBoxApp}]
+
+
+def _jupyter_labextension_paths() -> list[dict[str, str]]:
+    return [{"src": "labextension", "dest": "jupyter-agentbox"}]

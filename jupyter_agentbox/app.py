@@ -1,0 +1,149 @@
+"""The Jupyter server extension."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import cast
+
+from jupyter_core.paths import jupyter_config_dir, jupyter_data_dir
+from jupyter_events import EventLogger
+from jupyter_server.extension.application import ExtensionApp
+from jupyter_server.serverapp import ServerApp
+from traitlets import Bool, Enum, Float, Int, Unicode, default
+
+from jupyter_agentbox import __version__
+from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
+from jupyter_agentbox.bridge.notebooks import SessionNotebooks
+from jupyter_agentbox.composition import AgentBox, Settings, build, module_json
+from jupyter_agentbox.events.announcer import EventAnnouncer
+from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.mcp.limits import Limits
+from jupyter_agentbox.protocol.messages import Welcome
+from jupyter_agentbox.services.approvals import handlers as approval_handlers
+from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
+from jupyter_agentbox.services.links.manager import LinkManager
+from jupyter_agentbox.services.servers import handlers as server_handlers
+from jupyter_agentbox.storage.approvals import sqlite_url
+
+
+class AgentBoxApp(ExtensionApp):
+    """Approvals for tool calls made by code in this server's kernels."""
+
+    name = "jupyter_agentbox"
+    extension_url = "/lab"
+    load_other_extensions = True
+    handlers = [*approval_handlers.default_handlers, *server_handlers.default_handlers]  # noqa: RUF012  # a base's trait
+
+    approval_timeout = Float(
+        600.0,
+        allow_none=True,
+        help="Seconds that a request waits for a person before it expires. None waits for ever.",
+    ).tag(config=True)
+
+    load_kernel_side = Bool(
+        True,
+        help=(
+            "Whether to load the kernel side (the %agentbox magic) in Python kernels when they start."
+            " If not, `%load_ext jupyter_agentbox` loads it."
+        ),
+    ).tag(config=True)
+
+    mcp_config_path = Unicode(
+        help="The file that names the MCP servers. Default: mcp.json in Jupyter's configuration directory."
+    ).tag(config=True)
+
+    database_url = Unicode(
+        help=(
+            "SQLAlchemy URL of the store of approval requests."
+            " Default: agentbox/approvals.sqlite in Jupyter's data directory."
+        )
+    ).tag(config=True)
+
+    journal_mode = Enum(
+        ["wal", "delete"],
+        default_value="wal",
+        help="SQLite's journal mode. Choose delete for a database on a network file system: WAL does not work there.",
+    ).tag(config=True)
+
+    mcp_start_timeout = Float(60.0, help="Seconds that an MCP server may take to start.").tag(config=True)
+
+    mcp_call_timeout = Float(
+        600.0, help="Seconds that a tool may run, where mcp.json does not say. A person's thinking time does not count."
+    ).tag(config=True)
+
+    mcp_log_lines = Int(200, help="How many of the last lines of an MCP server's log are kept.").tag(config=True)
+
+    mcp_message_cap = Int(
+        256_000_000,
+        help="Bytes of the largest message that an MCP server may send; a larger one fails its call, and no other.",
+    ).tag(config=True)
+
+    @default("mcp_config_path")
+    def _default_mcp_config_path(self) -> str:
+        return str(Path(jupyter_config_dir()) / "mcp.json")
+
+    @default("database_url")
+    def _default_database_url(self) -> str:
+        return sqlite_url(str(Path(jupyter_data_dir()) / "agentbox" / "approvals.sqlite"))
+
+    def initialize_settings(self) -> None:
+        """Build the parts and follow the server's kernels."""
+        server = self._server()
+        events = cast(EventLogger, server.event_logger)
+        self._box: AgentBox = build(self._settings_of_traits(), announcer=EventAnnouncer(events))
+        self._links = LinkManager(
+            calls=self._box.calls,
+            approvals=self._box.approvals,
+            policies=self._box.policies,
+            tools=self._box.tools,
+            notebooks=SessionNotebooks(server.session_manager),
+            generate=module_json,
+            welcome=self._welcome,
+        )
+        self._lifecycle = KernelLifecycle(
+            kernels=server.kernel_manager,
+            events=events,
+            listener=self._links,
+            load_kernel_side=self.load_kernel_side,
+        )
+        self.settings[SETTINGS_KEY] = Services(approvals=self._box.approvals, servers=self._box.servers)
+
+    async def _start_jupyter_server_extension(self, _serverapp: ServerApp) -> None:
+        try:
+            await self._box.start()
+        except StorageError as error:
+            # Jupyter must start all the same. Every call fails with this error until the store works.
+            self.log.error("jupyter_agentbox: %s", error)
+        await self._lifecycle.attach_running()
+        if self._box.tools.servers():
+            # The MCP SDK takes a second to import: let that pass before somebody waits for a first call.
+            self._preloading = asyncio.create_task(self._box.tools.preload())
+
+    async def stop_extension(self) -> None:
+        """Orphan what is pending and stop the MCP servers."""
+        await self._links.aclose()
+        await self._lifecycle.aclose()
+        await self._box.aclose()
+
+    def _server(self) -> ServerApp:
+        return cast(ServerApp, self.serverapp)
+
+    def _settings_of_traits(self) -> Settings:
+        return Settings(
+            mcp_config_path=Path(self.mcp_config_path),
+            database_url=self.database_url,
+            journal_mode="delete" if self.journal_mode == "delete" else "wal",
+            approval_timeout=self.approval_timeout,
+            limits=Limits(
+                start_timeout=self.mcp_start_timeout,
+                call_timeout=self.mcp_call_timeout,
+                message_cap=self.mcp_message_cap,
+                log_lines=self.mcp_log_lines,
+            ),
+        )
+
+    def _welcome(self) -> Welcome:
+        server = self._server()
+        url = server.custom_display_url or server.connection_url
+        return Welcome(server_version=__version__, url=str(url).partition("?")[0])

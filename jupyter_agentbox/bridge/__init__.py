@@ -1,0 +1,1 @@
+"""The server's end of the line to a kernel."""

@@ -1,0 +1,163 @@
+"""Follows the server's kernels: a line to each one that starts, a word to the services when one ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Protocol
+
+import zmq.asyncio
+from jupyter_client.manager import KernelManager
+from jupyter_client.multikernelmanager import MultiKernelManager
+from jupyter_events import EventLogger
+
+from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.ports import KernelChannel
+
+from .channel import ZmqKernelChannel, make_context
+
+log = logging.getLogger(__name__)
+
+KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
+
+#: Loads the kernel side. In one expression, so that it leaves no name in the user's namespace; a kernel whose
+#: environment lacks the package, or has one that does not work there, is left alone: `%load_ext` says what is wrong.
+LOAD_CODE = """exec('''
+try:
+    import jupyter_agentbox
+    jupyter_agentbox.load_ipython_extension(get_ipython())
+except Exception:
+    pass
+''', {"get_ipython": get_ipython})"""
+
+
+class KernelListener(Protocol):
+    """What wants to know of kernels and their messages."""
+
+    def kernel_started(self, kernel_id: str, channel: KernelChannel) -> None:
+        """Take the line to a kernel that started or restarted."""
+
+    def message_received(self, kernel_id: str, comm_id: str, data: JsonValue) -> None:
+        """Take a message from a kernel side."""
+
+    async def kernel_lost(self, kernel_id: str) -> None:
+        """Let go of a kernel that ended, died or is about to restart."""
+
+
+class KernelLifecycle:
+    """Keeps a `ZmqKernelChannel` to every running kernel of a kernel manager.
+
+    Parameters
+    ----------
+    kernels : MultiKernelManager
+        The server's kernels.
+    events : EventLogger
+        Where the kernels' managers say what they do.
+    listener : KernelListener
+        Who wants to know.
+    load_kernel_side : bool
+        Whether to load ``%agentbox`` in Python kernels when they start.
+    """
+
+    def __init__(
+        self, *, kernels: MultiKernelManager, events: EventLogger, listener: KernelListener, load_kernel_side: bool
+    ) -> None:
+        self._kernels = kernels
+        self._listener = listener
+        self._load_kernel_side = load_kernel_side
+        self._context: zmq.asyncio.Context | None = None
+        self._channels: dict[str, ZmqKernelChannel] = {}
+        self._loads: dict[str, asyncio.Task[None]] = {}
+        self._watched: dict[str, tuple[KernelManager, Callable[[], object]]] = {}
+        self._detaching: set[asyncio.Task[None]] = set()
+        # One for each kernel: a tool that is slow to stop must not keep other kernels from starting.
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._is_closed = False
+        events.add_listener(schema_id=KERNEL_ACTIONS, listener=self._on_action)
+
+    async def attach_running(self) -> None:
+        """Attach to the kernels that already run."""
+        for kernel_id in self._kernels.list_kernel_ids():
+            async with self._locks[kernel_id]:
+                if kernel_id not in self._channels:
+                    self._attach(kernel_id)
+
+    async def aclose(self) -> None:
+        """Hang up on all kernels, for good."""
+        self._is_closed = True
+        await asyncio.gather(*(self._detach_locked(kernel_id) for kernel_id in list(self._channels)))
+        if self._context is not None:
+            self._context.destroy()
+            self._context = None
+
+    async def _on_action(self, logger: EventLogger, schema_id: str, data: JsonObject) -> None:  # noqa: ARG002  # by name
+        kernel_id = data.get("kernel_id")
+        if data.get("status") != "success" or not isinstance(kernel_id, str):
+            return
+        if data["action"] == "shutdown":
+            await self._detach_locked(kernel_id)
+            self._locks.pop(kernel_id, None)
+        elif data["action"] in ("start", "restart"):
+            async with self._locks[kernel_id]:
+                await self._detach(kernel_id)
+                if kernel_id in self._kernels and not self._is_closed:
+                    self._attach(kernel_id)
+
+    def _attach(self, kernel_id: str) -> None:
+        try:
+            self._connect(kernel_id, self._kernels.get_kernel(kernel_id))
+        except Exception:
+            # A boundary: whatever a kernel provisioner gives as connection, Jupyter and the other kernels go on.
+            log.exception("kernel %s cannot be reached: its code cannot call tools", kernel_id)
+
+    def _connect(self, kernel_id: str, manager: KernelManager) -> None:
+        if self._context is None:
+            self._context = make_context()
+
+        def receive(comm_id: str, data: JsonValue) -> None:
+            if manager.shutting_down:
+                # A shutdown interrupts the cell first, which withdraws its calls. They are not withdrawn by anyone:
+                # their kernel goes away, and `kernel_lost` follows.
+                return
+            self._listener.message_received(kernel_id, comm_id, data)
+
+        channel = ZmqKernelChannel(manager=manager, context=self._context, receive=receive)
+        self._channels[kernel_id] = channel
+        self._listener.kernel_started(kernel_id, channel)
+        self._watch(kernel_id, manager)
+        spec = manager.kernel_spec
+        if self._load_kernel_side and spec is not None and spec.language.lower() == "python":
+            self._loads[kernel_id] = asyncio.create_task(channel.execute_silently(LOAD_CODE))
+
+    async def _detach(self, kernel_id: str) -> None:
+        self._unwatch(kernel_id)
+        load = self._loads.pop(kernel_id, None)
+        if load is not None:
+            load.cancel()
+            await asyncio.gather(load, return_exceptions=True)
+        channel = self._channels.pop(kernel_id, None)
+        if channel is not None:
+            await channel.close()
+            await self._listener.kernel_lost(kernel_id)
+
+    async def _detach_locked(self, kernel_id: str) -> None:
+        async with self._locks[kernel_id]:
+            await self._detach(kernel_id)
+
+    def _watch(self, kernel_id: str, manager: KernelManager) -> None:
+        """Let go of the kernel also when it dies and is not started again, which no event says."""
+
+        def on_dead() -> None:
+            task = asyncio.ensure_future(self._detach_locked(kernel_id))
+            self._detaching.add(task)
+            task.add_done_callback(self._detaching.discard)
+
+        manager.add_restart_callback(on_dead, "dead")
+        self._watched[kernel_id] = manager, on_dead
+
+    def _unwatch(self, kernel_id: str) -> None:
+        if kernel_id in self._watched:
+            manager, on_dead = self._watched.pop(kernel_id)
+            manager.remove_restart_callback(on_dead, "dead")

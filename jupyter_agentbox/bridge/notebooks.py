@@ -1,0 +1,28 @@
+"""Which document a kernel belongs to, as Jupyter's session manager knows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jupyter_server.services.sessions.sessionmanager import SessionManager
+
+
+class SessionNotebooks:
+    """A `NotebookFinder` over the server's sessions.
+
+    Parameters
+    ----------
+    sessions : SessionManager
+        The server's.
+    """
+
+    def __init__(self, sessions: SessionManager) -> None:
+        self._sessions = sessions
+
+    async def path_of(self, kernel_id: str) -> str | None:
+        """Return the path of the first session on this kernel; ``None`` if there is none."""
+        sessions: list[dict[str, Any]] = await self._sessions.list_sessions()  # type: ignore[no-untyped-call]
+        for session in sessions:
+            if session["kernel"]["id"] == kernel_id:
+                return str(session["path"])
+        return None

@@ -1,0 +1,142 @@
+"""The source of one server's Python module: plain functions with real signatures, and nothing that a server could run.
+
+Every word of a server gets into the source through ``repr`` or `docstrings.as_source`, every name through
+`core.names.python_names`. The same tools give the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jupyter_agentbox.core.calls import JsonValue
+from jupyter_agentbox.core.names import python_names
+from jupyter_agentbox.core.text import one_line
+from jupyter_agentbox.core.tools import ToolDescription
+
+from .annotations import Annotations, Spelling, class_part
+from .docstrings import as_source, tool_docstring
+from .parameters import Parameter, Parameters, read_parameters
+
+_BUILTINS = frozenset({"str", "int", "float", "bool", "list", "dict"})
+_TYPING = frozenset({"Any", "Literal", "NotRequired", "TypedDict"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratedModule:
+    """The source of a module, and which function stands for which tool.
+
+    Parameters
+    ----------
+    source : str
+        Python source; importing it does nothing but define functions and types.
+    functions : tuple of (str, str)
+        Wire name of each tool and name of its function, in the server's order.
+    """
+
+    source: str
+    functions: tuple[tuple[str, str], ...]
+
+
+def generate_module(server: str, tools: Sequence[ToolDescription]) -> GeneratedModule:
+    """Write the module of a server.
+
+    Parameters
+    ----------
+    server : str
+        The server's name in the configuration, as calls send it.
+    tools : sequence of ToolDescription
+        Its tools, untrusted; of two with one name the first counts.
+    """
+    by_name: dict[str, ToolDescription] = {}
+    for tool in tools:
+        by_name.setdefault(tool.name, tool)
+    functions = python_names(by_name, prefix="tool")
+    spell = Spelling(functions.values())
+    class_names = _FreeNames({*functions.values(), *_BUILTINS, *_TYPING, "Default"})
+    definitions = [_definition(tool, functions[tool.name], spell, class_names) for tool in by_name.values()]
+    head = [as_source(f"Tools of the MCP server `{one_line(server)}`, generated from its tool list."), ""]
+    source = "\n".join([*head, *_imports(spell), "", f"_call = _Caller({server!r})", "", "", *definitions])
+    return GeneratedModule(source=source.rstrip() + "\n", functions=tuple(functions.items()))
+
+
+class _FreeNames:
+    """Hands out class names, each once."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+        self._numbers: dict[str, int] = {}
+
+    def __call__(self, wanted: str) -> str:
+        wanted = wanted[:80]
+        name = wanted
+        while name in self._taken:
+            self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
+            name = f"{wanted}{self._numbers[wanted]}"
+        self._taken.add(name)
+        return name
+
+
+def _imports(spell: Spelling) -> list[str]:
+    lines = []
+    for module, names in (("builtins", _BUILTINS), ("typing", _TYPING)):
+        wanted = [
+            name if alias == name else f"{name} as {alias}"
+            for name, alias in sorted(spell.used.items())
+            if name in names and not (module == "builtins" and alias == name)
+        ]
+        if wanted:
+            lines.append(f"from {module} import {', '.join(wanted)}")
+    lines.append("")
+    lines.append("from jupyter_agentbox.kernel.functions import NOT_GIVEN as _NOT_GIVEN")
+    lines.append("from jupyter_agentbox.kernel.functions import Caller as _Caller")
+    lines.append("from jupyter_agentbox.kernel.functions import Default as _Default")
+    return lines if lines[0] else lines[1:]
+
+
+def _definition(tool: ToolDescription, name: str, spell: Spelling, class_name: _FreeNames) -> str:
+    class_prefix = class_part(name) or "Tool"
+    class_prefix = class_prefix if class_prefix[0].isalpha() else f"Tool{class_prefix}"
+    inputs = Annotations(tool.input_schema, spell, class_name)
+    parameters = read_parameters(tool.input_schema, inputs, class_prefix)
+    outputs = Annotations(tool.output_schema, spell, class_name)
+    returns = _returns(tool.output_schema, outputs, f"{class_prefix}Result") or spell("Any")
+    classes = [*inputs.classes, *outputs.classes]
+    docstring = as_source(tool_docstring(tool, parameters, returns, classes), "    ")
+    sources = "".join(f"{each.source}\n\n" for each in classes)
+    return (
+        f"{sources}@_call.tool\ndef {name}({_signature(parameters, spell)}) -> {returns}:\n"
+        f"    {docstring}\n    return _call({tool.name!r}, {_arguments(parameters)})\n\n"
+    )
+
+
+def _returns(schema: JsonValue, annotations: Annotations, class_name: str) -> str | None:
+    target = annotations.resolve(schema)
+    if not isinstance(target, dict):
+        return None
+    properties = target.get("properties")
+    if isinstance(properties, dict) and list(properties) == ["result"]:
+        return annotations.annotate(properties["result"], class_name)  # the wrapper of results that are no objects
+    return annotations.annotate(target, class_name)
+
+
+def _signature(parameters: Parameters, spell: Spelling) -> str:
+    entries = [f"    {each.name}: {each.annotation}{_default(each)},\n" for each in parameters.named]
+    extra = f"    **extra: {spell('Any')},\n" if parameters.extra else ""
+    if not entries and not extra:
+        return ""
+    star = "    *,\n" if entries else ""
+    return f"\n{star}{''.join(entries)}{extra}"
+
+
+def _default(parameter: Parameter) -> str:
+    if parameter.required:
+        return ""
+    return " = _NOT_GIVEN" if parameter.default is None else f" = _Default({parameter.default})"
+
+
+def _arguments(parameters: Parameters) -> str:
+    pairs = [f"{each.wire_name!r}: {each.name}" for each in parameters.named]
+    if parameters.extra:
+        pairs.append("**extra")
+    return "{" + ", ".join(pairs) + "}"

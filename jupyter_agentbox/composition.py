@@ -1,0 +1,149 @@
+"""Puts the parts together that every front needs: policy, approvals, calls, tools. Nothing else builds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from jupyter_agentbox.codegen.modules import generate_module
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.policy import Policy
+from jupyter_agentbox.core.ports import Announcer, ToolRunner
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.mcp.arguments import ThreadedChecker
+from jupyter_agentbox.mcp.limits import Limits
+from jupyter_agentbox.mcp.servers import McpServers
+from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.calls.manager import CallManager
+from jupyter_agentbox.services.policies.manager import PolicyManager
+from jupyter_agentbox.services.servers.manager import ServerManager
+from jupyter_agentbox.storage.approvals import SqlApprovalStore
+from jupyter_agentbox.storage.database import JournalMode
+from jupyter_agentbox.system import RandomIds, SystemClock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a person or an administrator may set.
+
+    Parameters
+    ----------
+    mcp_config_path : Path or tuple of Path
+        Where the MCP servers are configured; a server that several files name is taken from the first.
+    database_url : str
+        SQLAlchemy URL of the approval store.
+    journal_mode : str
+        SQLite's journal mode.
+    approval_timeout : float or None
+        Seconds that a request waits for a person; ``None`` for ever.
+    limits : Limits
+        What an MCP server may use.
+    """
+
+    mcp_config_path: Path | tuple[Path, ...]
+    database_url: str
+    journal_mode: JournalMode = "wal"
+    approval_timeout: float | None = 600.0
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentBox:
+    """The parts, put together."""
+
+    store: SqlApprovalStore
+    tools: McpServers
+    policies: PolicyManager
+    approvals: ApprovalManager
+    calls: CallManager
+    servers: ServerManager
+
+    async def start(self) -> None:
+        """Close what servers that are gone left open.
+
+        Raises
+        ------
+        StorageError
+            If the store cannot be opened; then no call runs until it can.
+        """
+        await self.store.open()
+        await self.approvals.recover()
+
+    async def aclose(self) -> None:
+        """Orphan what is pending, stop the MCP servers, close the store."""
+        await self.approvals.orphan()
+        await self.tools.aclose()
+        await self.store.aclose()
+
+
+def build(
+    settings: Settings,
+    *,
+    announcer: Announcer,
+    policy: Policy | None = None,
+    extend_tools: Callable[[ToolRunner], ToolRunner] = lambda tools: tools,
+) -> AgentBox:
+    """Put the parts together. Opens and starts nothing.
+
+    Parameters
+    ----------
+    settings : Settings
+        What a person or an administrator set.
+    announcer : Announcer
+        Who tells the front that something changed.
+    policy : Policy, optional
+        The rules of the site, user and project; every call asks without them.
+    extend_tools : callable, optional
+        Returns what runs the tools, given what runs those of MCP servers.
+    """
+    clock = SystemClock()
+    store = SqlApprovalStore(settings.database_url, clock=clock, journal_mode=settings.journal_mode)
+    tools = McpServers(
+        path=settings.mcp_config_path,
+        start_timeout=settings.limits.start_timeout,
+        call_timeout=settings.limits.call_timeout,
+        message_cap=settings.limits.message_cap,
+        log_lines=settings.limits.log_lines,
+        on_change=announcer.servers_changed,
+    )
+    checker = ThreadedChecker()
+    policies = PolicyManager(policy=policy)
+    timeout = settings.approval_timeout
+    approvals = ApprovalManager(
+        store=store,
+        announcer=announcer,
+        clock=clock,
+        ids=RandomIds(),
+        timeout=timedelta(seconds=timeout) if timeout is not None else None,
+        policies=policies,
+        checker=checker,
+    )
+    calls = CallManager(approvals=approvals, policies=policies, tools=extend_tools(tools), checker=checker)
+    return AgentBox(
+        store=store,
+        tools=tools,
+        policies=policies,
+        approvals=approvals,
+        calls=calls,
+        servers=ServerManager(tools=tools),
+    )
+
+
+def module_json(server: str, tools: Sequence[ToolDescription]) -> JsonObject:
+    """Return the answer to a kernel that asks for a server's module."""
+    module = generate_module(server, tools)
+    described = {tool.name: tool for tool in tools}
+    return {
+        "source": module.source,
+        "tools": [
+            {
+                "name": name,
+                "function": function,
+                "title": described[name].title,
+                "description": described[name].description,
+            }
+            for name, function in module.functions
+        ],
+    }

@@ -1,0 +1,358 @@
+"""Approval requests: their statuses, what may change them, and what became of the call.
+
+Two fields, two tables. `Status` says what was decided (`TRANSITIONS`), `OutcomeState` what became of an approved call
+(`OUTCOME_TRANSITIONS`). A pair that is in neither table raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Final
+
+from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionError, StaleDigestError
+
+from .calls import JsonObject, JsonValue, ToolCall
+from .policy import Effect, Evaluation
+from .tools import Progress, ToolDescription
+
+
+class Status(str, Enum):
+    """Where a request stands. All but `PENDING` are final."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    ORPHANED = "orphaned"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing can change it any more."""
+        return self is not Status.PENDING
+
+
+class Answer(str, Enum):
+    """What a person can answer: the four of the Agent Client Protocol's permission options."""
+
+    ALLOW_ONCE = "allow_once"
+    ALLOW_ALWAYS = "allow_always"
+    REJECT_ONCE = "reject_once"
+    REJECT_ALWAYS = "reject_always"
+
+    @property
+    def allows(self) -> bool:
+        """Whether the call may run."""
+        return self in (Answer.ALLOW_ONCE, Answer.ALLOW_ALWAYS)
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether the answer also holds for later calls of the same tool."""
+        return self in (Answer.ALLOW_ALWAYS, Answer.REJECT_ALWAYS)
+
+
+class Lapse(str, Enum):
+    """How a request ends without an answer."""
+
+    TIMED_OUT = "timed_out"
+    WITHDRAWN = "withdrawn"
+    KERNEL_LOST = "kernel_lost"
+
+
+class OutcomeState(str, Enum):
+    """What became of an approved call."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+#: What a rule alone makes of a new call.
+INITIAL: Final[Mapping[Effect, Status]] = {
+    Effect.ALLOW: Status.APPROVED,
+    Effect.ASK: Status.PENDING,
+    Effect.DENY: Status.REJECTED,
+}
+
+#: Everything that can change a status.
+TRANSITIONS: Final[Mapping[tuple[Status, Answer | Lapse], Status]] = {
+    (Status.PENDING, Answer.ALLOW_ONCE): Status.APPROVED,
+    (Status.PENDING, Answer.ALLOW_ALWAYS): Status.APPROVED,
+    (Status.PENDING, Answer.REJECT_ONCE): Status.REJECTED,
+    (Status.PENDING, Answer.REJECT_ALWAYS): Status.REJECTED,
+    (Status.PENDING, Lapse.TIMED_OUT): Status.EXPIRED,
+    (Status.PENDING, Lapse.WITHDRAWN): Status.CANCELLED,
+    (Status.PENDING, Lapse.KERNEL_LOST): Status.ORPHANED,
+}
+
+#: Everything that can change an outcome; ``None`` is an approved call that has not started.
+OUTCOME_TRANSITIONS: Final[frozenset[tuple[OutcomeState | None, OutcomeState]]] = frozenset(
+    {
+        (None, OutcomeState.RUNNING),
+        (None, OutcomeState.FAILED),
+        (None, OutcomeState.CANCELLED),
+        (OutcomeState.RUNNING, OutcomeState.SUCCEEDED),
+        (OutcomeState.RUNNING, OutcomeState.FAILED),
+        (OutcomeState.RUNNING, OutcomeState.CANCELLED),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What a person answered.
+
+    Parameters
+    ----------
+    answer : Answer
+        One of the four.
+    digest : str
+        The digest of the call that the person saw.
+    reviewer : str
+        Who answered: the session's identity, never the request body's.
+    decided_at : datetime
+        When, with time zone.
+    reason : str
+        For the code that called, or for the record.
+    arguments : dict or None
+        Edited arguments; ``None`` if the call runs as it was asked.
+    """
+
+    answer: Answer
+    digest: str
+    reviewer: str
+    decided_at: datetime
+    reason: str = ""
+    arguments: Mapping[str, JsonValue] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of an approved call.
+
+    Parameters
+    ----------
+    state : OutcomeState
+        Running, or how it ended.
+    started_at : datetime or None
+        When the call was handed to the MCP session; ``None`` if it never was.
+    finished_at : datetime or None
+        When it ended.
+    error : str
+        Why it failed, for people; empty otherwise. A tool's own error text is untrusted.
+    """
+
+    state: OutcomeState
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest:
+    """A tool call and everything that was said and done about it.
+
+    Parameters
+    ----------
+    id : str
+        Unguessable, unique.
+    call : ToolCall
+        As the code asked for it; edited arguments are in `decision`.
+    tool : ToolDescription
+        The tool as its server described it when the call was made.
+    evaluation : Evaluation
+        What the policy said, with the rule.
+    created_at : datetime
+        With time zone.
+    expires_at : datetime or None
+        When a pending request lapses; ``None`` if it does not.
+    status : Status
+        Where it stands.
+    decision : Decision or None
+        A person's answer.
+    outcome : Outcome or None
+        What became of the call once approved.
+    """
+
+    id: str
+    call: ToolCall
+    tool: ToolDescription
+    evaluation: Evaluation
+    created_at: datetime
+    expires_at: datetime | None = None
+    status: Status = Status.PENDING
+    decision: Decision | None = None
+    outcome: Outcome | None = None
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        id: str,
+        call: ToolCall,
+        tool: ToolDescription,
+        evaluation: Evaluation,
+        created_at: datetime,
+        expires_at: datetime | None,
+    ) -> ApprovalRequest:
+        """Make a new request; a rule that allows or denies makes it final at once."""
+        status = INITIAL[evaluation.effect]
+        return cls(
+            id=id,
+            call=call,
+            tool=tool,
+            evaluation=evaluation,
+            created_at=created_at,
+            expires_at=expires_at if status is Status.PENDING else None,
+            status=status,
+        )
+
+    @property
+    def outcome_state(self) -> OutcomeState | None:
+        """What became of the call so far; ``None`` if it has not started."""
+        return self.outcome.state if self.outcome else None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether someone still has to do something: wait for a person, or run the approved call to its end."""
+        return self.status is Status.PENDING or (
+            self.status is Status.APPROVED and self.outcome_state in (None, OutcomeState.RUNNING)
+        )
+
+    @property
+    def effective_call(self) -> ToolCall:
+        """The call that runs: with the edited arguments, if there are any."""
+        if self.decision is None or self.decision.arguments is None:
+            return self.call
+        return self.call.with_arguments(self.decision.arguments)
+
+    def decide(self, decision: Decision) -> ApprovalRequest:
+        """Return the request with a person's answer.
+
+        Raises
+        ------
+        InvalidTransitionError
+            If the request is final.
+        StaleDigestError
+            If the person saw another call than the stored one.
+        InvalidDecisionError
+            If a rejection carries arguments.
+        """
+        status = self._next(decision.answer)
+        if decision.digest != self.call.digest:
+            raise StaleDigestError(
+                f"the decision on request `{self.id}` is about other arguments than the stored ones:"
+                " reload and look again",
+                request_id=self.id,
+            )
+        if decision.arguments is not None and not decision.answer.allows:
+            raise InvalidDecisionError(
+                f"a rejection of request `{self.id}` cannot edit the arguments", request_id=self.id
+            )
+        return replace(self, status=status, decision=decision)
+
+    def lapse(self, lapse: Lapse) -> ApprovalRequest:
+        """Return the request as it ends without an answer.
+
+        Raises
+        ------
+        InvalidTransitionError
+            If the request is final.
+        """
+        return replace(self, status=self._next(lapse))
+
+    def with_outcome(self, outcome: Outcome) -> ApprovalRequest:
+        """Return the request with what became of its call.
+
+        Raises
+        ------
+        InvalidTransitionError
+            If the call is not approved, or the outcome cannot follow the present one.
+        """
+        before = self.outcome.state if self.outcome else None
+        if self.status is not Status.APPROVED or (before, outcome.state) not in OUTCOME_TRANSITIONS:
+            raise InvalidTransitionError(
+                f"request `{self.id}` is `{self.status.value}`"
+                f" with outcome `{before.value if before else None}`: `{outcome.state.value}` cannot follow",
+                request_id=self.id,
+            )
+        return replace(self, outcome=outcome)
+
+    def _next(self, cause: Answer | Lapse) -> Status:
+        try:
+            return TRANSITIONS[self.status, cause]
+        except KeyError:
+            raise InvalidTransitionError(
+                f"request `{self.id}` is no longer pending: it is `{self.status.value}`", request_id=self.id
+            ) from None
+
+
+def reason_for(request: ApprovalRequest) -> str:
+    """Return why a rejected request was rejected: the person's words, or the rule's."""
+    if request.decision is not None:
+        return request.decision.reason
+    rule = request.evaluation.rule
+    return (rule.reason or str(rule)) if rule is not None else ""
+
+
+def json_time(value: datetime | None) -> str | None:
+    """Return a time as ISO 8601 in UTC with milliseconds and ``Z``."""
+    if value is None:
+        return None
+    return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def request_to_json(request: ApprovalRequest, progress: Progress | None = None) -> JsonObject:
+    """Return the request as the REST API sends it, with how far a running call is."""
+    call, decision, outcome = request.call, request.decision, request.outcome
+    rule = request.evaluation.rule
+    return {
+        "id": request.id,
+        "status": request.status.value,
+        "call": {
+            "server": call.server,
+            "tool": call.tool,
+            "arguments": dict(call.arguments),
+            "digest": call.digest,
+            "kernel_id": call.origin.kernel_id,
+            "notebook_path": call.origin.notebook_path,
+            "cell_id": call.origin.cell_id,
+            "thread_id": call.origin.thread_id,
+            "isolation": call.origin.isolation.value,
+        },
+        "tool": {
+            "title": request.tool.title,
+            "description": request.tool.description,
+            "annotations": request.tool.annotations,
+            "input_schema": request.tool.input_schema,
+        },
+        "evaluation": {
+            "effect": request.evaluation.effect.value,
+            "rule": str(rule) if rule is not None else None,
+        },
+        "created_at": json_time(request.created_at),
+        "expires_at": json_time(request.expires_at),
+        "decision": None
+        if decision is None
+        else {
+            "decision": decision.answer.value,
+            "reviewer": decision.reviewer,
+            "reason": decision.reason,
+            "decided_at": json_time(decision.decided_at),
+            "arguments": None if decision.arguments is None else dict(decision.arguments),
+            "digest": request.effective_call.digest,
+        },
+        "outcome": None
+        if outcome is None
+        else {
+            "state": outcome.state.value,
+            "started_at": json_time(outcome.started_at),
+            "finished_at": json_time(outcome.finished_at),
+            "error": outcome.error,
+            "progress": progress.to_json() if progress is not None else None,
+        },
+    }

@@ -1,0 +1,163 @@
+"""Tool calls: what would run, where it came from, and the digest that names exactly that."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from jupyter_agentbox.exceptions import ToolArgumentsError
+
+from .isolation import Isolation
+
+JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+
+#: How deep arguments may be nested: what reads them further on (validators, forms, other languages) recurses.
+MAX_DEPTH: Final = 100
+#: How many bits an integer may have: about 3,000 digits; Python by itself refuses to write more than 4,300.
+MAX_INTEGER_BITS: Final = 10_000
+
+_TOO_DEEP: Final = f"it is nested more than {MAX_DEPTH} levels deep"
+
+
+def canonical_json(value: object) -> str:
+    """Serialise to the one JSON text that equal values share.
+
+    Keys are sorted, no white space, no ASCII escapes; after RFC 8785 in all but number formatting. Different values
+    have different texts: what Python's ``json`` would quietly make equal (a key ``1`` and a key ``"1"``) is refused.
+
+    Raises
+    ------
+    ValueError
+        If the value holds a NaN, an infinity, an integer of more than `MAX_INTEGER_BITS`, or is nested deeper than
+        `MAX_DEPTH`.
+    TypeError
+        If the value holds something that is not JSON, or a key that is no string.
+    """
+    try:
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    _check_json(value)
+    return text
+
+
+def check_arguments(arguments: Mapping[str, JsonValue]) -> None:
+    """Do nothing if the arguments are JSON that can be sent, kept and named by a digest.
+
+    Raises
+    ------
+    ToolArgumentsError
+        With the parameter's name in `parameter`.
+    """
+    for name, value in arguments.items():
+        try:
+            canonical_json({name: value})
+        except (TypeError, ValueError) as error:
+            raise ToolArgumentsError(f"argument `{name:.80}` is not JSON: {error}", parameter=name) from None
+
+
+def _check_json(value: object) -> None:
+    """Refuse what ``json.dumps`` lets pass. Goes level by level, so it needs no recursion."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [child for item in level for child in _children(item)]
+        if not level:
+            return
+    if any(isinstance(item, dict | list | tuple) or _children(item) for item in level):
+        raise ValueError(_TOO_DEEP)
+
+
+def _children(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(f"the key {key!r:.80} is not a string")
+        return value.values()
+    if isinstance(value, list | tuple):
+        return value
+    if isinstance(value, int) and value.bit_length() > MAX_INTEGER_BITS:
+        raise ValueError("an integer has too many digits")
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a call came from. The server fills it in; the code that calls has no say in `kernel_id`.
+
+    Parameters
+    ----------
+    kernel_id : str or None
+        The kernel whose code called, ``None`` outside a kernel.
+    notebook_path : str or None
+        The notebook or console of that kernel, relative to the server's root directory, with ``/``.
+    cell_id : str or None
+        The notebook cell that called. The kernel reports it, so it is a hint for the page, not evidence.
+    thread_id : str or None
+        The agent's thread, for a call that an agent made.
+    isolation : Isolation
+        How far the kernel is kept from the rest of the machine, as whoever started it knows.
+    """
+
+    kernel_id: str | None = None
+    notebook_path: str | None = None
+    cell_id: str | None = None
+    thread_id: str | None = None
+    isolation: Isolation = Isolation.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One call of one tool, exactly as it would run.
+
+    Parameters
+    ----------
+    server : str
+        The MCP server's name in the configuration.
+    tool : str
+        The tool's wire name, never a mapped one.
+    arguments : dict
+        JSON arguments under their wire names. Not to be changed: edit with `with_arguments`.
+    origin : Origin
+        Where the call came from.
+    """
+
+    server: str
+    tool: str
+    arguments: Mapping[str, JsonValue]
+    origin: Origin = field(default_factory=Origin)
+
+    @property
+    def qualified_name(self) -> str:
+        """``server.tool``, for people and for rules."""
+        return f"{self.server}.{self.tool}"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the call's canonical JSON, in lower-case hex.
+
+        The origin is part of it: the same arguments from another kernel are another call.
+        """
+        # A sandbox lengthens the list of the origin, so that the digests of plain kernels' calls stay what they were.
+        sandbox = [] if self.origin.isolation is Isolation.NONE else [self.origin.isolation.value]
+        value = {
+            "server": self.server,
+            "tool": self.tool,
+            "arguments": dict(self.arguments),
+            "origin": [
+                self.origin.kernel_id,
+                self.origin.notebook_path,
+                self.origin.cell_id,
+                self.origin.thread_id,
+                *sandbox,
+            ],
+        }
+        return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def with_arguments(self, arguments: Mapping[str, JsonValue]) -> ToolCall:
+        """Return the call with other arguments and, so, another digest."""
+        return replace(self, arguments=dict(arguments))

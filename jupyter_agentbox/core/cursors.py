@@ -1,0 +1,60 @@
+"""Where a page of a newest-first list ended, as opaque text."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def microseconds(time: datetime) -> int:
+    """Return the time as whole microseconds since 1970 UTC, exactly.
+
+    Raises
+    ------
+    TypeError
+        If the time has no time zone.
+    """
+    return (time - _EPOCH) // _MICROSECOND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cursor:
+    """The last row of a page.
+
+    Parameters
+    ----------
+    created_at : int
+        In microseconds since 1970 UTC.
+    id : str
+        The row's id; decides among rows of one time.
+    """
+
+    created_at: int
+    id: str
+
+    def encode(self) -> str:
+        """Return the cursor as URL-safe text."""
+        return base64.urlsafe_b64encode(json.dumps([self.created_at, self.id]).encode("ascii")).decode("ascii")
+
+    @classmethod
+    def decode(cls, text: str) -> Cursor:
+        """Read what `encode` gave.
+
+        Raises
+        ------
+        ValueError
+            If it is none of ours.
+        """
+        try:
+            created_at, id = json.loads(base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True))
+        except (binascii.Error, ValueError, TypeError, RecursionError):
+            raise ValueError(f"{text!r:.80} is no cursor of this list") from None
+        if type(created_at) is not int or abs(created_at) >= 2**63 or not isinstance(id, str):
+            raise ValueError(f"{text!r:.80} is no cursor of this list")
+        return cls(created_at=created_at, id=id)

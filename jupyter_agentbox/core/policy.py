@@ -1,0 +1,107 @@
+"""Rules and what they say about a call: the strictest matching rule wins, and no rule means ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from fnmatch import fnmatchcase
+
+from .calls import ToolCall
+
+
+class Effect(str, Enum):
+    """What a rule makes of a call, from the mildest to the strictest."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+    @property
+    def strictness(self) -> int:
+        """0 for the mildest; a higher number wins."""
+        return ("allow", "ask", "deny").index(self.value)
+
+
+class Layer(str, Enum):
+    """Whose rule it is."""
+
+    SITE = "site"
+    USER = "user"
+    PROJECT = "project"
+    SESSION = "session"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """An effect for all calls that match.
+
+    Parameters
+    ----------
+    tool : str
+        Case-sensitive pattern of ``server.tool`` with ``*``, ``?`` and ``[...]``.
+    effect : Effect
+        What becomes of a matching call.
+    layer : Layer
+        Whose rule it is.
+    reason : str
+        For people; shown with the evaluation and, for ``deny``, raised in the cell.
+    kernel_id : str or None
+        Limits the rule to one kernel.
+    """
+
+    tool: str
+    effect: Effect
+    layer: Layer = Layer.USER
+    reason: str = ""
+    kernel_id: str | None = None
+
+    def matches(self, call: ToolCall) -> bool:
+        """Whether the rule speaks of this call."""
+        if self.kernel_id is not None and self.kernel_id != call.origin.kernel_id:
+            return False
+        return fnmatchcase(call.qualified_name, self.tool)
+
+    def __str__(self) -> str:
+        return f"{self.layer.value}: {self.effect.value} {self.tool}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """An effect and the rule that gave it; no rule where none matched.
+
+    Parameters
+    ----------
+    effect : Effect
+        What becomes of the call.
+    rule : Rule or None
+        The rule that gave the effect.
+    """
+
+    effect: Effect
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules of all layers.
+
+    Parameters
+    ----------
+    rules : tuple of Rule
+        In any order: strictness decides, and among equals the first.
+    """
+
+    rules: tuple[Rule, ...] = ()
+
+    def evaluate(self, call: ToolCall) -> Evaluation:
+        """Return the strictest matching rule and its effect; ``ask`` if no rule matches."""
+        matching = [rule for rule in self.rules if rule.matches(call)]
+        if not matching:
+            return Evaluation(effect=Effect.ASK)
+        rule = max(matching, key=lambda found: found.effect.strictness)
+        return Evaluation(effect=rule.effect, rule=rule)
+
+    def with_rules(self, rules: Iterable[Rule]) -> Policy:
+        """Return a policy that has these rules as well."""
+        return Policy((*self.rules, *rules))

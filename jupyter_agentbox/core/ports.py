@@ -1,0 +1,170 @@
+"""What the core and the services need from outside, as Protocols. Adapters implement them; tests use fakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from .approvals import ApprovalRequest, OutcomeState, Status
+from .calls import JsonObject, JsonValue, ToolCall
+from .isolation import Isolation
+from .tools import ConfigurationProblem, Progress, ServerStatus, ToolDescription, ToolResult
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now(self) -> datetime:
+        """Return the present time, with time zone."""
+
+
+class Ids(Protocol):
+    """Makes ids."""
+
+    def new(self) -> str:
+        """Return a new unguessable id, URL-safe."""
+
+
+class ToolRunner(Protocol):
+    """Runs tools on MCP servers, with credentials that the caller never sees."""
+
+    def servers(self) -> Sequence[ServerStatus]:
+        """Return all configured servers, running or not, in the order of the configuration."""
+
+    def problems(self) -> Sequence[ConfigurationProblem]:
+        """Return what is wrong with the configuration files."""
+
+    async def list_tools(self, server: str) -> Sequence[ToolDescription]:
+        """Return the server's tools; starts it if need be.
+
+        Raises
+        ------
+        UnknownServerError, ServerConfigurationError, ToolServerError
+        """
+
+    async def describe(self, server: str, tool: str) -> ToolDescription:
+        """Return one tool; starts the server if need be.
+
+        Raises
+        ------
+        UnknownServerError, UnknownToolError, ServerConfigurationError, ToolServerError
+        """
+
+    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:
+        """Run the call once. Cancelling the task cancels the call on the server.
+
+        Raises
+        ------
+        ToolServerError, ToolCallInterruptedError
+            A tool that fails by itself does not raise: its result has `is_error`.
+        """
+
+
+class ArgumentChecker(Protocol):
+    """Validates arguments against a tool's input schema."""
+
+    async def check(self, tool: ToolDescription, arguments: Mapping[str, JsonValue]) -> None:
+        """Do nothing if the arguments fit.
+
+        Raises
+        ------
+        ToolArgumentsError
+            With the parameter's name in `parameter`.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalQuery:
+    """Which requests to list; ``None`` means any.
+
+    Parameters
+    ----------
+    statuses : tuple of Status
+        Empty means any.
+    limit : int
+        Rows in a page, 1 to 500.
+    cursor : str or None
+        What the last page's `next` said.
+    """
+
+    statuses: tuple[Status, ...] = ()
+    kernel_id: str | None = None
+    notebook_path: str | None = None
+    limit: int = 100
+    cursor: str | None = None
+
+    @property
+    def page_size(self) -> int:
+        """`limit`, kept within 1 to 500."""
+        return min(max(self.limit, 1), 500)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalPage:
+    """A page of requests, newest first, and the cursor of the next page."""
+
+    approvals: tuple[ApprovalRequest, ...]
+    next: str | None = None
+
+
+class ApprovalStore(Protocol):
+    """Keeps approval requests. When a method returns, what it wrote is on disk.
+
+    Every method raises `StorageError` if the store cannot be read or written.
+    """
+
+    async def add(self, request: ApprovalRequest) -> None:
+        """Keep a new request."""
+
+    async def get(self, request_id: str) -> ApprovalRequest:
+        """Return a request.
+
+        Raises
+        ------
+        UnknownApprovalError
+        """
+
+    async def replace_if(self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None) -> bool:
+        """Write the request if the stored one still has this status and outcome state; say whether it was written."""
+
+    async def list(self, query: ApprovalQuery) -> ApprovalPage:
+        """Return a page of requests, newest first.
+
+        Raises
+        ------
+        ValueError
+            If the cursor is none that this store gave.
+        """
+
+    async def adopt_abandoned(self) -> Sequence[ApprovalRequest]:
+        """Return the requests, pending or running, of server processes that are gone, now owned by this one."""
+
+
+class Announcer(Protocol):
+    """Tells pages that something changed. Says which and what status, never arguments."""
+
+    def approval_changed(self, request: ApprovalRequest) -> None:
+        """Announce a new or changed request."""
+
+    def servers_changed(self) -> None:
+        """Announce that an MCP server's status, or the configuration, changed."""
+
+
+class KernelChannel(Protocol):
+    """The way back into one kernel: its control channel."""
+
+    @property
+    def isolation(self) -> Isolation:
+        """How far the kernel is kept from the rest of the machine."""
+
+    def send(self, comm_id: str, message: JsonObject) -> None:
+        """Queue a message of `jupyter_agentbox.protocol` for the kernel side that owns this comm."""
+
+
+class NotebookFinder(Protocol):
+    """Knows which document a kernel belongs to."""
+
+    async def path_of(self, kernel_id: str) -> str | None:
+        """Return the document's path relative to the server's root; ``None`` if the kernel has none."""

@@ -1,0 +1,43 @@
+"""Untrusted text, made safe to look at: what would be invisible, or would reorder the line, is spelled out."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+#: Unicode categories with no shape: controls, formats (bidi, zero width), surrogates, separators, unassigned.
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
+
+
+def visible(text: str) -> str:
+    r"""Return the text with every character that hides or reorders others spelled as ``<U+202E>``.
+
+    Line feeds stay; carriage returns become line feeds and tabs four spaces.
+
+    Parameters
+    ----------
+    text : str
+        Any text, also with lone surrogates.
+
+    Returns
+    -------
+    str
+        Printable characters and ``\n`` only.
+    """
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
+    return "".join(f"<U+{ord(char):04X}>" if _is_unseen(char) else char for char in lines)
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """Return the text, visible, on one line and cut to `limit` characters."""
+    line = " ".join(visible(text[: 4 * limit]).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _is_unseen(char: str) -> bool:
+    if char == "\n":
+        return False
+    # Variation selectors 17 to 256 have no use in tool texts, but carry hidden bytes.
+    return unicodedata.category(char) in _UNSEEN or "\U000e0100" <= char <= "\U000e01ef"

@@ -1,0 +1,193 @@
+"""What an MCP server says about its tools, what a tool answers, and how a server is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from math import isfinite
+
+from .calls import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDescription:
+    """A tool as its server describes it. All of it is untrusted text.
+
+    Parameters
+    ----------
+    name : str
+        The wire name.
+    title, description : str
+        For people; empty if the server gave none.
+    input_schema : dict
+        JSON Schema of the arguments; ``{"type": "object"}`` is supplied where the server left the type out.
+    output_schema : dict or None
+        JSON Schema of the structured result, if the server gives one.
+    annotations : dict
+        MCP's hints (``readOnlyHint``, ``destructiveHint``, …) as sent. Hints, not promises.
+    """
+
+    name: str
+    title: str = ""
+    description: str = ""
+    input_schema: JsonObject = field(default_factory=lambda: {"type": "object"})
+    output_schema: JsonObject | None = None
+    annotations: JsonObject = field(default_factory=dict)
+
+    def to_json(self) -> JsonObject:
+        """Return the description as the REST API and the kernel link send it."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "input_schema": self.input_schema,
+            "output_schema": self.output_schema,
+            "annotations": self.annotations,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What a tool answered.
+
+    Parameters
+    ----------
+    content : tuple of dict
+        MCP content blocks as plain JSON, wire names (``type``, ``text``, ``mimeType``, ``data``, …).
+    structured : JSON value or None
+        ``structuredContent`` as sent, still in its wrapper.
+    wrapped : bool
+        Whether `structured` is ``{"result": value}`` because the server wraps results that are not objects.
+    is_error : bool
+        The tool says that it failed.
+    meta : dict
+        ``_meta`` of the result.
+    """
+
+    content: tuple[JsonObject, ...] = ()
+    structured: JsonValue = None
+    wrapped: bool = False
+    is_error: bool = False
+    meta: JsonObject = field(default_factory=dict)
+
+    def to_json(self) -> JsonObject:
+        """Return the result as the kernel link sends it."""
+        return {
+            "content": list(self.content),
+            "structured": self.structured,
+            "wrapped": self.wrapped,
+            "is_error": self.is_error,
+            "meta": self.meta,
+        }
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined by newlines."""
+        return "\n".join(str(block.get("text", "")) for block in self.content if block.get("type") == "text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a running tool says it is.
+
+    Parameters
+    ----------
+    progress : float
+        In the tool's own unit.
+    total : float or None
+        The value of `progress` at the end, if known.
+    message : str
+        Untrusted text for people.
+    """
+
+    progress: float
+    total: float | None = None
+    message: str = ""
+
+    def to_json(self) -> JsonObject:
+        """Return the progress as the REST API sends it; a number that JSON does not have is left out."""
+        total = self.total if self.total is not None and isfinite(self.total) else None
+        return {"progress": self.progress if isfinite(self.progress) else 0, "total": total, "message": self.message}
+
+
+class ServerState(str, Enum):
+    """How an MCP server is doing."""
+
+    NEEDS_CONFIGURATION = "needs_configuration"
+    STOPPED = "stopped"
+    STARTING = "starting"
+    RUNNING = "running"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStatus:
+    """One configured MCP server, as people see it. Holds no credential.
+
+    Parameters
+    ----------
+    name : str
+        The name in the configuration.
+    state : ServerState
+        How it is doing.
+    transport : str
+        ``"stdio"`` or ``"http"``.
+    error : str
+        Why it is not running and what to do; empty if nothing is wrong.
+    protocol_version : str
+        What was negotiated; empty until it ran.
+    tool_count : int or None
+        How many tools it lists; ``None`` until it ran.
+    log : tuple of str
+        The last lines of its standard error and the lines on its standard output that were not MCP, secrets removed.
+    """
+
+    name: str
+    state: ServerState
+    transport: str
+    error: str = ""
+    protocol_version: str = ""
+    tool_count: int | None = None
+    log: tuple[str, ...] = ()
+
+    def to_json(self) -> JsonObject:
+        """Return the status as the REST API sends it."""
+        return {
+            "name": self.name,
+            "state": self.state.value,
+            "transport": self.transport,
+            "error": self.error,
+            "protocol_version": self.protocol_version,
+            "tool_count": self.tool_count,
+            "log": list(self.log),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigurationProblem:
+    """Something in a configuration file that keeps a server, or the whole file, from being used.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    message : str
+        What is wrong and what to do.
+    line, column : int or None
+        1-based place in the file, where there is one.
+    """
+
+    path: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+
+    def to_json(self) -> JsonObject:
+        """Return the problem as the REST API sends it."""
+        return {"path": self.path, "message": self.message, "line": self.line, "column": self.column}
+
+
+def json_object(value: Mapping[str, JsonValue] | None) -> JsonObject:
+    """Return a plain dict of the mapping; empty for ``None``."""
+    return dict(value or {})

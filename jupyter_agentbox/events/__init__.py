@@ -1,0 +1,1 @@
+"""Announcements to pages, over Jupyter's event system."""

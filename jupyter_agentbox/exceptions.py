@@ -1,0 +1,190 @@
+"""Every error that jupyter_agentbox raises.
+
+::
+
+    AgentBoxError
+    ├── NoServerError             no agentbox server answers this kernel
+    ├── ToolCallRejectedError     a person, or a rule, said no
+    ├── ApprovalExpiredError      nobody answered in time
+    ├── ApprovalCancelledError    the request was withdrawn, or its kernel went away
+    ├── ToolArgumentsError        the arguments do not fit the tool's schema
+    ├── ToolError                 the tool ran and answered with an error
+    ├── ToolServerError           the MCP server is missing, misconfigured, dead or too slow
+    │   ├── UnknownServerError    no server of that name is configured
+    │   ├── UnknownToolError      the server has no tool of that name
+    │   ├── ServerConfigurationError   the server's configuration is incomplete or broken
+    │   └── ToolCallInterruptedError   the call was cut off; whether it had an effect is not known
+    ├── ApprovalError             a request cannot be changed that way
+    │   ├── UnknownApprovalError  no such approval request
+    │   ├── InvalidTransitionError     the request's status does not allow this answer
+    │   ├── StaleDigestError      the decision was made about other arguments than the stored ones
+    │   └── InvalidDecisionError  the decision itself is malformed
+    ├── SandboxRefusedError       a sandboxed kernel cannot be started as asked; none was started
+    └── StorageError              the approval store cannot be read or written; nothing runs
+"""
+
+from __future__ import annotations
+
+
+class AgentBoxError(Exception):
+    """Base of all errors of this package.
+
+    Attributes
+    ----------
+    code : str
+        The error's name on the wire: stable, lower case with underscores.
+    request_id : str or None
+        The approval request that the error is about, if there is one.
+    """
+
+    code = "error"
+
+    def __init__(self, message: str = "", *, request_id: str | None = None) -> None:
+        super().__init__(message)
+        self.request_id = request_id
+
+
+class NoServerError(AgentBoxError):
+    """No agentbox server answers this kernel, so nobody could approve and nothing ran."""
+
+    code = "no_server"
+
+
+class ToolCallRejectedError(AgentBoxError):
+    """A person or a rule rejected the call; the tool did not run.
+
+    Attributes
+    ----------
+    reason : str
+        What the person wrote; empty if they gave no reason.
+    """
+
+    code = "rejected"
+
+    def __init__(self, message: str = "", *, request_id: str | None = None, reason: str = "") -> None:
+        super().__init__(message, request_id=request_id)
+        self.reason = reason
+
+
+class ApprovalExpiredError(AgentBoxError):
+    """Nobody decided in time; the tool did not run. This is not a rejection."""
+
+    code = "expired"
+
+
+class ApprovalCancelledError(AgentBoxError):
+    """The request was withdrawn before a decision; the tool did not run."""
+
+    code = "cancelled"
+
+
+class ToolArgumentsError(AgentBoxError, ValueError):
+    """The arguments do not fit the tool's input schema; nobody was asked and nothing ran.
+
+    Attributes
+    ----------
+    parameter : str or None
+        The parameter at fault, as the schema names it; ``None`` where the whole argument object is at fault.
+    """
+
+    code = "invalid_arguments"
+
+    def __init__(self, message: str = "", *, request_id: str | None = None, parameter: str | None = None) -> None:
+        super().__init__(message, request_id=request_id)
+        self.parameter = parameter
+
+
+class ToolError(AgentBoxError):
+    """The tool ran and answered with an error (``isError``).
+
+    Attributes
+    ----------
+    result : object
+        The whole result; in a kernel a `jupyter_agentbox.kernel.results.CallResult`.
+    """
+
+    code = "tool_error"
+
+    def __init__(self, message: str = "", *, request_id: str | None = None, result: object = None) -> None:
+        super().__init__(message, request_id=request_id)
+        self.result = result
+
+
+class ToolServerError(AgentBoxError):
+    """The MCP server did not answer the call: it is dead, hangs, or speaks garbage."""
+
+    code = "server_error"
+
+
+class UnknownServerError(ToolServerError):
+    """No MCP server of that name is configured."""
+
+    code = "unknown_server"
+
+
+class UnknownToolError(ToolServerError):
+    """The MCP server has no tool of that name."""
+
+    code = "unknown_tool"
+
+
+class ServerConfigurationError(ToolServerError):
+    """The server's configuration is incomplete or broken; it was not started."""
+
+    code = "server_configuration"
+
+
+class ToolCallInterruptedError(ToolServerError):
+    """The call was cut off while it ran; whether it had an effect is not known, and it is not repeated."""
+
+    code = "interrupted"
+
+
+class ApprovalError(AgentBoxError):
+    """An approval request cannot be read or changed that way."""
+
+    code = "approval_error"
+
+
+class UnknownApprovalError(ApprovalError):
+    """There is no approval request with that id."""
+
+    code = "unknown_approval"
+
+
+class InvalidTransitionError(ApprovalError):
+    """The request is final, or its status does not allow this step."""
+
+    code = "not_pending"
+
+
+class StaleDigestError(ApprovalError):
+    """The decision names another digest than the stored call has."""
+
+    code = "stale_digest"
+
+
+class InvalidDecisionError(ApprovalError, ValueError):
+    """The decision is malformed: an unknown answer, or arguments where none can be."""
+
+    code = "invalid_decision"
+
+
+class SandboxRefusedError(AgentBoxError):
+    """A sandboxed kernel cannot be started as asked, so none was started: a sandbox never degrades silently."""
+
+    code = "sandbox_refused"
+
+
+class StorageError(AgentBoxError):
+    """The approval store cannot be read or written. Unknown means no: nothing runs."""
+
+    code = "storage"
+
+
+def _subclasses(cls: type[AgentBoxError]) -> list[type[AgentBoxError]]:
+    return [cls, *(found for child in cls.__subclasses__() for found in _subclasses(child))]
+
+
+#: Wire code -> class, for the kernel side that rebuilds what the server raised.
+ERRORS_BY_CODE: dict[str, type[AgentBoxError]] = {cls.code: cls for cls in _subclasses(AgentBoxError)}

@@ -1,0 +1,1 @@
+"""Drives kernels without a browser: processes, sockets, outputs."""

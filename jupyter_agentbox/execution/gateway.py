@@ -1,0 +1,186 @@
+"""`KernelGateway`: a headless Jupyter server in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from jupyter_agentbox.processes.environment import process_environment
+from jupyter_agentbox.processes.process import Command, OwnedProcess
+
+from .results import ExecutionError
+from .server_api import ServerAddress, ServerApi
+
+#: Run by path, so that it also works from the package's sources; never imported here.
+_SERVER: Final = Path(__file__).parent.parent / "gateway_server.py"
+#: Where Jupyter keeps things, if the user chose other places.
+_PLACES: Final = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_PATH")
+_START_TIMEOUT: Final = 60.0
+_POLL: Final = 0.05
+#: Seconds between SIGTERM and SIGKILL; a server ends its kernels in it.
+_GRACE: Final = 5.0
+
+
+class KernelGateway:
+    """Serves kernels to clients, for kernels that outlive a client, or for several clients.
+
+    Tool calls of its kernels ask as in JupyterLab: through the server's REST API, with its token.
+
+    Parameters
+    ----------
+    host : str
+        Where to listen.
+    port : int
+        Where to listen; 0 for any free port, which `port` then tells.
+    log_level : str
+        Of the server.
+    log_to_stderr : bool
+        Whether the server's log is shown here.
+    env : mapping, optional
+        Environment variables of the kernels. Of this process's they get only what any process needs, not its secrets.
+    working_dir : Path, optional
+        Where the server and its kernels work; here by default.
+    sandbox, sandbox_config
+        Not offered by this release: `start` raises `NotImplementedError` rather than run without one.
+
+    Attributes
+    ----------
+    token : str
+        What clients have to send. Made anew for each gateway.
+    """
+
+    def __init__(
+        self,
+        host: str = "localhost",
+        port: int = 8888,
+        *,
+        log_level: str = "WARNING",
+        log_to_stderr: bool = False,
+        env: Mapping[str, str] | None = None,
+        working_dir: Path | str | None = None,
+        sandbox: bool = False,
+        sandbox_config: Path | None = None,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.token = secrets.token_urlsafe(32)
+        self._log_level = {"WARNING": "WARN"}.get(log_level, log_level)
+        self._log_to_stderr = log_to_stderr
+        self._env = dict(env or {})
+        self._working_dir = Path(working_dir if working_dir is not None else ".").resolve()
+        self._needs_sandbox = sandbox or sandbox_config is not None
+        self._process: OwnedProcess | None = None
+        self._directory: Path | None = None
+        self._words: deque[str] = deque(maxlen=50)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Start the server and wait until it answers.
+
+        Raises
+        ------
+        RuntimeError
+            If it runs already, or does not start; the text has its last words.
+        TimeoutError
+            If it does not answer within a minute.
+        """
+        if self._needs_sandbox:
+            raise NotImplementedError("kernels started from here have no sandbox yet: nothing was started")
+        if self._process is not None:
+            raise RuntimeError("the gateway runs already")
+        self.port = self.port or _free_port(self.host)
+        self._directory = Path(tempfile.mkdtemp(prefix="agentbox-gateway-"))
+        self._process = OwnedProcess(
+            self._command(self._directory),
+            grace=_GRACE,
+            on_output=self._hear,
+            on_error_output=self._hear,
+            on_closed=lambda: None,
+        )
+        try:
+            await self._process.start()
+            async with asyncio.timeout(_START_TIMEOUT):
+                await self._wait_until_it_answers(self._process)
+        except BaseException:
+            await asyncio.shield(self.stop())
+            raise
+
+    async def stop(self) -> None:
+        """End the server and its kernels. Does nothing if it does not run."""
+        process, self._process = self._process, None
+        directory, self._directory = self._directory, None
+        if process is not None:
+            await process.stop(patience=0)
+        if directory is not None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    async def join(self) -> None:
+        """Wait until the server has ended."""
+        if self._process is not None:
+            await self._process.wait(None)
+
+    def _command(self, directory: Path) -> Command:
+        settings = directory / "settings.json"
+        settings.touch(mode=0o600)
+        settings.write_text(
+            json.dumps(
+                {
+                    "ip": self.host,
+                    "port": self.port,
+                    "token": self.token,
+                    "log_level": self._log_level,
+                    "root_dir": str(self._working_dir),
+                }
+            )
+        )
+        places = {name: os.environ[name] for name in _PLACES if name in os.environ}
+        return Command(
+            argv=(sys.executable, "-P", str(_SERVER), str(settings)),
+            env=process_environment(os.environ, {**places, **self._env}),
+            cwd=str(self._working_dir),
+        )
+
+    async def _wait_until_it_answers(self, process: OwnedProcess) -> None:
+        host = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104
+        api = ServerApi(ServerAddress(url=f"http://{host}:{self.port}/", token=self.token))
+        try:
+            while not await process.wait(_POLL):
+                try:
+                    await api.ask("GET", "api", "status")
+                except ExecutionError:
+                    continue
+                return
+        finally:
+            api.close()
+        raise RuntimeError(f"the gateway did not start.\n{''.join(self._words).strip()[-2000:]}")
+
+    def _hear(self, chunk: bytes) -> None:
+        text = chunk.decode("utf-8", "replace")
+        self._words.append(text)
+        if self._log_to_stderr:
+            sys.stderr.write(text)
+
+
+def _free_port(host: str) -> int:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])

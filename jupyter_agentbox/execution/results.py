@@ -1,0 +1,137 @@
+"""What code gave: text, images, rich outputs, or an error."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
+
+_ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+#: How IPython spells a shell command in the code that it runs, and how people do.
+_SYSTEM: Final = re.compile(r"get_ipython\(\)\.(system|getoutput)\((['\"])(.*?)\2\)")
+_CELL_MAGIC: Final = re.compile(r"get_ipython\(\)\.run_cell_magic\((['\"])(\w+)\1, (['\"]).*?\3, (['\"])(.*?)\4\)")
+#: A frame of our own code in a traceback.
+_OWN_FRAME: Final = re.compile(r"\A(File )?\S*[/\\]jupyter_agentbox[/\\](kernel|execution|tools)\b")
+
+
+class ExecutionError(Exception):
+    """Code raised an error, or its kernel ended. The text has the kernel's traceback, without colours."""
+
+
+@dataclass
+class ExecutionResult:
+    """What code gave that ran to its end.
+
+    Parameters
+    ----------
+    text : str or None
+        Streams, results and displays as text, in order, stripped; ``None`` if there was none.
+    images : list of Path
+        The PNG images, in order.
+    mime_bundles : list of dict
+        Results and displays that are more than text, in order: MIME type to data, as the kernel sent them.
+    """
+
+    text: str | None
+    images: list[Path] = field(default_factory=list)
+    mime_bundles: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Outputs:
+    """Collects the outputs of one request."""
+
+    def __init__(self) -> None:
+        self.error: Mapping[str, Any] | None = None
+        self._chunks: list[str] = []
+        self._pngs: list[str] = []
+        self._bundles: list[dict[str, Any]] = []
+
+    def add(self, kind: str, content: Mapping[str, Any]) -> str | None:
+        """Take an output message; return its text, if it has one.
+
+        Parameters
+        ----------
+        kind : str
+            The ``msg_type``.
+        content : mapping
+            Its content.
+        """
+        if kind == "error":
+            self.error = content
+            return None
+        text = content.get("text") if kind == "stream" else self._add_bundle(kind, content)
+        if not isinstance(text, str):
+            return None
+        self._chunks.append(text)
+        return text
+
+    def result(self, images_dir: Path) -> ExecutionResult:
+        """Write the images and return the result. Touches the disk only if there are images.
+
+        Raises
+        ------
+        OSError
+            If an image cannot be written.
+        """
+        return ExecutionResult(
+            text="".join(self._chunks).strip() if self._chunks else None,
+            images=_write_images(self._pngs, images_dir),
+            mime_bundles=self._bundles,
+        )
+
+    @property
+    def has_images(self) -> bool:
+        """Whether `result` will write files."""
+        return bool(self._pngs)
+
+    def _add_bundle(self, kind: str, content: Mapping[str, Any]) -> object:
+        data = content.get("data")
+        if kind not in {"execute_result", "display_data"} or not isinstance(data, dict) or CARD_MIME_TYPE in data:
+            return None
+        if isinstance(png := data.get("image/png"), str):
+            self._pngs.append(png)
+        if data.keys() - {"text/plain"}:
+            self._bundles.append(data)
+        return data.get("text/plain")
+
+
+def error_text(content: Mapping[str, Any]) -> str:
+    """Return an error message's text and traceback as plain text.
+
+    Parameters
+    ----------
+    content : mapping
+        Of an ``error`` message or of a reply with the status ``error``.
+    """
+    name, value = content.get("ename") or "Error", content.get("evalue") or ""
+    frames = content.get("traceback")
+    lines = [_plain(str(frame)) for frame in frames] if isinstance(frames, Sequence) else []
+    shown = [line for line in lines if not _OWN_FRAME.match(line)]
+    return "\n".join([_plain(f"{name}: {value}"), *shown])
+
+
+def _plain(text: str) -> str:
+    text = _ANSI.sub("", text)
+    text = _SYSTEM.sub(lambda found: f"{'!' if found[1] == 'system' else '!!'}{found[3]}", text)
+    return _CELL_MAGIC.sub(lambda found: f"%%{found[2]} {found[5]}", text)
+
+
+def _write_images(pngs: Sequence[str], directory: Path) -> list[Path]:
+    paths = []
+    for png in pngs:
+        try:
+            data = b64decode(png)
+        except Base64Error:  # the kernel runs any code, which can display anything
+            continue
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / f"{uuid4().hex[:8]}.png"
+        path.write_bytes(data)
+        paths.append(path)
+    return paths

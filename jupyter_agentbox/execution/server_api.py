@@ -1,0 +1,128 @@
+"""The part of a Jupyter server's REST API that a client of kernels needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
+from tornado.websocket import WebSocketClientConnection, websocket_connect
+
+from .results import ExecutionError
+
+#: Seconds that an answer may take; the start of a kernel is one.
+_TIMEOUT = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAddress:
+    """Where a Jupyter server is, and what lets us in.
+
+    Parameters
+    ----------
+    url : str
+        Its base URL, such as ``http://localhost:8888/`` or ``https://hub.example.org/user/ada/``.
+    token : str
+        Sent in the ``Authorization`` header, never in a URL.
+    """
+
+    url: str
+    token: str = field(default="", repr=False)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of each request."""
+        return {"Authorization": f"token {self.token}"} if self.token else {}
+
+    def at(self, *path: str, websocket: bool = False) -> str:
+        """Return the URL of a resource."""
+        parts = urlsplit(self.url)
+        scheme = parts.scheme.replace("http", "ws", 1) if websocket else parts.scheme
+        base = parts.path.rstrip("/")
+        return urlunsplit((scheme, parts.netloc, "/".join([base, *(quote(each, safe="") for each in path)]), "", ""))
+
+
+def known_token(port: int) -> str:
+    """Return the token of this user's Jupyter server on a port of this machine; empty if none is known.
+
+    Servers write it to Jupyter's runtime directory, in a file that only this user can read.
+    """
+    from jupyter_core.paths import jupyter_runtime_dir  # noqa: PLC0415  # only if no token was given
+
+    for path in Path(jupyter_runtime_dir()).glob("jpserver-*.json"):
+        try:
+            info = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(info, dict) and info.get("port") == port:
+            return str(info.get("token") or "")
+    return ""
+
+
+class ServerApi:
+    """Requests to one server.
+
+    Parameters
+    ----------
+    address : ServerAddress
+        The server.
+    """
+
+    def __init__(self, address: ServerAddress) -> None:
+        self._address = address
+        self._client = AsyncHTTPClient(force_instance=True, max_body_size=2**30)
+
+    async def ask(self, method: str, *path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Send a request and return the answer's JSON; ``None`` if it has none.
+
+        Raises
+        ------
+        ExecutionError
+            If the server cannot be reached or refuses.
+        """
+        request = HTTPRequest(
+            self._address.at(*path),
+            method=method,
+            headers={**self._address.headers, "Content-Type": "application/json"},
+            body=json.dumps(body or {}) if method in {"POST", "PATCH", "PUT"} else None,
+            connect_timeout=_TIMEOUT,
+            request_timeout=_TIMEOUT,
+        )
+        try:
+            response = await self._client.fetch(request)
+        except HTTPClientError as error:
+            raise ExecutionError(f"the Jupyter server at {self._address.url} {_refusal(error)}") from None
+        except OSError as error:
+            raise ExecutionError(f"no Jupyter server answers at {self._address.url}: {error}") from None
+        return json.loads(response.body) if response.body else None
+
+    async def open_channels(self, kernel_id: str, session: str) -> WebSocketClientConnection:
+        """Open the websocket to a kernel.
+
+        Raises
+        ------
+        ExecutionError
+            If the server cannot be reached or refuses.
+        """
+        url = self._address.at("api", "kernels", kernel_id, "channels", websocket=True)
+        request = HTTPRequest(f"{url}?session_id={session}", headers=self._address.headers, connect_timeout=_TIMEOUT)
+        try:
+            return await websocket_connect(request, max_message_size=2**30, ping_interval=20)
+        except (HTTPClientError, OSError) as error:
+            raise ExecutionError(f"the kernel at {self._address.url} cannot be reached: {error}") from None
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._client.close()
+
+
+def _refusal(error: HTTPClientError) -> str:
+    if error.code in {401, 403}:
+        return f"refused ({error.code}): its token is needed, and was not given or is another one"
+    if error.code == 404:
+        return "has no such kernel (404)"
+    return f"failed: {error}"

@@ -1,0 +1,1 @@
+"""Runs code with the same approvals as JupyterLab has, and no browser."""

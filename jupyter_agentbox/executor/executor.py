@@ -1,0 +1,397 @@
+"""`CodeExecutor`: code in, approval requests and results out."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import logging
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
+from jupyter_agentbox.core.approvals import Status
+from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
+from jupyter_agentbox.execution.local import KernelSettings, LocalKernel, Preparation
+from jupyter_agentbox.execution.results import ExecutionError
+from jupyter_agentbox.execution.turns import Turn, Turns
+from jupyter_agentbox.protocol.shell import SHELL_SERVER
+
+from .budget import Budget
+from .desk import Desk, DeskSettings
+from .requests import ApprovalRequest
+from .results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
+
+log = logging.getLogger(__name__)
+
+#: What `CodeExecutor.stream` yields.
+Item = ApprovalRequest | CodeExecutionChunk | CodeExecutionResult
+
+
+@dataclass(slots=True)
+class _Cancelled:
+    """Put among a turn's items to end its reading."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """The kernel and what belongs to it."""
+
+    kernel: LocalKernel
+    turns: Turns
+    budget: Budget | None = None
+    requests: dict[str, ApprovalRequest] = field(default_factory=dict)
+    unseen: list[ApprovalRequest] = field(default_factory=list)
+
+
+_CANCELLED: Final = _Cancelled()
+
+
+class CodeExecutor:
+    """Runs Python code in a kernel of its own, and asks before each tool call.
+
+    Everything but the kernel and the MCP servers is in this process. Cells run one after the other and share the
+    kernel's state. Each call that no rule decides is yielded by `stream` as an `ApprovalRequest`, and kept with its
+    decision and outcome in the same approval store that JupyterLab uses.
+
+    ::
+
+        async with CodeExecutor() as executor:
+            async for item in executor.stream(code):
+                match item:
+                    case ApprovalRequest():
+                        await item.accept()
+                    case CodeExecutionResult():
+                        print(item.text)
+
+    Parameters
+    ----------
+    kernel_env : mapping, optional
+        Environment variables of the kernel. Of this process's, it gets only what any process needs (``PATH``, ``HOME``,
+        the language and the like), not its secrets.
+    working_dir : Path, optional
+        Where the kernel starts, and where each cell starts again; by default here, and code may change it.
+    images_dir : Path, optional
+        Where PNG images are written, ``images`` by default; made when there is one.
+    approval_timeout : float, optional
+        Seconds that a request waits for its decision; for ever by default.
+    connect_timeout : float
+        Seconds that an MCP server may take to start.
+    kernel_init_timeout : float
+        Seconds that the kernel may take to start.
+    sandbox : bool
+        Not offered by this release: `start` raises `NotImplementedError` rather than run without one.
+    sandbox_config : Path, optional
+        See `sandbox`.
+    log_level : str
+        Of this package's logger.
+    approve_tool_calls : bool
+        Whether tool calls ask. If not, they run, and are recorded.
+    approve_shell_cmds : bool
+        Whether ``!command``, ``%%bash`` and the like ask too. Their server is ``shell``.
+    require_shell_escape : bool
+        Whether other ways to start a program are refused: a guard against mistakes, not a wall.
+    policy : Policy, optional
+        Rules that allow, ask for or deny calls; the strictest that matches wins.
+    mcp_config_path : Path, optional
+        The file that names the MCP servers. By default, the servers that `generate_mcp_sources` was given, and those
+        of ``mcp.json`` in Jupyter's configuration directory.
+    database_url : str, optional
+        SQLAlchemy URL of the approval store; JupyterLab's by default.
+
+    Raises
+    ------
+    ValueError
+        If `require_shell_escape` is asked for without `approve_shell_cmds`.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel_env: Mapping[str, str] | None = None,
+        working_dir: Path | str | None = None,
+        images_dir: Path | str | None = None,
+        approval_timeout: float | None = None,
+        connect_timeout: float = 30,
+        kernel_init_timeout: float = 30,
+        sandbox: bool = False,
+        sandbox_config: Path | None = None,
+        log_level: str = "WARNING",
+        approve_tool_calls: bool = True,
+        approve_shell_cmds: bool = False,
+        require_shell_escape: bool = False,
+        policy: Policy | None = None,
+        mcp_config_path: Path | str | None = None,
+        database_url: str | None = None,
+    ) -> None:
+        if require_shell_escape and not approve_shell_cmds:
+            raise ValueError("`require_shell_escape` needs `approve_shell_cmds`: nothing would be left to use")
+        logging.getLogger("jupyter_agentbox").setLevel(log_level)
+        self._needs_sandbox = sandbox or sandbox_config is not None
+        self._images_dir = Path(images_dir) if images_dir is not None else Path("images")
+        self._asks_for_shell = approve_shell_cmds
+        self._kernel_settings = KernelSettings(
+            env=dict(kernel_env or {}),
+            start_timeout=kernel_init_timeout,
+            preparation=Preparation(
+                working_dir=str(Path(working_dir).resolve()) if working_dir is not None else None,
+                approve_shell_cmds=approve_shell_cmds,
+                require_shell_escape=require_shell_escape,
+            ),
+        )
+        self._desk_settings = DeskSettings(
+            policy=_policy(policy, approve_tool_calls),
+            approval_timeout=approval_timeout,
+            connect_timeout=connect_timeout,
+            mcp_config_path=Path(mcp_config_path) if mcp_config_path is not None else None,
+            database_url=database_url,
+            reviewer=_reviewer(),
+        )
+        self._desk: Desk | None = None
+        self._running: _Running | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Start the kernel.
+
+        Raises
+        ------
+        RuntimeError
+            If it runs already.
+        CodeExecutionError
+            If it does not start; the text has its last words.
+        TimeoutError
+            If it takes longer than `kernel_init_timeout`.
+        """
+        if self._needs_sandbox:
+            raise NotImplementedError("kernels started from here have no sandbox yet: nothing was started")
+        if self._desk is not None:
+            raise RuntimeError("the executor runs already")
+        self._desk = Desk(self._desk_settings, self._request_changed)
+        try:
+            self._running = await self._start_kernel(self._desk)
+        except BaseException:
+            self._desk = None
+            raise
+        if self._asks_for_shell:
+            self._desk.preload()
+        else:
+            self._desk.preload_if_configured()
+
+    async def stop(self) -> None:
+        """End the kernel and the MCP servers, and withdraw what waits. Does nothing if it does not run."""
+        running, self._running = self._running, None
+        desk, self._desk = self._desk, None
+        closing = [part.aclose() for part in (desk,) if part is not None]
+        if running is not None:
+            closing.append(running.kernel.close())
+            running.turns.lose("the executor was stopped")
+        # Also when we are cancelled: what was begun is finished.
+        await asyncio.shield(asyncio.gather(*closing))
+
+    async def reset(self) -> None:
+        """Start again with a fresh kernel: variables are gone, and MCP servers are stopped until they are used.
+
+        A cell that runs ends with an error.
+
+        Raises
+        ------
+        CodeExecutionError, TimeoutError
+            If the new kernel does not start.
+        """
+        running, desk = self._require()
+        running.turns.lose("the kernel was reset")
+        await desk.detach()
+        ending = asyncio.gather(running.kernel.close(), desk.stop_servers())
+        try:
+            self._running = await self._start_kernel(desk)
+        finally:
+            await asyncio.shield(ending)
+
+    def cancel(self) -> None:
+        """Interrupt the cell that runs: its `stream` ends without a result and without an error.
+
+        Does nothing if no cell runs. What the cell asked for is withdrawn.
+        """
+        running = self._running
+        turn = running.turns.current if running is not None else None
+        if running is not None and turn is not None and not turn.ended.is_set():
+            turn.put(_CANCELLED)
+            running.turns.begin_ending(turn)
+
+    async def stream(self, code: str, timeout: float | None = None, chunks: bool = False) -> AsyncIterator[Item]:
+        """Run code and yield what happens, as it happens.
+
+        Cells of other tasks wait for this one. Leaving the iteration early interrupts the code. A request that is not
+        decided keeps its code waiting until `approval_timeout`; one of code that outlives its cell (a thread, a task)
+        is yielded by the next `stream`.
+
+        Parameters
+        ----------
+        code : str
+            Python as in a notebook cell: top-level ``await``, magics and shell commands included.
+        timeout : float, optional
+            Seconds that it may run. While a request waits for its decision, they do not pass.
+        chunks : bool
+            Whether to yield text as it comes, too.
+
+        Yields
+        ------
+        ApprovalRequest
+            A call that waits: `accept` or `reject` it.
+        CodeExecutionChunk
+            Text, if `chunks` is true.
+        CodeExecutionResult
+            Once, at the end, unless the cell was cancelled.
+
+        Raises
+        ------
+        CodeExecutionError
+            The code raised an error, or a call of it was refused, expired or failed.
+        TimeoutError
+            The time is over; the code was interrupted and the kernel can be used on.
+        RuntimeError
+            The executor does not run, or this task holds up a cell of it.
+        """
+        running, _ = self._require()
+        try:
+            turn = await running.turns.begin(code)
+        except ExecutionError as error:
+            raise CodeExecutionError(str(error)) from None
+        budget = running.budget = Budget(timeout)
+        self._hand_over(running, turn)
+        try:
+            async for item in _before_deadline(running.turns.items(turn, budget.deadline), budget):
+                if item is _CANCELLED:
+                    break
+                if isinstance(item, ApprovalRequest):
+                    yield item
+                elif chunks and isinstance(item, str):
+                    yield CodeExecutionChunk(text=item)
+        finally:
+            is_cancelled = turn.ending is not None
+            has_ended = await running.turns.end(turn)
+        if not has_ended:
+            raise CodeExecutionError(running.turns.resists() or "")
+        if is_cancelled:
+            return
+        try:
+            result = await running.turns.finish(turn)
+        except ExecutionError as error:
+            raise CodeExecutionError(str(error)) from None
+        yield CodeExecutionResult(text=result.text, images=result.images, mime_bundles=result.mime_bundles)
+
+    async def execute(self, code: str, timeout: float | None = None) -> CodeExecutionResult:
+        """Run code, accept every call that asks, and return the result.
+
+        Parameters
+        ----------
+        code, timeout
+            As in `stream`.
+
+        Returns
+        -------
+        CodeExecutionResult
+            With no text and no images if the cell was cancelled.
+
+        Raises
+        ------
+        CodeExecutionError, TimeoutError, RuntimeError
+            As in `stream`.
+        """
+        async for item in self.stream(code, timeout=timeout):
+            if isinstance(item, ApprovalRequest):
+                await item.accept()
+            elif isinstance(item, CodeExecutionResult):
+                return item
+        return CodeExecutionResult(text=None, images=[])
+
+    async def _start_kernel(self, desk: Desk) -> _Running:
+        kernel = LocalKernel(self._kernel_settings)
+        turns = Turns(kernel, images_dir=self._images_dir, on_comm=desk.receive)
+        desk.attach(kernel)
+        try:
+            await kernel.start()
+        except ExecutionError as error:
+            raise CodeExecutionError(str(error)) from None
+        return _Running(kernel, turns)
+
+    def _require(self) -> tuple[_Running, Desk]:
+        if self._running is None or self._desk is None:
+            raise RuntimeError("the executor does not run: use it as `async with`, or call `start`")
+        return self._running, self._desk
+
+    def _hand_over(self, running: _Running, turn: Turn) -> None:
+        """Give a new turn the requests that came while none ran."""
+        for request in running.unseen:
+            if request.id in running.requests:
+                turn.put(request)
+        running.unseen.clear()
+        self._pace(running)
+
+    def _request_changed(self, stored: StoredRequest) -> None:
+        running = self._running
+        if running is None or self._desk is None:
+            return
+        known = running.requests.get(stored.id)
+        if known is None and stored.status is Status.PENDING:
+            request = running.requests[stored.id] = ApprovalRequest(stored, self._desk.decide)
+            if (turn := running.turns.current) is not None and not turn.ended.is_set():
+                turn.put(request)
+            else:
+                running.unseen.append(request)
+        elif known is not None and stored.status.is_final:
+            del running.requests[stored.id]
+            known.changed(stored)
+        self._pace(running)
+
+    @staticmethod
+    def _pace(running: _Running) -> None:
+        """Let the cell's time stand still while something waits for a decision."""
+        if running.budget is None:
+            return
+        if running.requests:
+            running.budget.pause()
+        else:
+            running.budget.resume()
+        if running.turns.current is not None:
+            running.turns.current.wake()
+
+
+async def _before_deadline(items: AsyncIterator[object], budget: Budget) -> AsyncIterator[object]:
+    """Yield the items; say what a time limit means when it is hit."""
+    try:
+        async for item in items:
+            yield item
+    except TimeoutError:
+        raise TimeoutError(
+            f"the code ran for more than {budget.seconds:g} s, without the time that decisions took;"
+            " it was interrupted, and the kernel can be used on"
+        ) from None
+
+
+def _policy(policy: Policy | None, approve_tool_calls: bool) -> Policy:
+    rules = policy or Policy()
+    if approve_tool_calls:
+        return rules
+    allowed = Rule(tool="*", effect=Effect.ALLOW, layer=Layer.SESSION, reason="approve_tool_calls is off")
+    shell = Rule(tool=f"{SHELL_SERVER}.*", effect=Effect.ASK, layer=Layer.SESSION)
+    return rules.with_rules([allowed, shell])
+
+
+def _reviewer() -> str:
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # no name for this user id
+        user = "unknown"
+    return f"{user} (CodeExecutor)"

@@ -1,0 +1,65 @@
+"""Where an executor's configuration and records are, by default the same places as JupyterLab's."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+_SERVERS: Final = "mcpServers"
+
+
+def config_dir() -> Path:
+    """Return Jupyter's configuration directory (the same answer as ``jupyter --config-dir``)."""
+    from jupyter_core.paths import jupyter_config_dir  # noqa: PLC0415  # not needed where nothing calls a tool
+
+    return Path(jupyter_config_dir())
+
+
+def data_dir() -> Path:
+    """Return this package's directory in Jupyter's data directory."""
+    from jupyter_core.paths import jupyter_data_dir  # noqa: PLC0415  # see above
+
+    return Path(jupyter_data_dir()) / "agentbox"
+
+
+def registered_servers_path() -> Path:
+    """Return the file of the servers that `generate_mcp_sources` was given. Only this user can read it."""
+    return data_dir() / "registered-servers.json"
+
+
+def register_server(name: str, parameters: Mapping[str, Any]) -> None:
+    """Keep an MCP server's parameters, so that executors of this user know the server by its name.
+
+    Parameters
+    ----------
+    name : str
+        What generated sources, rules and requests call it. An older entry of that name is replaced.
+    parameters : mapping
+        An entry as in ``mcp.json``. Prefer ``${NAME}`` to a secret: variables are looked up when the server starts.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    path = registered_servers_path()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        known = json.loads(path.read_text("utf-8")).get(_SERVERS, {})
+    except (OSError, ValueError, AttributeError):
+        known = {}
+    if known.get(name) == parameters:
+        return
+    text = json.dumps({_SERVERS: {**known, name: dict(parameters)}}, indent=2)
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".servers-")  # made for this user only
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise

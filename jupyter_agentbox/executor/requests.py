@@ -1,0 +1,110 @@
+"""A request for approval, as a program sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from jupyter_agentbox.core.approvals import Answer, Status
+from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
+
+#: Answers a stored request: with its answer, the reason and the edited arguments.
+Decide = Callable[[StoredRequest, Answer, str, Mapping[str, Any] | None], Awaitable[None]]
+
+
+class ApprovalRequest:
+    """A tool call, or a shell command, that waits for a decision.
+
+    Parameters
+    ----------
+    stored : jupyter_agentbox.core.approvals.ApprovalRequest
+        The request in the approval store.
+    decide : callable
+        Answers it.
+
+    Attributes
+    ----------
+    server_name : str
+        The MCP server's name; ``"shell"`` for shell commands.
+    tool_name : str
+        Exactly as the server names the tool.
+    tool_args : dict
+        The arguments, under their names in the tool's schema.
+    """
+
+    def __init__(self, stored: StoredRequest, decide: Decide) -> None:
+        self.server_name = stored.call.server
+        self.tool_name = stored.call.tool
+        self.tool_args: dict[str, Any] = dict(stored.call.arguments)
+        self._stored = stored
+        self._decide = decide
+        self._decision: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    @property
+    def id(self) -> str:
+        """The request's id in the approval store."""
+        return self._stored.id
+
+    @property
+    def description(self) -> str:
+        """What the server says of the tool. Untrusted text."""
+        return self._stored.tool.description
+
+    def __str__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.tool_args.items())
+        return f"{self.server_name}.{self.tool_name}({arguments})"
+
+    def __repr__(self) -> str:
+        return f"<ApprovalRequest {self}>"
+
+    async def accept(self, arguments: Mapping[str, Any] | None = None) -> None:
+        """Let the call run; when this returns, the decision is on disk.
+
+        Parameters
+        ----------
+        arguments : mapping, optional
+            Runs with these instead. They are checked against the tool's schema and the policy again.
+
+        Raises
+        ------
+        InvalidTransitionError
+            The request was decided, withdrawn or has expired.
+        ToolArgumentsError, ToolCallRejectedError
+            The other arguments cannot run.
+        """
+        await self._decide(self._stored, Answer.ALLOW_ONCE, "", arguments)
+        self._settle(True)
+
+    async def reject(self, reason: str = "") -> None:
+        """Do not let the call run; the code gets an error.
+
+        Parameters
+        ----------
+        reason : str, optional
+            Told to the code.
+
+        Raises
+        ------
+        InvalidTransitionError
+            The request was decided, withdrawn or has expired.
+        """
+        await self._decide(self._stored, Answer.REJECT_ONCE, reason, None)
+        self._settle(False)
+
+    async def response(self) -> bool:
+        """Wait until the request is decided; say whether it was accepted. Expired and withdrawn ones were not."""
+        return await asyncio.shield(self._decision)
+
+    def on_decision(self, callback: Callable[[bool], None]) -> None:
+        """Call `callback` once the request is decided, with whether it was accepted."""
+        self._decision.add_done_callback(lambda decision: callback(decision.result()))
+
+    def changed(self, stored: StoredRequest) -> None:
+        """Take note of the request's new status."""
+        if stored.status.is_final:
+            self._settle(stored.status is Status.APPROVED)
+
+    def _settle(self, accepted: bool) -> None:
+        if not self._decision.done():
+            self._decision.set_result(accepted)

@@ -1,0 +1,36 @@
+"""Rules from a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from jupyter_agentbox.core.policy import Effect, Policy, Rule
+
+
+def read_rules(path: Path) -> Policy:
+    """Read a file of rules: JSON, ``{"rules": [{"tool": "shop.list_*", "effect": "allow", "reason": "reads"}]}``.
+
+    Raises
+    ------
+    ValueError
+        If anything in it is not understood: then no rule of it counts.
+    OSError
+        If it cannot be read.
+    """
+    value = json.loads(path.read_text("utf-8"))
+    entries = value.get("rules") if isinstance(value, dict) else None
+    if not isinstance(entries, list):
+        raise ValueError(f'`{path}` must be an object with a list under "rules"')
+    return Policy(tuple(_rule(entry, number, path) for number, entry in enumerate(entries, 1)))
+
+
+def _rule(entry: object, number: int, path: Path) -> Rule:
+    if not isinstance(entry, dict) or entry.keys() - {"tool", "effect", "reason"}:
+        raise ValueError(f'rule {number} of `{path}` must be an object of "tool", "effect" and "reason"')
+    tool, effect, reason = entry.get("tool"), entry.get("effect"), entry.get("reason", "")
+    if not isinstance(tool, str) or not isinstance(reason, str):
+        raise ValueError(f'rule {number} of `{path}`: "tool" and "reason" must be strings')
+    if effect not in [known.value for known in Effect]:
+        raise ValueError(f'rule {number} of `{path}`: "effect" must be "allow", "ask" or "deny"')
+    return Rule(tool=tool, effect=Effect(effect), reason=reason)

@@ -1,0 +1,108 @@
+"""The server process of a `KernelGateway`.
+
+Run as ``python -P gateway_server.py SETTINGS``, where `SETTINGS` is a JSON file that only this user can read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve()
+_LAUNCHER = _HERE.parent / "kernel" / "launcher.py"
+
+
+def main() -> None:
+    """Serve until we are told to end."""
+    settings: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text("utf-8"))
+    specs = _write_kernel_spec(Path(sys.argv[1]).parent)
+    config_dir = _config_dir()
+    # Only what is set here: the user's pages and extensions have no place in it.
+    os.environ["JUPYTER_NO_CONFIG"] = "1"
+
+    import zmq  # noqa: PLC0415  # after the environment says what Jupyter may read
+    from jupyter_server.serverapp import ServerApp  # noqa: PLC0415
+
+    try:
+        import jupyter_agentbox  # noqa: F401, PLC0415
+    except ImportError:  # run from its sources
+        sys.path.append(str(_HERE.parent.parent))
+    app = ServerApp.instance()
+    app.update_config(_config(settings, config_dir))
+    app.initialize(argv=[])
+    os.environ.pop("JUPYTER_NO_CONFIG")  # kernels shall find the user's configuration
+    app.kernel_spec_manager.kernel_dirs.insert(0, str(specs))  # type: ignore[union-attr]  # made by `initialize`
+    app.kernel_manager.context.setsockopt(zmq.RCVHWM, 0)  # drop no output, however slow a client reads
+    _send_at_once()
+    app.start()
+
+
+def _send_at_once() -> None:
+    """Let the websockets send small messages at once: each would wait 40 ms for an acknowledgement of the last one."""
+    from jupyter_server.services.kernels.websocket import KernelWebsocketHandler  # noqa: PLC0415  # as above
+
+    open_as_before = KernelWebsocketHandler.open
+
+    async def open_without_delay(self: KernelWebsocketHandler, kernel_id: str) -> None:
+        self.set_nodelay(True)
+        await open_as_before(self, kernel_id)
+
+    KernelWebsocketHandler.open = open_without_delay  # type: ignore[method-assign]  # there is no setting for it
+
+
+def _config_dir() -> str:
+    from jupyter_core.paths import jupyter_config_dir  # noqa: PLC0415  # before `JUPYTER_NO_CONFIG` is set
+
+    return jupyter_config_dir()
+
+
+def _config(settings: dict[str, Any], config_dir: str) -> Any:
+    from traitlets.config import Config  # noqa: PLC0415  # as above
+
+    return Config(
+        {
+            "ServerApp": {
+                "ip": settings["ip"],
+                "port": settings["port"],
+                "port_retries": 0,
+                "root_dir": settings["root_dir"],
+                "log_level": settings["log_level"],
+                "open_browser": False,
+                "allow_root": True,
+                "jpserver_extensions": {"jupyter_agentbox": True},
+            },
+            "IdentityProvider": {"token": settings["token"]},
+            "AgentBoxApp": {"mcp_config_path": str(Path(config_dir) / "mcp.json")},
+            "KernelManager": {"transport": _transport()},
+            # The limits protect a page from a cell's output. Here every output counts.
+            "ZMQChannelsWebsocketConnection": {"limit_rate": False},
+        }
+    )
+
+
+def _transport() -> str:
+    from jupyter_core.paths import jupyter_runtime_dir  # noqa: PLC0415  # as above
+
+    # The sockets' paths have 107 characters at most (unix(7)).
+    return "ipc" if os.name == "posix" and len(jupyter_runtime_dir()) < 50 else "tcp"
+
+
+def _write_kernel_spec(directory: Path) -> Path:
+    """Write a kernelspec whose kernels drop nothing; return the directory of kernelspecs."""
+    folder = directory / "kernels" / "python3"
+    folder.mkdir(parents=True)
+    spec = {
+        "argv": [sys.executable, "-P", str(_LAUNCHER), "{connection_file}", "{}"],
+        "display_name": "Python 3",
+        "language": "python",
+        "env": {"TERM": "dumb", "NO_COLOR": "1"},
+    }
+    (folder / "kernel.json").write_text(json.dumps(spec))
+    return folder.parent
+
+
+if __name__ == "__main__":
+    main()

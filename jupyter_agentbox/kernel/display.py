@@ -1,0 +1,98 @@
+"""The card under the cell: shown while a person is asked, one line afterwards."""
+
+from __future__ import annotations
+
+import html
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from jupyter_agentbox.core.text import one_line
+from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
+
+from .cells import Cell
+from .transport import Transport
+
+if TYPE_CHECKING:
+    from .card import ApprovalCard
+
+log = logging.getLogger(__name__)
+
+
+class Card:
+    """One request's output.
+
+    Parameters
+    ----------
+    transport : Transport
+        Publishes outputs.
+    what : str
+        ``server.tool``, untrusted.
+    request_id : str
+        The request.
+    cell : Cell
+        Where the output belongs.
+    """
+
+    def __init__(self, transport: Transport, *, what: str, request_id: str, cell: Cell) -> None:
+        self.request_id = request_id
+        self._transport = transport
+        self._what = one_line(what)
+        self._cell = cell
+        self._widget: ApprovalCard | None = None
+
+    def show(self, url: str) -> None:
+        """Say what waits and where to decide.
+
+        Parameters
+        ----------
+        url : str
+            The server's page for people; empty if it is not known.
+        """
+        where = one_line(url) if url.startswith(("http://", "https://")) else ""
+        place = f"at {where}" if where else "in JupyterLab's panel of approval requests"
+        link = f'at <a href="{html.escape(where)}" target="_blank" rel="noopener">{html.escape(where)}</a>'
+        data = self._data(
+            f"{self._what} waits for a person. Allow, edit or reject it {place}.",
+            f"<b>{html.escape(self._what)}</b> waits for a person."
+            f" Allow, edit or reject it {link if where else place}.",
+        )
+        self._publish("display_data", data)
+        # The output names the request, not the widget's view: a page without the lab extension prefers a view to the
+        # text, and shows an error in its place.
+        if self._cell.shows_widgets:
+            self._widget = _new_widget(self.request_id)
+
+    def finish(self, outcome: str) -> None:
+        """Replace the card by one line, which stays in the saved notebook."""
+        line = f"{self._what}: {one_line(outcome, 1000)}"
+        self._publish("update_display_data", self._data(line, html.escape(line)))
+        if self._widget is not None:
+            self._widget.close()
+
+    def _data(self, plain: str, markup: str) -> dict[str, Any]:
+        return {
+            CARD_MIME_TYPE: {"request_id": self.request_id},
+            "text/html": f"<div>{markup}</div>",
+            "text/plain": plain,
+        }
+
+    def _publish(self, kind: str, data: dict[str, Any]) -> None:
+        content = {"data": data, "metadata": {}, "transient": {"display_id": f"agentbox-{self.request_id}"}}
+        self._transport.publish(kind, content, self._cell)
+
+
+def attempt(step: Callable[..., None], *arguments: object) -> None:
+    """Show something; if that fails, say so in the log and go on: the call does not depend on its card."""
+    try:
+        step(*arguments)
+    except Exception:  # whatever a front end's library raises
+        log.warning("the card of an approval request could not be shown", exc_info=True)
+
+
+def _new_widget(request_id: str) -> ApprovalCard | None:
+    try:
+        from .card import ApprovalCard  # noqa: PLC0415  # ipywidgets is slow to import, and may be missing
+    except ImportError:
+        return None
+    return ApprovalCard(request_id=request_id)

@@ -1,0 +1,71 @@
+"""The server's failures as exceptions, each with a text that says what to do."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jupyter_agentbox.exceptions import (
+    ERRORS_BY_CODE,
+    AgentBoxError,
+    NoServerError,
+    ToolArgumentsError,
+    ToolCallInterruptedError,
+    ToolCallRejectedError,
+)
+from jupyter_agentbox.protocol.messages import Failure
+
+_NO_KERNEL: Final = (
+    "tools can only be called in a Jupyter kernel, and this process is none. Run the code in a notebook or console of a"
+    " JupyterLab that has jupyter-agentbox."
+)
+_NO_ANSWER: Final = (
+    "no agentbox server answered within {seconds:g} s, so nobody could approve and nothing ran. Open this notebook in a"
+    " JupyterLab that has jupyter-agentbox (`jupyter server extension list` must show it as enabled), then run the cell"
+    " again.{problem}"
+)
+_LOST: Final = (
+    "the agentbox server has not answered for {seconds:g} s while `{what}` was waiting. Check that the Jupyter server"
+    " still runs and look at its approval requests before you repeat the call: it may have run."
+)
+_RESTARTED: Final = (
+    "`{what}` was cut off because the Jupyter server was restarted. Whether it had an effect is not known: look before"
+    " you repeat it."
+)
+
+
+def not_in_kernel() -> NoServerError:
+    """Return the error of a process that is no kernel."""
+    return NoServerError(_NO_KERNEL)
+
+
+def no_answer(seconds: float, problem: str = "") -> NoServerError:
+    """Return the error of a kernel that no server answers, with what was wrong with the messages that did come."""
+    hint = (
+        f" A message came that this kernel cannot read ({problem}): install one version on both sides."
+        if problem
+        else ""
+    )
+    return NoServerError(_NO_ANSWER.format(seconds=seconds, problem=hint))
+
+
+def server_lost(what: str, seconds: float) -> NoServerError:
+    """Return the error of a wait whose server fell silent."""
+    return NoServerError(_LOST.format(what=what, seconds=seconds))
+
+
+def server_restarted(what: str) -> ToolCallInterruptedError:
+    """Return the error of a wait that the server no longer knows."""
+    return ToolCallInterruptedError(_RESTARTED.format(what=what))
+
+
+def error_of(failure: Failure) -> AgentBoxError:
+    """Rebuild what the server raised; an unknown code gives an `AgentBoxError`."""
+    cls = ERRORS_BY_CODE.get(failure.code, AgentBoxError)
+    keywords: dict[str, Any] = {"request_id": failure.request_id}
+    details = failure.details
+    if issubclass(cls, ToolCallRejectedError):
+        keywords["reason"] = str(details.get("reason") or "")
+    if issubclass(cls, ToolArgumentsError):
+        parameter = details.get("parameter")
+        keywords["parameter"] = parameter if isinstance(parameter, str) else None
+    return cls(failure.message, **keywords)

@@ -1,0 +1,202 @@
+"""Starts an ipykernel that has no front end: quickly, with nothing dropped, prepared before its first cell.
+
+Run as ``python launcher.py CONNECTION_FILE PREPARATION``; the second is JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import fcntl
+import json
+import os
+import select
+import signal
+import sys
+import termios
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve()
+
+# No front end is there to debug with, and the debugger is a fifth of a kernel's start.
+sys.modules["debugpy"] = None  # type: ignore[assignment]  # makes its import fail
+
+import ipykernel.debugger  # noqa: E402  # looks for debugpy now, once
+import ipykernel.kernelapp  # noqa: E402
+import zmq  # noqa: E402
+from ipykernel.iostream import IOPubThread, OutStream  # noqa: E402
+from ipykernel.kernelapp import IPKernelApp  # noqa: E402
+from jupyter_client.jsonutil import json_clean, json_default  # noqa: E402
+
+del sys.modules["debugpy"]
+
+_CHUNK = 65536
+
+
+class EagerThread(IOPubThread):
+    """The thread that sends outputs; woken once for all that is scheduled before it wakes."""
+
+    _is_woken = False
+
+    def schedule(self, f: Callable[[], None]) -> None:
+        """Have `f` called in the thread."""
+        if self._is_woken and self.thread.is_alive():
+            self._events.append(f)
+            if self._still_has_to_wake():
+                return
+            f = _nothing  # it woke in this moment and may have missed it
+        self._is_woken = True
+        super().schedule(f)
+
+    def _still_has_to_wake(self) -> bool:
+        return self._is_woken
+
+    def _handle_event(self, msg: list[bytes]) -> None:
+        self._is_woken = False  # first: what comes from now on needs another waking
+        super()._handle_event(msg)
+
+
+def _nothing() -> None:
+    pass
+
+
+class WatchedStream(OutStream):
+    """Standard output or error; what programs write to the file descriptor is in the cell that started them."""
+
+    @cached_property
+    def _decoder(self) -> codecs.IncrementalDecoder:
+        return codecs.getincrementaldecoder("utf-8")("replace")
+
+    def flush(self) -> None:
+        """Send what is buffered: from this thread, because a round trip to the other one for each line is slow."""
+        if os.getpid() == _PROCESS:
+            self.drain()
+            self._flush()
+        else:
+            super().flush()
+
+    def _flush(self) -> None:
+        # Who flushes while another thread does must not go on before that one's text is on its way.
+        with _flushing:
+            super()._flush()
+
+    def write(self, string: str) -> int | None:  # type: ignore[override]  # as ipykernel's
+        """Write text, after what programs have written before."""
+        self.drain()
+        return super().write(string)
+
+    def _watch_pipe_fd(self) -> None:
+        fid = getattr(self, "_fid", None)
+        while fid is not None and self._should_watch:
+            select.select([fid], [], [])
+            self.drain()
+
+    def drain(self) -> None:
+        """Take over what was written to the file descriptor so far."""
+        fid = getattr(self, "_fid", None)
+        if fid is None or not _waiting(fid) or os.getpid() != _PROCESS:
+            return
+        with _draining:
+            while _waiting(fid):
+                super().write(self._decoder.decode(os.read(fid, _CHUNK)))
+
+
+_PROCESS = os.getpid()
+_draining = threading.RLock()
+_flushing = threading.RLock()
+
+
+def _waiting(fid: int) -> int:
+    size = bytearray(4)
+    try:
+        fcntl.ioctl(fid, termios.FIONREAD, size)
+    except OSError:
+        return 0
+    return int.from_bytes(size, sys.byteorder)
+
+
+class HeadlessKernelApp(IPKernelApp):
+    """The kernel's application."""
+
+    preparation: dict[str, Any]
+
+    def init_iopub(self, context: zmq.Context[zmq.Socket[bytes]]) -> None:
+        """Open the output channel, without the limit over which ZeroMQ drops messages."""
+        context.setsockopt(zmq.SNDHWM, 0)
+        self.session.pack = _pack  # the default one fails at lone surrogates, and the cell never ends
+        ipykernel.kernelapp.IOPubThread = EagerThread  # type: ignore[attr-defined]  # there is no setting for it
+        super().init_iopub(context)
+
+    def init_kernel(self) -> None:
+        """Make the kernel, and prepare it."""
+        super().init_kernel()
+        try:
+            import jupyter_agentbox  # noqa: F401, PLC0415  # may be run from its sources
+        except ImportError:
+            sys.path.append(str(_HERE.parent.parent.parent))
+        from jupyter_agentbox.kernel.workspace import prepare  # noqa: PLC0415  # only now it is on the path
+
+        shell = self.kernel.shell
+        prepare(shell, **self.preparation)
+        shell.events.register("pre_execute", _let_signals_wake_the_loop)
+        shell.events.register("post_execute", _drain)
+
+
+def _pack(value: Any) -> bytes:
+    try:
+        return json.dumps(value, default=json_default, allow_nan=False).encode()
+    except (TypeError, ValueError):
+        return json.dumps(json_clean(value), default=json_default, allow_nan=False).encode()
+
+
+def _let_signals_wake_the_loop() -> None:
+    """Make SIGINT reach a cell that awaits something.
+
+    ipykernel's handler schedules the cell's end with `call_soon`, which does not wake a loop that waits for its files.
+    A loop with any signal handler is woken by every signal.
+    """
+    loop = asyncio.get_running_loop()
+    if loop not in _woken:
+        _woken.append(loop)
+        loop.add_signal_handler(signal.SIGURG, lambda: None)
+
+
+_woken: list[asyncio.AbstractEventLoop] = []
+
+
+def _renew_locks() -> None:
+    """Let a forked child write: the thread that held a lock is not in it."""
+    global _draining, _flushing
+    _draining, _flushing = threading.RLock(), threading.RLock()
+
+
+def _drain() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, WatchedStream):
+            stream.drain()
+
+
+def main() -> None:
+    """Run the kernel."""
+    os.register_at_fork(after_in_child=_renew_locks)
+    app = HeadlessKernelApp.instance(
+        outstream_class=f"{__name__}.{WatchedStream.__name__}",
+        quiet=True,
+    )
+    app.preparation = json.loads(sys.argv[2])
+    app.initialize(
+        [
+            f"--f={sys.argv[1]}",
+            "--HistoryManager.enabled=False",
+            "--InteractiveShell.colors=nocolor",
+        ]
+    )
+    app.start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,297 @@
+"""The kernel's end of the link: sends requests, waits for their answers, and notices when nobody answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, suppress
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+from uuid import uuid4
+
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.exceptions import AgentBoxError, ToolArgumentsError, ToolCallRejectedError, ToolError
+from jupyter_agentbox.protocol.messages import (
+    MAX_MESSAGE,
+    Call,
+    Cancel,
+    Failure,
+    FromKernel,
+    GetModule,
+    Hello,
+    ListPending,
+    ListServers,
+    MessageError,
+    Ping,
+    Pong,
+    Question,
+    Reply,
+    Waiting,
+    Welcome,
+    from_server,
+    to_json,
+)
+
+from .arguments import plain_arguments
+from .cells import Cell, Cells
+from .display import Card, attempt
+from .failures import error_of, no_answer, not_in_kernel, server_lost, server_restarted
+from .results import CallResult, result_of
+from .transport import Transport
+from .waits import Answer, Patience, Wait, Waits
+
+log = logging.getLogger(__name__)
+
+#: What a card says when its call ends, by the failure's code; an approved call that failed has none of these.
+_ENDINGS: Final = {
+    "rejected": "rejected",
+    "expired": "expired, nobody decided in time",
+    "cancelled": "cancelled",
+    "interrupted": "cut off; whether it had an effect is not known",
+}
+
+
+#: Bytes of the largest arguments; the rest of a message is names and ids.
+_MOST_BYTES: Final = MAX_MESSAGE - 100_000
+
+
+class Link:
+    """Calls tools, from any thread and any event loop.
+
+    Parameters
+    ----------
+    transport : Transport
+        The way out and in.
+    cells : Cells
+        Knows whose code calls.
+    patience : Patience
+        How long to wait for what.
+    clock : callable
+        Seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        cells: Cells,
+        *,
+        patience: Patience | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.patience = patience or Patience()
+        self.welcome: Welcome | None = None
+        self._transport = transport
+        self._cells = cells
+        self._clock = clock
+        self._waits = Waits()
+        self._heard_at = self._pinged_at = clock()
+        self._process = os.getpid()
+        self._problem = ""
+        transport.listen(self.receive)
+
+    def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> CallResult:
+        """Call a tool and wait, in the calling thread.
+
+        Parameters
+        ----------
+        server, tool : str
+            Wire names.
+        arguments : mapping
+            By wire name; just these are sent.
+
+        Raises
+        ------
+        AgentBoxError
+            Anything that `jupyter_agentbox.exceptions` has.
+        """
+        __tracebackhide__ = True  # tracebacks are about the cell, not about this
+        cell = self._cells.current()
+        return _outcome(f"{server}.{tool}", self.ask(_call(server, tool, arguments, cell), cell=cell))
+
+    async def call_async(self, server: str, tool: str, arguments: Mapping[str, Any]) -> CallResult:
+        """Call a tool without blocking the event loop. Cancelling the task withdraws the call."""
+        __tracebackhide__ = True
+        cell = self._cells.current()
+        inbox: asyncio.Queue[Answer] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def deliver(answer: Answer) -> None:
+            with suppress(RuntimeError):  # the loop was closed, so nobody waits any more
+                loop.call_soon_threadsafe(inbox.put_nowait, answer)
+
+        wait = Wait(question=_call(server, tool, arguments, cell), deliver=deliver, cell=cell)
+        with closing(self._exchange(wait)) as steps:
+            try:
+                seconds = next(steps)
+                while True:
+                    answer: Answer | None = None
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(seconds):
+                            answer = await inbox.get()
+                    seconds = steps.send(answer)
+            except StopIteration as end:
+                return _outcome(wait.what, end.value)
+
+    def list_servers(self, *, within: float | None = None) -> list[Any]:
+        """Return the configured MCP servers as JSON; give up after `within` seconds."""
+        return _list(self.ask(ListServers(id=uuid4().hex), within=within), "servers")
+
+    def list_pending(self, *, within: float | None = None) -> list[Any]:
+        """Return this kernel's pending requests as JSON; give up after `within` seconds."""
+        return _list(self.ask(ListPending(id=uuid4().hex), within=within), "approvals")
+
+    def get_module(self, server: str, *, within: float | None = None) -> JsonObject:
+        """Return the source of a server's module, and its tools; starts the server if need be."""
+        return self.ask(GetModule(id=uuid4().hex, server=server), within=within).content
+
+    def ask(self, question: Question, *, cell: Cell | None = None, within: float | None = None) -> Reply:
+        """Send a question and wait for its reply, in the calling thread."""
+        __tracebackhide__ = True
+        inbox: SimpleQueue[Answer] = SimpleQueue()
+        wait = Wait(question=question, deliver=inbox.put, cell=cell or self._cells.current())
+        wait.give_up_at = None if within is None else self._clock() + within
+        with closing(self._exchange(wait)) as steps:
+            try:
+                seconds = next(steps)
+                while True:
+                    answer: Answer | None = None
+                    with suppress(Empty):
+                        answer = inbox.get(timeout=seconds)
+                    seconds = steps.send(answer)
+            except StopIteration as end:
+                reply: Reply = end.value
+                return reply
+
+    def receive(self, data: Any) -> None:
+        """Take a message of the server, in any thread."""
+        try:
+            message = from_server(data)
+        except MessageError as problem:
+            log.warning("a message of the agentbox server was dropped: %s", problem)
+            self._problem = str(problem)
+            return
+        self._heard_at = self._clock()
+        if isinstance(message, Welcome):
+            self.welcome = message
+        elif isinstance(message, Pong):
+            self._forgotten(message.unknown)
+        else:
+            self._waits.receive(message)
+
+    def cell_interrupted(self, cell: Cell) -> None:
+        """End the waits of a cell's other threads and tasks: whoever interrupted the cell meant them too."""
+        for wait in self._waits.of_cell(cell):
+            message = f"`{wait.what}` was withdrawn because its cell was interrupted"
+            wait.deliver(_local_failure(wait, "cancelled", message))
+            self._send(Cancel(id=wait.question.id))
+
+    def _exchange(self, wait: Wait) -> Generator[float, Answer | None, Reply]:
+        """One request from the first message to the last, whoever does the waiting.
+
+        Yields how many seconds to wait for an answer; takes the answer, or ``None`` if none came.
+        """
+        __tracebackhide__ = True
+        if os.getpid() != self._process:
+            raise not_in_kernel()
+        card: Card | None = None
+        ending = ""
+        try:
+            self._begin(wait)
+            while True:
+                answer = yield self._seconds(wait)
+                match answer:
+                    case None:
+                        self._tend(wait)
+                    case Waiting(request_id=request_id) if card is None:
+                        wait.request_id = request_id
+                        card = Card(self._transport, what=wait.what, request_id=request_id, cell=wait.cell)
+                        attempt(card.show, self.welcome.url if self.welcome else "")
+                    case Reply():
+                        ending = "approved, the tool failed" if answer.content.get("is_error") else "approved, done"
+                        return answer
+                    case Failure():
+                        error = error_of(answer)
+                        ending = _ending(answer.code, error)
+                        raise error
+        finally:
+            self._waits.remove(wait)
+            if not ending:
+                self._send(Cancel(id=wait.question.id))
+            if card is not None:
+                attempt(card.finish, ending or "withdrawn")
+
+    def _begin(self, wait: Wait) -> None:
+        if self.welcome is None:
+            self._send(Hello())
+        self._waits.add(wait)
+        wait.sent_at = self._clock()
+        self._send(wait.question)
+
+    def _seconds(self, wait: Wait) -> float:
+        seconds = self.patience.ping if wait.answered else self.patience.repeat
+        return seconds if wait.give_up_at is None else max(0.0, min(seconds, wait.give_up_at - self._clock()))
+
+    def _tend(self, wait: Wait) -> None:
+        """Do what silence asks for: give up, repeat, ping."""
+        now = self._clock()
+        silence = now - max(wait.sent_at, self._heard_at)
+        limit = self.patience.lost if wait.answered else self.patience.attach
+        if wait.give_up_at is not None and now >= wait.give_up_at:
+            raise no_answer(now - wait.sent_at, self._problem)
+        if silence >= limit:
+            raise server_lost(wait.what, limit) if wait.answered else no_answer(limit, self._problem)
+        if not wait.answered:
+            if self.welcome is None:
+                self._send(Hello())
+            self._send(wait.question)
+        if now - self._pinged_at >= self.patience.ping:
+            self._pinged_at = now
+            self._send(Ping(ids=self._waits.ids))
+
+    def _forgotten(self, ids: list[str]) -> None:
+        for wait in self._waits.forgotten_by_server(ids):
+            self.welcome = None
+            wait.deliver(_local_failure(wait, "interrupted", str(server_restarted(wait.what))))
+
+    def _send(self, message: FromKernel) -> None:
+        self._transport.send(to_json(message))
+
+
+def _call(server: str, tool: str, arguments: Mapping[str, Any], cell: Cell) -> Call:
+    plain = plain_arguments(f"{server}.{tool}", arguments)
+    size = len(json.dumps(plain, ensure_ascii=False).encode())
+    if size > _MOST_BYTES:
+        raise ToolArgumentsError(
+            f"`{server}.{tool}`: the arguments have {size:,} bytes, and {_MOST_BYTES:,} are the most that can be asked"
+            " for: pass large data by file name or in parts"
+        )
+    return Call(id=uuid4().hex, server=server, tool=tool, arguments=plain, cell_id=cell.cell_id)
+
+
+def _outcome(what: str, reply: Reply) -> CallResult:
+    __tracebackhide__ = True
+    result = result_of(reply.content, reply.request_id)
+    if result.is_error:
+        message = result.text or f"`{what}` failed and gave no reason"
+        raise ToolError(message, request_id=reply.request_id, result=result)
+    return result
+
+
+def _ending(code: str, error: AgentBoxError) -> str:
+    ending = _ENDINGS.get(code, "failed")
+    if isinstance(error, ToolCallRejectedError) and error.reason:
+        return f"{ending} ({error.reason})"
+    return ending
+
+
+def _local_failure(wait: Wait, code: str, message: str) -> Failure:
+    return Failure(id=wait.question.id, code=code, message=message, request_id=wait.request_id)
+
+
+def _list(reply: Reply, key: str) -> list[Any]:
+    found = reply.content.get(key)
+    return found if isinstance(found, list) else []

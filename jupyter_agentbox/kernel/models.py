@@ -1,0 +1,173 @@
+"""What generated packages are made of: JSON objects with attributes, and the calls that take and give them.
+
+No library for data models: importing one takes longer than everything else that a first call does in the kernel. What
+the arguments must be is checked by the server, against the tool's schema, before anyone is asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from inspect import get_annotations
+from types import UnionType
+from typing import Any, ClassVar, Self, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
+
+from jupyter_agentbox.exceptions import ToolArgumentsError, ToolServerError
+
+from . import runtime
+
+T = TypeVar("T")
+
+
+class _Optional:
+    """Marks a field that need not be given; `value` is shown, and never sent."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def optional(value: Any = None) -> Any:
+    """Return the default of a field that need not be given.
+
+    Parameters
+    ----------
+    value : object
+        What the server takes if nothing is sent, as far as it says.
+    """
+    return _Optional(value)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(optional,))
+class Model:
+    """A JSON object whose fields are attributes.
+
+    Parameters
+    ----------
+    **values
+        The fields.
+
+    Raises
+    ------
+    ToolArgumentsError
+        If one is missing or there is no such field. It is a `ValueError`.
+    """
+
+    #: Attribute -> name in the JSON object, where they differ.
+    _names: ClassVar[Mapping[str, str]] = {}
+    #: Whether there may be other fields.
+    _extra: ClassVar[bool] = False
+    _fields: ClassVar[Mapping[str, _Optional | None]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls._fields = {name: cls.__dict__.get(name) for name in get_annotations(cls)}
+        for name, default in cls._fields.items():
+            if default is not None:
+                setattr(cls, name, default.value)
+
+    def __init__(self, **values: Any) -> None:
+        for name in values:
+            if name not in self._fields and not self._extra:
+                raise ToolArgumentsError(f"`{type(self).__name__}` has no field `{name}`", parameter=name)
+        for name, default in self._fields.items():
+            if default is None and name not in values:
+                raise ToolArgumentsError(f"`{type(self).__name__}` needs the field `{name}`", parameter=name)
+        self.__dict__.update(values)
+
+    @classmethod
+    def model_validate(cls, value: Mapping[str, Any]) -> Self:
+        """Make one of a JSON object, with the objects in it. What does not fit is kept as it is."""
+        hints = get_type_hints(cls)
+        attributes = {wire: name for name, wire in cls._names.items()}
+        made = cls.__new__(cls)
+        for wire, item in value.items():
+            name = attributes.get(wire, wire)
+            made.__dict__[name] = _shaped(hints.get(name), item)
+        return made
+
+    def model_dump(self) -> dict[str, Any]:
+        """Return the JSON object: the fields that were given, and are not an optional ``None``."""
+        return {
+            self._names.get(name, name): _plain(value)
+            for name, value in self.__dict__.items()
+            if value is not None or self._fields.get(name) is None
+        }
+
+    def model_dump_json(self, *, indent: int | None = None) -> str:
+        """Return the JSON object as text."""
+        return json.dumps(self.model_dump(), indent=indent)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]  # its fields can be changed
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
+        return f"{type(self).__name__}({fields})"
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return iter(self.__dict__.items())
+
+
+def call(server: str, tool: str, params: Model, result: type[T] | None) -> Any:
+    """Call a tool and wait for its result.
+
+    Parameters
+    ----------
+    server, tool : str
+        Wire names.
+    params : Model
+        The arguments.
+    result : type or None
+        A `Model`; another type for a result that is returned as it is; ``None`` for the result's text.
+    """
+    return _result(runtime.link().call(server, tool, params.model_dump()), f"{server}.{tool}", result)
+
+
+async def call_async(server: str, tool: str, params: Model, result: type[T] | None) -> Any:
+    """Call a tool like `call`, without blocking the event loop."""
+    return _result(await runtime.link().call_async(server, tool, params.model_dump()), f"{server}.{tool}", result)
+
+
+def _result(answer: Any, what: str, result: type[T] | None) -> Any:
+    if result is None:
+        return answer.text
+    if answer.structured is None:
+        raise ToolServerError(f"`{what}` ran, but answered without the structured result that its schema promises")
+    return _shaped(result, answer.structured)
+
+
+def _shaped(hint: Any, value: Any) -> Any:
+    """Return the value with its JSON objects as the models that the annotation names."""
+    if isinstance(hint, type) and issubclass(hint, Model):
+        return hint.model_validate(value) if isinstance(value, Mapping) else value
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is list and isinstance(value, list):
+        return [_shaped(arguments[0], item) for item in value]
+    if origin is dict and isinstance(value, Mapping):
+        return {key: _shaped(arguments[1], item) for key, item in value.items()}
+    if origin in (Union, UnionType):
+        return _shaped(_chosen(arguments, value), value)
+    return value
+
+
+def _chosen(options: tuple[Any, ...], value: Any) -> Any:
+    """Return the first option that the value can be."""
+    for option in options:
+        if isinstance(option, type) and issubclass(option, Model) and isinstance(value, Mapping):
+            wire = [option._names.get(name, name) for name, default in option._fields.items() if default is None]
+            if all(name in value for name in wire):
+                return option
+        elif get_origin(option) is type(value):
+            return option
+    return None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Model):
+        return value.model_dump()
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

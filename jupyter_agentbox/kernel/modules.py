@@ -1,0 +1,215 @@
+"""MCP servers as Python modules: ``jupyter_agentbox.tools.<identifier>``, made from source that the server generates.
+
+The modules are real ones: in ``sys.modules``, found by a finder on ``sys.meta_path``, loaded and reloaded by a loader,
+with a source that `linecache` and `inspect` know.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from jupyter_agentbox.core.names import python_names
+from jupyter_agentbox.core.text import one_line, visible
+from jupyter_agentbox.exceptions import AgentBoxError, NoServerError, UnknownServerError
+
+from . import runtime
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
+
+PACKAGE: Final = "jupyter_agentbox.tools"
+
+#: Seconds that a completion, or a look at what there is, may take.
+GLANCE: Final = 1.0
+#: Seconds until a list of servers, or a failure to get one, is asked for again.
+_FRESH: Final = 5.0
+
+
+class Servers:
+    """The servers that this kernel can use, by Python name.
+
+    Parameters
+    ----------
+    reserved : collection of str
+        Names that no server's module may have.
+    clock : callable
+        Seconds, monotonic.
+    """
+
+    def __init__(self, reserved: Iterable[str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._reserved = frozenset(reserved)
+        self._clock = clock
+        self._identifiers: dict[str, str] = {}
+        self._asked_at: float | None = None
+
+    @property
+    def known(self) -> dict[str, str]:
+        """Identifier to server name, as last heard."""
+        return {identifier: name for name, identifier in self._identifiers.items()}
+
+    def refresh(self, *, within: float | None = None) -> dict[str, str]:
+        """Ask the server again; return identifier to server name.
+
+        Raises
+        ------
+        NoServerError
+            If no server answers.
+        """
+        self._asked_at = self._clock()
+        found = runtime.link().list_servers(within=within or _within())
+        names = [entry["name"] for entry in found if isinstance(entry, dict) and isinstance(entry.get("name"), str)]
+        self._identifiers = python_names(names, reserved=self._reserved, prefix="server")
+        return self.known
+
+    def glance(self) -> dict[str, str]:
+        """Return identifier to server name without waiting long and without raising: for completion."""
+        if self._asked_at is None or self._clock() - self._asked_at > _FRESH:
+            try:
+                return self.refresh(within=GLANCE)
+            except AgentBoxError:
+                self._asked_at = self._clock()
+        return self.known
+
+    def identifier(self, name: str) -> str:
+        """Return the Python name of a server that is given by either name.
+
+        Raises
+        ------
+        UnknownServerError
+            If no server has it; the text lists those that exist.
+        """
+        for known in (self.known, None):
+            servers = self.refresh() if known is None else known
+            if name in servers.values():
+                return self._identifiers[name]
+            if name in servers:
+                return name
+        listed = ", ".join(f"`{identifier}`" for identifier in sorted(servers)) or "none is configured"
+        raise UnknownServerError(
+            f"there is no MCP server `{one_line(name)}`. Servers: {listed}. They are configured in `mcp.json` in"
+            " Jupyter's configuration directory; `%agentbox servers` shows them."
+        )
+
+    def name(self, identifier: str) -> str:
+        """Return the server name that an identifier stands for.
+
+        Raises
+        ------
+        UnknownServerError
+            If it stands for none.
+        """
+        found = self.identifier(identifier)  # may refresh what is known
+        return self.known[found]
+
+
+class ToolsFinder:
+    """Finds the modules of the servers.
+
+    Parameters
+    ----------
+    servers : Servers
+        Which servers there are.
+    """
+
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
+
+    def find_spec(
+        self, fullname: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a server's module; ``None`` for other modules and for unknown servers."""
+        package, _, identifier = fullname.rpartition(".")
+        if package != PACKAGE or identifier.startswith("_"):
+            return None
+        try:
+            server = self._servers.name(identifier)
+        except UnknownServerError as error:
+            raise ModuleNotFoundError(str(error), name=fullname) from None
+        if identifier not in self._servers.known:  # the server's own name, which is no module's
+            return None
+        return ModuleSpec(fullname, cast("Loader", ToolsLoader(server)), origin=f"<agentbox {identifier}>")
+
+
+class ToolsLoader:
+    """Loads, and reloads, the module of one server.
+
+    Parameters
+    ----------
+    server : str
+        The server's name in the configuration.
+    """
+
+    def __init__(self, server: str) -> None:
+        self.server = server
+        self._source = ""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leave it to Python to make the module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Fetch the source and execute it; what an older list of tools defined is gone afterwards."""
+        content = runtime.link().get_module(self.server, within=_within())
+        source, tools = content.get("source"), content.get("tools")
+        if not isinstance(source, str) or not isinstance(tools, list):
+            raise NoServerError(f"the agentbox server sent no module for `{self.server}`: is it of the same version?")
+        self._source = source
+        filename = f"<agentbox {module.__name__.rpartition('.')[2]}>"
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        for name in [name for name in vars(module) if not name.startswith("__")]:
+            del vars(module)[name]
+        functions = [entry["function"] for entry in tools if isinstance(entry, dict)]
+        vars(module).update(
+            __file__=filename,
+            __all__=functions,
+            __dir__=lambda: list(functions),
+            __getattr__=lambda name: _missing(module, self.server, name),
+        )
+        code = compile(source, filename, "exec", dont_inherit=True)
+        exec(code, vars(module))  # noqa: S102  # this is how a module comes to be; the server wrote the source
+        module.__tools__ = tools  # type: ignore[attr-defined]  # for `%agentbox tools`
+
+    def get_source(self, _fullname: str) -> str:
+        """Return the generated source."""
+        return self._source
+
+
+def install(servers: Servers) -> None:
+    """Let Python find the modules of the servers."""
+    if not any(isinstance(finder, ToolsFinder) for finder in sys.meta_path):
+        sys.meta_path.append(ToolsFinder(servers))
+
+
+def describe(tools: Iterable[Any]) -> list[tuple[str, str, str]]:
+    """Return function, wire name and a line of description of each tool of a module."""
+    return [
+        (str(tool["function"]), one_line(str(tool["name"])), one_line(_first_line(tool), 100))
+        for tool in tools
+        if isinstance(tool, dict)
+    ]
+
+
+def _within() -> float | None:
+    return GLANCE if runtime.is_asked_by_editor() else None
+
+
+def _first_line(tool: dict[str, Any]) -> str:
+    text = visible(str(tool.get("title") or tool.get("description") or ""))
+    return text.strip().split("\n")[0]
+
+
+def _missing(module: ModuleType, server: str, name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+    listed = ", ".join(f"`{each}`" for each in sorted(module.__all__)) or "none"
+    raise AttributeError(
+        f"the MCP server `{one_line(server)}` has no tool `{name}`. Tools: {listed}. If it is new,"
+        " `tools.reload()` reads the list again.",
+        name=name,
+        obj=module,
+    )

@@ -1,0 +1,182 @@
+"""A tool's answer as a value: structured content with attribute access, else text, images, audio.
+
+Every value has ``.raw``, the whole answer, but ``True``, ``False`` and ``None``, which cannot carry it: for those call
+``tools.<server>.<tool>.raw(...)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from .media import Blocks, media_of
+
+#: Deeper values stay plain dicts and lists.
+_DEEPEST: Final = 100
+
+
+class Record(dict[str, Any]):
+    """A JSON object: a dict whose items are attributes too.
+
+    Where an item has the name of a method of ``dict`` (``items``, ``keys``, …) the attribute is the method; the item is
+    at ``record["items"]``.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Python's own protocols are not asked of the data
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError:
+            names = ", ".join(f"`{key}`" for key in list(self)[:20])
+            raise AttributeError(f"no item `{name}` in the result; it has {names or 'none'}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        try:
+            del self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *(key for key in self if key.isidentifier())]
+
+    def copy(self) -> Record:
+        """Return a shallow copy, without ``.raw``."""
+        return Record(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text("{...}") if cycle else printer.pretty(dict(self))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
+
+class Records(list[Any]):
+    """A JSON array; at the top of a result it has ``.raw``."""
+
+    raw: CallResult
+
+
+class Text(str):
+    """A result that is text; ``.raw`` is the whole result."""
+
+    raw: CallResult
+
+
+class Integer(int):
+    """A result that is a whole number; ``.raw`` is the whole result."""
+
+    raw: CallResult
+
+
+class Number(float):
+    """A result that is a number; ``.raw`` is the whole result."""
+
+    raw: CallResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallResult:
+    """The whole answer of a tool.
+
+    Parameters
+    ----------
+    content : list
+        The content blocks as the tool sent them (MCP's ``type``, ``text``, ``mimeType``, ``data``, …).
+    structured : object
+        The structured content as sent, or ``None``.
+    wrapped : bool
+        Whether `structured` is ``{"result": value}`` only because MCP wants an object there.
+    is_error : bool
+        Whether the tool says that it failed.
+    meta : Record
+        ``_meta`` of the answer.
+    request_id : str or None
+        The approval request that the answer belongs to.
+    """
+
+    content: list[Any] = field(default_factory=list)
+    structured: Any = None
+    wrapped: bool = False
+    is_error: bool = False
+    meta: Any = field(default_factory=Record)
+    request_id: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined by line feeds."""
+        return "\n".join(_text_of(block) or "" for block in self.content if _text_of(block) is not None)
+
+    @property
+    def value(self) -> Any:
+        """What a call returns: structured content, else text, else what the blocks hold."""
+        if self.structured is not None:
+            is_wrapper = self.wrapped and isinstance(self.structured, dict) and "result" in self.structured
+            return _with_raw(self.structured["result"] if is_wrapper else self.structured, self)
+        if all(_text_of(block) is not None for block in self.content):
+            return _with_raw(self.text, self)
+        blocks = [self._value_of(block) for block in self.content]
+        return blocks[0] if len(blocks) == 1 else Blocks(blocks, raw=self)
+
+    def _value_of(self, block: Any) -> Any:
+        text = _text_of(block)
+        if text is not None:
+            return _with_raw(text, self)
+        return media_of(block, self) or _with_raw(block, self)
+
+    def _ipython_display_(self) -> None:
+        Blocks([self._value_of(block) for block in self.content])._ipython_display_()
+
+
+def result_of(content: Mapping[str, Any], request_id: str | None = None) -> CallResult:
+    """Read the result that a `Reply` carries (`core.tools.ToolResult` as JSON)."""
+    blocks = content.get("content")
+    return CallResult(
+        content=[_convert(block, _DEEPEST) for block in blocks if isinstance(block, dict)]
+        if isinstance(blocks, list)
+        else [],
+        structured=_convert(content.get("structured"), _DEEPEST),
+        wrapped=content.get("wrapped") is True,
+        is_error=content.get("is_error") is True,
+        meta=_convert(content.get("meta") or {}, _DEEPEST),
+        request_id=request_id,
+    )
+
+
+def _text_of(block: Any) -> str | None:
+    source = block.get("resource") if block.get("type") == "resource" else block
+    if block.get("type") in ("text", "resource") and isinstance(source, dict) and isinstance(source.get("text"), str):
+        return str(source["text"])
+    return None
+
+
+def _convert(value: Any, depth: int) -> Any:
+    if depth == 0:
+        return value
+    if isinstance(value, dict):
+        return Record({key: _convert(item, depth - 1) for key, item in value.items()})
+    if isinstance(value, list):
+        return Records([_convert(item, depth - 1) if isinstance(item, dict | list) else item for item in value])
+    return value
+
+
+def _with_raw(value: Any, raw: CallResult) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    carrier: Any
+    if isinstance(value, dict):
+        carrier = Record(value)  # a copy: the whole result must not contain itself
+    elif isinstance(value, list):
+        carrier = Records(value)
+    elif isinstance(value, str):
+        carrier = Text(value)
+    elif isinstance(value, int):
+        carrier = Integer(value)
+    else:
+        carrier = Number(value)
+    carrier.__dict__["raw"] = raw
+    return carrier

@@ -1,0 +1,99 @@
+"""The one link of this process, and the cells that it serves. The kernel side's only global state."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from .cells import Cells
+
+if TYPE_CHECKING:
+    from .link import Link
+
+_lock = threading.Lock()
+_link: Link | None = None
+_cells: Cells | None = None
+
+
+def link() -> Link:
+    """Return the link of this kernel; the first call makes it.
+
+    Raises
+    ------
+    NoServerError
+        If this process is no kernel.
+    """
+    if _link is not None:
+        return _link
+    shell = _shell()
+    attach(shell)
+    return _new_link(shell)
+
+
+def attach(shell: Any) -> None:
+    """Follow the cells of the kernel that `shell` belongs to, once; do nothing in a shell that is no kernel."""
+    global _cells
+    kernel: Any = getattr(shell, "kernel", None)
+    with _lock:
+        if _cells is not None or not hasattr(kernel, "control_handlers"):
+            return
+        _cells = Cells(lambda: kernel.get_parent("shell"))
+        if _is_executing_aloud(kernel):
+            _cells.started()
+        shell.events.register("pre_run_cell", _before_cell)
+        shell.events.register("post_run_cell", _after_cell)
+
+
+def use(link: Link | None) -> None:
+    """Use another link; ``None`` for a new one at the next call."""
+    global _link
+    _link = link
+
+
+def is_asked_by_editor() -> bool:
+    """Whether no cell runs this code, but a completion or a look at a name: then nothing may take long."""
+    asked_by = _cells.current().parent.get("header", {}).get("msg_type") if _cells is not None else None
+    return asked_by in ("complete_request", "inspect_request")
+
+
+def _new_link(shell: Any) -> Link:
+    global _link
+    # Not at the top: loading the kernel side must cost a kernel's start next to nothing.
+    from .failures import not_in_kernel  # noqa: PLC0415
+    from .link import Link  # noqa: PLC0415
+    from .transport import KernelTransport  # noqa: PLC0415
+
+    with _lock:
+        if _link is None:
+            if _cells is None:
+                raise not_in_kernel()
+            _link = Link(KernelTransport(shell.kernel, _cells), _cells)
+        return _link
+
+
+def _shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None
+
+
+def _is_executing_aloud(kernel: Any) -> bool:
+    # Only then does the shell say later that the cell ended.
+    parent = kernel.get_parent("shell")
+    is_execution = parent.get("header", {}).get("msg_type") == "execute_request"
+    return is_execution and not parent.get("content", {}).get("silent")
+
+
+def _before_cell(_info: Any) -> None:
+    if _cells is not None:
+        _cells.started()
+
+
+def _after_cell(result: Any) -> None:
+    if _cells is None:
+        return
+    cell = _cells.ended()
+    error = getattr(result, "error_in_exec", None)
+    # By name: an async cell that is interrupted ends with asyncio's error, which need not be imported for that.
+    if _link is not None and type(error).__name__ in ("KeyboardInterrupt", "CancelledError"):
+        _link.cell_interrupted(cell)

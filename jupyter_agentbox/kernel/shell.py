@@ -1,0 +1,135 @@
+"""Shell commands that ask before they run, and a guard that leads programs' other starts to them.
+
+The guard is against mistakes: code that wants around it finds a way (C extensions, a fork). The wall is a sandbox.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from jupyter_agentbox.protocol.shell import SHELL_MAGIC_TOOL, SHELL_SERVER, SHELL_TOOL
+
+from . import runtime
+
+#: Audit events (https://docs.python.org/3/library/audit_events.html) of the ways to start a program.
+_STARTS: Final = frozenset({"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.startfile", "pty.spawn"})
+#: These fork, and fail in the child, where no one sees it; so they are refused before.
+_SPAWNS: Final = (
+    *("spawnv", "spawnve", "spawnvp", "spawnvpe"),
+    *("spawnl", "spawnle", "spawnlp", "spawnlpe"),
+)
+#: Programs whose cells are shown as they are; others are shown with their ``#!`` line.
+_PLAIN: Final = frozenset({"bash", "sh"})
+
+#: How many approved commands are being started. Of the whole process: a script's program is started by another thread.
+_allowed = 0
+
+
+def ask_before_commands(shell: Any) -> None:
+    """Make ``!``, ``!!``, ``%sx``, ``%system``, ``%%bash`` and the other ways to the shell ask first.
+
+    Parameters
+    ----------
+    shell : IPython.core.interactiveshell.InteractiveShell
+        The kernel's shell.
+    """
+    shell.system = _asking_system(shell, shell.system)
+    shell.getoutput = _asking_getoutput(shell, shell.getoutput)
+    shell.find_cell_magic("script")  # newer IPythons load it now
+    scripts = shell.magics_manager.registry.get("ScriptMagics")
+    if scripts is not None:
+        scripts.shebang = _asking_script(scripts.shebang)
+        shell.magics_manager.magics["cell"]["script"] = scripts.shebang
+
+
+def refuse_other_starts() -> None:
+    """Make starting a program in any other way raise `RuntimeError`, for the rest of this process's life."""
+    sys.addaudithook(_on_audit)
+    for name in _SPAWNS:
+        if hasattr(os, name):
+            setattr(os, name, _refusing(name, getattr(os, name)))
+
+
+def _asking_system(shell: Any, run: Callable[[str], None]) -> Callable[[str], None]:
+    @functools.wraps(run)
+    def system(cmd: str) -> None:
+        approved = _ask(SHELL_TOOL, shell.var_expand(cmd, depth=1))
+        with _starting(), _expanded(shell):
+            run(approved)
+
+    return system
+
+
+def _asking_getoutput(shell: Any, run: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(run)
+    def getoutput(cmd: str, split: bool = True, depth: int = 0) -> Any:
+        approved = _ask(SHELL_TOOL, shell.var_expand(cmd, depth=depth + 1))
+        with _starting(), _expanded(shell):
+            return run(approved, split=split)
+
+    return getoutput
+
+
+def _asking_script(run: Callable[[str, str], None]) -> Callable[[str, str], None]:
+    @functools.wraps(run)
+    def shebang(line: str, cell: str) -> None:
+        head = "" if os.path.basename(line.strip()) in _PLAIN else f"#!{line}\n"  # noqa: PTH119  # a command, no path
+        approved = _ask(SHELL_MAGIC_TOOL, head + cell)
+        with _starting():
+            run(line, approved.removeprefix(head))
+
+    return shebang
+
+
+def _ask(tool: str, command: str) -> str:
+    """Wait until the command is approved and return it, as it was edited."""
+    result = runtime.link().call(SHELL_SERVER, tool, {"cmd": command})
+    structured = result.structured
+    return str(structured["cmd"]) if isinstance(structured, dict) else command
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    global _allowed
+    _allowed += 1
+    try:
+        yield
+    finally:
+        _allowed -= 1
+
+
+@contextmanager
+def _expanded(shell: Any) -> Iterator[None]:
+    """Keep the shell from expanding variables a second time: what was approved is what runs."""
+    shell.var_expand = lambda cmd, *_args, **_options: cmd
+    try:
+        yield
+    finally:
+        del shell.var_expand
+
+
+def _on_audit(event: str, _args: tuple[Any, ...]) -> None:
+    if event in _STARTS and not _allowed:
+        raise _refusal(event)
+
+
+def _refusing(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(run)
+    def spawn(*args: Any, **options: Any) -> Any:
+        if not _allowed:
+            raise _refusal(f"os.{name}")
+        return run(*args, **options)
+
+    return spawn
+
+
+def _refusal(what: str) -> RuntimeError:
+    return RuntimeError(
+        f"Starting programs directly (`{what}`) is not allowed here. Use `!command`, `x = !command` or a `%%bash` cell,"
+        " so that it can be approved."
+    )

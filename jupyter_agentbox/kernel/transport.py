@@ -1,0 +1,109 @@
+"""The two ways of one ipykernel: out on IOPub, in on the control channel.
+
+Out: ``comm_msg`` of a comm that no page is told of (so none closes it), and outputs of a cell. In: ``comm_msg`` on the
+control channel, which has a thread of its own and so reaches a kernel whose main thread is busy.
+
+ipykernel says "busy" and "idle" around each control message too. A page, and the server's idle culler, would take a
+kernel for idle whose cell still waits; so after each message that came while a cell runs, "busy" is said again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+from uuid import uuid4
+
+from comm import create_comm
+
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.protocol.messages import COMM_PREFIX, COMM_TARGET
+
+from .cells import Cell, Cells
+
+_COMM_MESSAGE = "comm_msg"
+
+
+class Transport(Protocol):
+    """What the link needs of a kernel."""
+
+    def send(self, message: JsonObject) -> None:
+        """Send a message to the server, from any thread."""
+
+    def listen(self, receive: Callable[[Any], None]) -> None:
+        """Hand each message of the server to `receive`, in any thread."""
+
+    def publish(self, kind: str, content: Mapping[str, Any], cell: Cell) -> None:
+        """Publish an output message under a cell, from any thread."""
+
+
+class KernelTransport:
+    """The transport of an ipykernel.
+
+    Parameters
+    ----------
+    kernel : ipykernel.kernelbase.Kernel
+        The kernel of this process.
+    cells : Cells
+        Knows which cell runs.
+
+    Attributes
+    ----------
+    comm_id : str
+        The comm's id, which the server answers to.
+    """
+
+    def __init__(self, kernel: Any, cells: Cells) -> None:
+        self._kernel = kernel
+        self._cells = cells
+        self.comm_id = f"{COMM_PREFIX}{uuid4().hex}"
+        self._comm: Any = None
+
+    def send(self, message: JsonObject) -> None:
+        """Send a message to the server."""
+        if self._comm is None:
+            # Not the primary end: that would announce the comm to every page, and pages close what they do not know.
+            self._comm = create_comm(target_name=COMM_TARGET, comm_id=self.comm_id, primary=False)
+        self._comm.send(data=message)
+
+    def listen(self, receive: Callable[[Any], None]) -> None:
+        """Take this comm's messages from the control channel; leave all others to who had them before."""
+        handlers = self._kernel.control_handlers
+        previous = handlers.get(_COMM_MESSAGE)
+
+        def comm_message(stream: Any, ident: Any, message: Mapping[str, Any]) -> Any:
+            content = message.get("content", {})
+            if content.get("comm_id") != self.comm_id:
+                return previous(stream, ident, message) if previous is not None else None
+            try:
+                receive(content.get("data"))
+            finally:
+                self._after_this_message(lambda: self._cells.while_running(self._say_busy))
+            return None
+
+        handlers[_COMM_MESSAGE] = comm_message
+
+    def publish(self, kind: str, content: Mapping[str, Any], cell: Cell) -> None:
+        """Publish an output message under a cell.
+
+        Not through the shell's display publisher: that would put it under the cell that runs, and ``%%capture`` would
+        hide a question to a person.
+        """
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "flush"):
+                stream.flush()
+        self._send_iopub(kind, dict(content), cell)
+
+    def _say_busy(self, cell: Cell) -> None:
+        self._send_iopub("status", {"execution_state": "busy"}, cell)
+
+    def _send_iopub(self, kind: str, content: dict[str, Any], cell: Cell) -> None:
+        kernel = self._kernel
+        parent = dict(cell.parent) or None
+        kernel.session.send(kernel.iopub_socket, kind, content, parent=parent, ident=kind.encode())
+
+    @staticmethod
+    def _after_this_message(act: Callable[[], None]) -> None:
+        # The kernel says "idle" when the handler returns, before its loop turns to what is scheduled here.
+        asyncio.get_running_loop().call_soon(act)

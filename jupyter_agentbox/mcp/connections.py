@@ -1,0 +1,154 @@
+"""Opens connections to MCP servers, of both transports and both protocol eras."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+import mcp
+import mcp_types
+from mcp.client.session import IncomingMessage, MessageHandlerFnT
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
+from jupyter_agentbox.processes.environment import process_environment
+from jupyter_agentbox.processes.process import Command
+from jupyter_agentbox.processes.reaper import CANNOT_EXECUTE, NOT_FOUND
+
+from .configuration import HttpServer, StdioServer
+from .limits import Limits
+from .logs import LogRing, Redactor
+from .sessions import Session, describe_exit
+from .transport_http import HttpTransport
+from .transport_stdio import StdioTransport
+from .wire import Wire
+
+#: Seconds that a server has to acknowledge a subscription; without it, changes may be missed.
+_ACKNOWLEDGEMENT: Final = 5.0
+try:
+    _VERSION = version("jupyter-agentbox")
+except PackageNotFoundError:  # run from its sources
+    _VERSION = "0"
+
+
+@asynccontextmanager
+async def open_session(
+    server: StdioServer | HttpServer,
+    *,
+    limits: Limits,
+    log: LogRing,
+    redact: Redactor,
+    on_tools_changed: Callable[[], None],
+) -> AsyncIterator[Session]:
+    """Connect to a server. Enter and leave in the same task, because the SDK's cancel scopes must not change tasks.
+
+    Raises
+    ------
+    ServerConfigurationError, ToolServerError
+    """
+    async with AsyncExitStack() as stack:
+        session = await _connect(server, stack, limits, log, redact, on_tools_changed)
+        watched = asyncio.Event()
+        watch = asyncio.create_task(session.watch(watched))
+        try:
+            # before the tools are listed, so that no change falls between
+            await _first(watch, asyncio.create_task(watched.wait()))
+            yield session
+        finally:
+            watch.cancel()
+            await asyncio.wait([watch])
+
+
+async def _connect(
+    server: StdioServer | HttpServer,
+    stack: AsyncExitStack,
+    limits: Limits,
+    log: LogRing,
+    redact: Redactor,
+    on_tools_changed: Callable[[], None],
+) -> Session:
+    modes = _modes(server)
+    for mode in modes:
+        wire = Wire(log.add)
+        transport = _transport(server, wire, limits)
+        client = mcp.Client(
+            transport,
+            mode=mode,
+            cache=None,
+            read_timeout_seconds=limits.start_timeout + 5,  # of what has no timeout of its own: reading a changed list
+            client_info=mcp_types.Implementation(name="jupyter-agentbox", version=_VERSION),
+            message_handler=_message_handler(wire, on_tools_changed),
+        )
+        try:
+            await stack.enter_async_context(client)
+        except Exception as error:  # noqa: BLE001
+            # boundary: the SDK raises its own, the transport's and anyio's errors here, alone or in groups
+            if mode != modes[-1] and _ended_at_probe(transport, wire):
+                log.add(
+                    "the server ended at its first request, `server/discover`: started again for the older protocol"
+                )
+                continue
+            raise _start_error(server, transport, error, redact) from None
+        return Session(client, transport, wire=wire, name=server.name, log=log, redact=redact)
+    raise AssertionError("the last mode returns or raises")
+
+
+async def _first(kept: asyncio.Task[None], helper: asyncio.Task[bool]) -> None:
+    """Wait until one of the tasks is done, or long enough; the helper does not outlive that."""
+    try:
+        await asyncio.wait([kept, helper], timeout=_ACKNOWLEDGEMENT, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        helper.cancel()
+
+
+def _modes(server: StdioServer | HttpServer) -> tuple[str, ...]:
+    era = server.protocol_era
+    if era in HANDSHAKE_PROTOCOL_VERSIONS:
+        return ("legacy",)
+    if era not in ("auto", "legacy", *MODERN_PROTOCOL_VERSIONS):
+        known = ", ".join(("auto", "legacy", *MODERN_PROTOCOL_VERSIONS))
+        raise ServerConfigurationError(f'`{server.name}` has the unknown "protocolEra" {era!r:.40}; known are {known}')
+    return ("auto", "legacy") if era == "auto" and isinstance(server, StdioServer) else (era,)
+
+
+def _ended_at_probe(transport: StdioTransport | HttpTransport, wire: Wire) -> bool:
+    """Say whether this may be an old server that ends at a request it does not know, instead of refusing it."""
+    if not isinstance(transport, StdioTransport) or wire.has_received:
+        return False
+    return wire.closed.is_set() and transport.process.returncode not in (CANNOT_EXECUTE, NOT_FOUND)
+
+
+def _transport(server: StdioServer | HttpServer, wire: Wire, limits: Limits) -> StdioTransport | HttpTransport:
+    if isinstance(server, HttpServer):
+        return HttpTransport(server, wire=wire, message_cap=limits.message_cap)
+    command = Command(
+        argv=(server.command, *server.args), env=process_environment(os.environ, server.env), cwd=server.cwd
+    )
+    return StdioTransport(command, wire=wire, message_cap=limits.message_cap)
+
+
+def _start_error(
+    server: StdioServer | HttpServer, transport: StdioTransport | HttpTransport, error: Exception, redact: Redactor
+) -> ToolServerError:
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    message = error.error.message if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
+    if isinstance(transport, StdioTransport) and isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
+        message = describe_exit(transport)
+    message = redact(message.strip().split("\n", 1)[0][:500])
+    return ToolServerError(f"`{server.name}` did not start: {message}")
+
+
+def _message_handler(wire: Wire, on_tools_changed: Callable[[], None]) -> MessageHandlerFnT:
+    async def handle(message: IncomingMessage) -> None:
+        if isinstance(message, mcp_types.ToolListChangedNotification):
+            wire.tools_are_stale = True
+            on_tools_changed()
+
+    return handle

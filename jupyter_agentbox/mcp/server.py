@@ -1,0 +1,308 @@
+"""One configured MCP server: the task that owns its connection, and when it may start again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.tools import Progress, ServerState, ServerStatus, ToolDescription, ToolResult
+from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
+
+from .configuration import ServerConfiguration, UnusableServer
+from .limits import Limits
+from .logs import LogRing, Redactor
+
+if TYPE_CHECKING:
+    from .sessions import Session
+
+_log = logging.getLogger(__name__)
+
+#: A connection that lived for this many seconds was healthy; its end is not held against the next start.
+HEALTHY: Final = 30.0
+#: The longest wait between two starts, in seconds.
+LONGEST_BACKOFF: Final = 60.0
+
+
+def backoff(failures: int) -> float:
+    """Return the seconds to wait after so many failures in a row: none after the first, then 1, 2, 4, … 60."""
+    return 0.0 if failures < 2 else min(LONGEST_BACKOFF, 2.0 ** min(failures - 2, 10))
+
+
+class ManagedServer:
+    """A configured server. It starts on first use, and again on the next use after it ended.
+
+    While a start must wait (`backoff`) a use fails at once and says for how long: a cell that hangs without a word is
+    worse than an error that can be tried again. `restart` waits for nothing. No call is ever repeated.
+
+    Parameters
+    ----------
+    configuration : ServerConfiguration
+        As read from the file. Another configuration is another `ManagedServer`.
+    limits : Limits
+        What it may use.
+    clock : callable
+        Returns seconds, monotonic.
+    on_change : callable
+        Called when the status changed.
+    """
+
+    def __init__(
+        self,
+        configuration: ServerConfiguration,
+        *,
+        limits: Limits,
+        clock: Callable[[], float],
+        on_change: Callable[[], None],
+    ) -> None:
+        self.configuration = configuration
+        self._limits = limits
+        self._clock = clock
+        self._on_change = on_change
+        secrets = () if isinstance(configuration, UnusableServer) else configuration.secrets
+        self._redact = Redactor(secrets)
+        self._log = LogRing(limits.log_lines, self._redact)
+        self._state = ServerState.STOPPED
+        self._error = ""
+        self._protocol_version = ""
+        self._tool_count: int | None = None
+        if isinstance(configuration, UnusableServer):
+            self._error = configuration.error
+            self._state = ServerState.STOPPED if configuration.is_disabled else ServerState.NEEDS_CONFIGURATION
+        self._task: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[Session] | None = None
+        self._wake = asyncio.Event()
+        self._is_stopping = False
+        self._is_retired = False
+        self._failures = 0
+        self._not_before = 0.0
+
+    @property
+    def status(self) -> ServerStatus:
+        """How it is doing."""
+        return ServerStatus(
+            name=self.configuration.name,
+            state=self._state,
+            transport=self.configuration.transport,
+            error=self._error,
+            protocol_version=self._protocol_version,
+            tool_count=self._tool_count,
+            log=self._log.lines(),
+        )
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it runs, starts or stops."""
+        return self._task is not None
+
+    async def tools(self) -> Mapping[str, ToolDescription]:
+        """Return its tools by wire name; starts it if need be.
+
+        Raises
+        ------
+        ServerConfigurationError, ToolServerError
+        """
+        session = await self._session()
+        tools = await session.tools()
+        self._count(tools)
+        return tools
+
+    async def call_tool(self, call: ToolCall, on_progress: Callable[[Progress], None] | None) -> ToolResult:
+        """Run a call; starts the server if need be.
+
+        Raises
+        ------
+        ServerConfigurationError, UnknownToolError, ToolServerError, ToolCallInterruptedError
+        """
+        session = await self._session()
+        timeout = None if isinstance(self.configuration, UnusableServer) else self.configuration.timeout
+        result = await session.call_tool(call, seconds=timeout or self._limits.call_timeout, on_progress=on_progress)
+        self._failures = 0
+        return result
+
+    async def restart(self) -> None:
+        """Stop it and start it now, whatever happened before. How that went is in `status`."""
+        await self.stop()
+        self._failures = 0
+        self._not_before = 0.0
+        with contextlib.suppress(ToolServerError):
+            await self._session()
+
+    async def stop(self, *, for_good: bool = False) -> None:
+        """End the connection and the process. Running calls are interrupted.
+
+        Parameters
+        ----------
+        for_good : bool
+            Never start again.
+        """
+        self._is_retired = self._is_retired or for_good
+        task = self._task
+        if task is None:
+            return
+        self._is_stopping = True
+        if self._state is ServerState.STARTING:
+            task.cancel()
+        self._wake.set()
+        await asyncio.wait([task])
+
+    async def _session(self) -> Session:
+        while True:
+            if self._task is None or self._ready is None:
+                self._task, self._ready = self._begin()
+            task, ready = self._task, self._ready
+            # shielded: whoever waits may be cancelled, the others still want the server
+            session = await asyncio.shield(ready)
+            if not session.closed.is_set():
+                return session
+            await asyncio.wait([task])  # the owner is about to notice too
+
+    def _begin(self) -> tuple[asyncio.Task[None], asyncio.Future[Session]]:
+        name = self.configuration.name
+        if isinstance(self.configuration, UnusableServer):
+            raise ServerConfigurationError(f"the server `{name}` cannot be started: {self._error}")
+        if self._is_retired:
+            raise ToolServerError(f"the server `{name}` was stopped: its configuration changed, or Jupyter shuts down")
+        wait = self._not_before - self._clock()
+        if wait > 0:
+            raise ToolServerError(
+                f"the server `{name}` failed {self._failures} times in a row and is not started again for {wait:.0f} s;"
+                f" restart it in the side panel to try now. The last error: {self._error}"
+            )
+        self._is_stopping = False
+        self._wake.clear()
+        ready: asyncio.Future[Session] = asyncio.get_running_loop().create_future()
+        ready.add_done_callback(_look_at_exception)
+        self._set_state(ServerState.STARTING)
+        return asyncio.create_task(self._own(ready), name=f"MCP server {name}"), ready
+
+    async def _own(self, ready: asyncio.Future[Session]) -> None:
+        """Open the connection, keep it, close it: all in this one task."""
+        try:
+            await self._run(ready)
+            self._end(ServerState.STOPPED, "")
+        except asyncio.CancelledError:
+            self._end(ServerState.STOPPED, "")  # only `stop` cancels this task
+        except ServerConfigurationError as error:
+            self._end(ServerState.NEEDS_CONFIGURATION, str(error))
+            _reject(ready, error)
+        except ToolServerError as error:
+            self._fail(error)
+            _reject(ready, error)
+        except Exception as error:  # noqa: BLE001
+            # boundary: the root of a task; whatever the SDK raises must end as this server's status
+            _log.exception("MCP server %s failed", self.configuration.name)
+            text = self._redact(f"{type(error).__name__}: {error}".split("\n", 1)[0][:500])
+            failure = ToolServerError(f"`{self.configuration.name}` failed: {text}")
+            self._fail(failure)
+            _reject(ready, failure)
+        finally:
+            _reject(ready, ToolServerError(f"the server `{self.configuration.name}` was stopped"))
+
+    async def _run(self, ready: asyncio.Future[Session]) -> None:
+        connections = await asyncio.to_thread(import_connections)
+        async with AsyncExitStack() as stack:
+            session = await self._open(stack, connections)
+            started = self._clock()
+            self._protocol_version = session.protocol_version
+            self._error = ""
+            ready.set_result(session)
+            self._set_state(ServerState.RUNNING)
+            await self._keep(session)
+        if not self._is_stopping:
+            if self._clock() - started >= HEALTHY:
+                self._failures = 0
+            # after the connection is closed: the process's last lines and its status are known by then
+            raise ToolServerError(f"`{self.configuration.name}`: {session.describe_end()}{self._log.tail()}")
+
+    async def _open(self, stack: AsyncExitStack, connections: ModuleType) -> Session:
+        name, seconds = self.configuration.name, self._limits.start_timeout
+        try:
+            async with asyncio.timeout(seconds):
+                session: Session = await stack.enter_async_context(
+                    connections.open_session(
+                        self.configuration,
+                        limits=self._limits,
+                        log=self._log,
+                        redact=self._redact,
+                        on_tools_changed=self._tools_changed,
+                    )
+                )
+                self._count(await session.tools())
+                return session
+        except TimeoutError:
+            raise ToolServerError(f"`{name}` did not start within {seconds:g} s{self._log.tail()}") from None
+        except ServerConfigurationError:
+            raise
+        except ToolServerError as error:
+            raise ToolServerError(f"{error}{self._log.tail()}") from None
+
+    async def _keep(self, session: Session) -> None:
+        """Wait until the connection ends or is to end; meanwhile keep the list of tools fresh."""
+        closed = asyncio.create_task(session.closed.wait())
+        try:
+            while True:
+                woken = asyncio.create_task(self._wake.wait())
+                try:
+                    await asyncio.wait([closed, woken], return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    woken.cancel()
+                self._wake.clear()
+                if self._is_stopping or closed.done():
+                    return
+                await self._refresh(session)
+        finally:
+            closed.cancel()
+
+    async def _refresh(self, session: Session) -> None:
+        try:
+            async with asyncio.timeout(self._limits.start_timeout):
+                self._count(await session.tools())
+        except (ToolServerError, TimeoutError) as error:
+            self._log.add(f"the changed list of tools could not be read: {error}")
+        self._on_change()
+
+    def _tools_changed(self) -> None:
+        self._wake.set()
+
+    def _count(self, tools: Mapping[str, ToolDescription]) -> None:
+        self._tool_count = len(tools)
+
+    def _fail(self, error: ToolServerError) -> None:
+        self._failures += 1
+        self._not_before = self._clock() + backoff(self._failures)
+        self._end(ServerState.FAILED, str(error))
+
+    def _end(self, state: ServerState, text: str) -> None:
+        self._task = None
+        self._error = self._redact(text)
+        self._set_state(state)
+
+    def _set_state(self, state: ServerState) -> None:
+        self._state = state
+        self._on_change()
+
+
+def _reject(ready: asyncio.Future[Session], error: ToolServerError) -> None:
+    if not ready.done():
+        ready.set_exception(error)
+
+
+def _look_at_exception(ready: asyncio.Future[Session]) -> None:
+    # nobody may be waiting; without a look asyncio reports it as lost
+    if not ready.cancelled():
+        ready.exception()
+
+
+def import_connections() -> ModuleType:
+    """Import the module that uses the SDK."""
+    # The late import: the SDK takes a second, and a Jupyter server that calls no tool should not pay for it. It runs in
+    # a thread, so that the pages of a running Jupyter do not stall meanwhile.
+    from . import connections  # noqa: PLC0415
+
+    return connections

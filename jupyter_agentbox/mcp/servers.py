@@ -1,0 +1,180 @@
+"""All configured MCP servers, and the calls that run on them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.tools import ConfigurationProblem, Progress, ServerStatus, ToolDescription, ToolResult
+from jupyter_agentbox.exceptions import UnknownServerError, UnknownToolError
+
+from .arguments import check_is_json
+from .configuration import Configuration
+from .configuration_files import ConfigurationFiles
+from .limits import Limits
+from .server import ManagedServer, import_connections
+
+_log = logging.getLogger(__name__)
+
+
+class McpServers:
+    """Runs tools on the configured servers (the port `ToolRunner`).
+
+    The configuration is looked at on every use: a server whose entry changed is stopped and starts anew on its next
+    use, the others are left alone.
+
+    Parameters
+    ----------
+    path : Path or sequence of Path
+        The ``mcp.json``, or several; a server that several name is taken from the first.
+    start_timeout, call_timeout, message_cap, log_lines
+        What each server may use, see `Limits`.
+    on_change : callable
+        Called when a server's status, its tools or the configuration changed.
+    clock : callable
+        Returns seconds, monotonic.
+    environment : mapping or None
+        Where the configuration's variables come from; ``None`` is this process's environment.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: Path | Sequence[Path],
+        start_timeout: float = Limits.start_timeout,
+        call_timeout: float = Limits.call_timeout,
+        message_cap: int = Limits.message_cap,
+        log_lines: int = Limits.log_lines,
+        on_change: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        paths = (path,) if isinstance(path, Path) else tuple(path)
+        self._files = ConfigurationFiles(paths, os.environ if environment is None else environment)
+        self._limits = Limits(
+            start_timeout=start_timeout, call_timeout=call_timeout, message_cap=message_cap, log_lines=log_lines
+        )
+        self._on_change = on_change
+        self._clock = clock
+        self._loaded = Configuration()
+        self._servers: dict[str, ManagedServer] = {}
+        self._retiring: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    def servers(self) -> Sequence[ServerStatus]:
+        """Return all configured servers, running or not, in the order of the configuration."""
+        self._reload()
+        return tuple(server.status for server in self._servers.values())
+
+    def problems(self) -> Sequence[ConfigurationProblem]:
+        """Return what is wrong with the configuration files."""
+        self._reload()
+        return self._loaded.problems
+
+    async def list_tools(self, server: str) -> Sequence[ToolDescription]:
+        """Return the server's tools; starts it if need be.
+
+        Raises
+        ------
+        UnknownServerError, ServerConfigurationError, ToolServerError
+        """
+        return tuple((await self._server(server).tools()).values())
+
+    async def describe(self, server: str, tool: str) -> ToolDescription:
+        """Return one tool; starts the server if need be.
+
+        Raises
+        ------
+        UnknownServerError, UnknownToolError, ServerConfigurationError, ToolServerError
+        """
+        tools = await self._server(server).tools()
+        try:
+            return tools[tool]
+        except KeyError:
+            raise UnknownToolError(f"the server `{server}` has no tool `{tool}`") from None
+
+    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:
+        """Run the call once. Cancelling the task cancels the call on the server.
+
+        The time that it may take starts here; what a person needed to approve it has passed before.
+
+        Raises
+        ------
+        ToolArgumentsError
+            If an argument cannot be sent as JSON.
+        UnknownServerError, UnknownToolError, ServerConfigurationError, ToolServerError, ToolCallInterruptedError
+            A tool that fails by itself does not raise: its result has `is_error`.
+        """
+        check_is_json(call.arguments)  # what is not JSON, the SDK would alter without a word
+        return await self._server(call.server).call_tool(call, on_progress)
+
+    async def restart(self, name: str) -> ServerStatus:
+        """Stop the server and start it now, whatever happened before; return how that went.
+
+        Raises
+        ------
+        UnknownServerError
+        """
+        server = self._server(name)
+        if not self._is_closed:
+            await server.restart()
+        return server.status
+
+    async def stop_all(self) -> None:
+        """Stop all servers, all at the same time; each starts anew on its next use."""
+        await asyncio.gather(*(server.stop() for server in self._servers.values()))
+
+    async def preload(self) -> None:
+        """Import the SDK, in a thread. Optional: without it the first start of a server takes a second longer."""
+        await asyncio.to_thread(import_connections)
+
+    async def aclose(self) -> None:
+        """Stop all servers, all at the same time. Takes a few seconds if some do not end by themselves."""
+        self._is_closed = True
+        await asyncio.gather(*(server.stop(for_good=True) for server in self._servers.values()), *self._retiring)
+
+    def _server(self, name: str) -> ManagedServer:
+        self._reload()
+        try:
+            return self._servers[name]
+        except KeyError:
+            known = ", ".join(f"`{known}`" for known in self._servers) or "none"
+            problems = "".join(f"; {problem.path}: {problem.message}" for problem in self._loaded.problems)
+            raise UnknownServerError(
+                f"no MCP server `{name}` is configured in mcp.json (configured: {known}){problems}"
+            ) from None
+
+    def _reload(self) -> None:
+        loaded = self._files.load()
+        if loaded is self._loaded or self._is_closed:
+            return
+        self._loaded = loaded
+        old, self._servers = self._servers, {}
+        for name, configuration in loaded.servers.items():
+            server = old.get(name)
+            if server is None or server.configuration != configuration:
+                server = ManagedServer(configuration, limits=self._limits, clock=self._clock, on_change=self._announce)
+            else:
+                del old[name]
+            self._servers[name] = server
+        for server in old.values():
+            self._retire(server)
+        self._announce()
+
+    def _announce(self) -> None:
+        try:
+            self._on_change()
+        except Exception:  # noqa: BLE001
+            # boundary: whoever listens must not be able to break a server's owner
+            _log.exception("announcing a change of the MCP servers failed")
+
+    def _retire(self, server: ManagedServer) -> None:
+        if server.is_active:
+            task = asyncio.get_running_loop().create_task(server.stop(for_good=True))
+            self._retiring.add(task)
+            task.add_done_callback(self._retiring.discard)

@@ -1,0 +1,99 @@
+"""What servers say about their tools: repaired where it is nearly right, left out where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import mcp_types
+from mcp_types import methods
+from pydantic import ValidationError
+
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.tools import ToolDescription
+
+#: Fields that a tool can be used without.
+_OPTIONAL: Final = frozenset({"outputSchema", "annotations", "icons", "execution", "title", "description", "_meta"})
+
+
+def repair_tool_list(result: dict[str, Any], version: str, log: Callable[[str], None]) -> dict[str, Any]:
+    """Return a ``tools/list`` result that the SDK accepts; one bad tool must not hide the others.
+
+    Parameters
+    ----------
+    result : dict
+        As the server sent it.
+    version : str
+        The negotiated protocol version.
+    log : callable
+        Gets a line for each tool that is left out or lost a field.
+    """
+    tools = result.get("tools")
+    if not isinstance(tools, list):
+        return result  # not a tool list at all; the SDK says so
+    try:
+        methods.validate_server_result("tools/list", version, {**result, "tools": []})
+    except (ValueError, KeyError):
+        return result
+    repaired: dict[str, Any] = {}
+    for number, tool in enumerate(tools):
+        name = tool.get("name") if isinstance(tool, dict) else None
+        if not isinstance(name, str) or not name:
+            log(f"tool number {number + 1} is left out: it has no name")
+        elif name in repaired:
+            log(f"tool `{name}` is listed twice; the first one counts")
+        elif (usable := _repair_tool(result, tool, version, log)) is not None:
+            repaired[name] = usable
+    return {**result, "tools": list(repaired.values())}
+
+
+def _repair_tool(
+    result: dict[str, Any], tool: dict[str, Any], version: str, log: Callable[[str], None]
+) -> dict[str, Any] | None:
+    tool = {key: value for key, value in tool.items() if value is not None}
+    schema = tool.get("inputSchema", {})
+    if isinstance(schema, dict) and schema.get("type") is None:
+        tool["inputSchema"] = {**schema, "type": "object"}
+    for _ in range(len(_OPTIONAL) + 1):
+        try:
+            methods.validate_server_result("tools/list", version, {**result, "tools": [tool]})
+            return tool
+        except ValidationError as error:
+            wrong = {str(place["loc"][2]) for place in error.errors(include_input=False) if len(place["loc"]) > 2}
+        name = tool["name"]
+        if not wrong or not wrong <= _OPTIONAL or wrong.isdisjoint(tool):
+            log(f"tool `{name}` is left out: it is not as MCP says, see {', '.join(sorted(wrong)) or 'its fields'}")
+            return None
+        log(f"tool `{name}`: ignored {', '.join(sorted(wrong))}, which is not as MCP says")
+        tool = {key: value for key, value in tool.items() if key not in wrong}
+    return None
+
+
+def describe(tool: mcp_types.Tool) -> ToolDescription:
+    """Return the SDK's tool as a `ToolDescription`."""
+    annotations: JsonObject = {}
+    if tool.annotations is not None:
+        annotations = tool.annotations.model_dump(by_alias=True, mode="json", exclude_none=True)
+    title = tool.title or annotations.get("title") or ""
+    return ToolDescription(
+        name=tool.name,
+        title=title if isinstance(title, str) else "",
+        description=tool.description or "",
+        input_schema=cast(JsonObject, tool.input_schema),
+        output_schema=cast(JsonObject | None, tool.output_schema),
+        annotations=annotations,
+    )
+
+
+def is_wrapper(output_schema: JsonObject | None) -> bool:
+    """Say whether a tool's output schema only wraps a value that is not an object, as ``{"result": value}``.
+
+    FastMCP marks its wrappers; the official SDK's are objects with the one, required property ``result``.
+    """
+    if output_schema is None:
+        return False
+    if output_schema.get("x-fastmcp-wrap-result") is True:
+        return True
+    properties = output_schema.get("properties")
+    has_only_result = isinstance(properties, dict) and set(properties) == {"result"}
+    return has_only_result and output_schema.get("required") == ["result"]

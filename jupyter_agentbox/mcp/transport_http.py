@@ -1,0 +1,217 @@
+"""MCP over streamable HTTP: the SDK's transport with an HTTP client whose failures stay with the request that failed.
+
+In the SDK an exception of the HTTP client (a refused connection, a server that hangs up in the middle of an answer)
+ends the task group that all calls of the connection share. Here such an exception answers its own request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any, Final
+
+import httpx2
+from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.message import SessionMessage
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
+
+from .configuration import HttpServer
+from .wire import FATE, INTERRUPTED, NOT_SENT, Wire
+
+#: Seconds to connect and to send; reading has no limit here, the call's own timeout is the limit.
+_CONNECT_TIMEOUT: Final = 30.0
+#: Stands in the message of an answer that was cut off.
+BROKEN_ANSWER: Final = "the connection broke in the middle of the answer"
+_LARGEST_ERROR_BODY: Final = 64 * 1024
+_NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+
+
+class HttpTransport:
+    """A streamable HTTP endpoint as an SDK transport: an async context manager of a pair of streams.
+
+    Parameters
+    ----------
+    server : HttpServer
+        Endpoint and headers. The SDK follows redirects within the endpoint's origin only, so that no header leaves it.
+    wire : Wire
+        The connection's open requests.
+    message_cap : int
+        The longest message that is read, in bytes. A longer one fails its own request only.
+    """
+
+    def __init__(self, server: HttpServer, *, wire: Wire, message_cap: int) -> None:
+        self._server = server
+        self._wire = wire
+        self._cap = message_cap
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> tuple[_Incoming, _Outgoing]:
+        """Make the client; nothing is sent yet."""
+        async with AsyncExitStack() as stack:
+            client = await stack.enter_async_context(
+                ContainedClient(
+                    cap=self._cap,
+                    on_session_lost=self._wire.closed.set,
+                    # compressed answers would hide their size from the cap, and a broken one breaks the connection
+                    headers={"Accept-Encoding": "identity", **self._server.headers},
+                    timeout=httpx2.Timeout(_CONNECT_TIMEOUT, read=None),
+                    limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+                )
+            )
+            read, write = await stack.enter_async_context(
+                streamable_http_client(self._server.url, http_client=client, max_sse_event_size=self._cap)
+            )
+            self._stack = stack.pop_all()
+        return _Incoming(read, self._wire), _Outgoing(write, self._wire)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        """Tell the server that the session ends, and close."""
+        try:
+            return await self._stack.__aexit__(kind, error, trace)
+        finally:
+            self._wire.closed.set()
+
+
+class ContainedClient(httpx2.AsyncClient):
+    """An HTTP client that answers with a JSON-RPC error where others raise.
+
+    Parameters
+    ----------
+    cap : int
+        The largest answer, in bytes; event streams have a cap of their own for each event.
+    on_session_lost : callable
+        Called when the server does not know the session any more.
+    """
+
+    def __init__(self, *, cap: int, on_session_lost: Callable[[], None], **options: Any) -> None:
+        super().__init__(**options)
+        self._cap = cap
+        self._on_session_lost = on_session_lost
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request."""
+        try:
+            response = await super().send(request, **options)
+        except httpx2.HTTPError as error:
+            fate = NOT_SENT if isinstance(error, _NEVER_SENT) else INTERRUPTED
+            return _error(request, 502, INTERNAL_ERROR, f"no answer over HTTP: {_describe(error)}", fate)
+        if response.status_code < 400:
+            is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+            response.stream = _Body(response.stream, cap=None if is_events else self._cap)
+            return response
+        return await self._refusal(request, response)
+
+    async def _refusal(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        status = f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
+        response.stream = _Body(response.stream, cap=_LARGEST_ERROR_BODY)
+        try:
+            body = json.loads(await response.aread())
+            is_message = isinstance(body, dict) and isinstance(body.get("error"), dict) and "jsonrpc" in body
+        except (httpx2.HTTPError, httpx2.StreamError, ValueError, RecursionError):
+            is_message = False
+        finally:
+            await response.aclose()
+        if response.status_code == 404 and MCP_SESSION_ID in request.headers:
+            self._on_session_lost()
+            message = "the server has ended this session; the next call starts a new one"
+            return _error(request, 404, INVALID_REQUEST, message, NOT_SENT)
+        if is_message:
+            return response
+        fate = NOT_SENT if response.status_code < 500 else INTERRUPTED
+        return _error(request, response.status_code, INTERNAL_ERROR, f"the server answered {status}", fate)
+
+
+class _Body(httpx2.AsyncByteStream):
+    """An answer's body. It fails with `httpx2.StreamError`, the one error that the SDK keeps with the request."""
+
+    def __init__(self, inner: Any, cap: int | None) -> None:
+        self._inner = inner
+        self._cap = cap
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        try:
+            async for chunk in self._inner:
+                size += len(chunk)
+                if self._cap is not None and size > self._cap:
+                    raise httpx2.StreamError(f"its answer has more than the {self._cap / 1e6:.1f} MB that are allowed")
+                yield chunk
+        except httpx2.HTTPError as error:
+            raise httpx2.StreamError(f"{BROKEN_ANSWER}: {_describe(error)}") from None
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Incoming:
+    """The SDK's stream of messages from the server, through the wire."""
+
+    def __init__(self, inner: ReadStream[SessionMessage | Exception], wire: Wire) -> None:
+        self._inner = inner
+        self._wire = wire
+
+    async def receive(self) -> SessionMessage | Exception:
+        item = await self._inner.receive()
+        if isinstance(item, SessionMessage):
+            self._wire.received(item.message)
+        return item
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __aiter__(self) -> _Incoming:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        item = await self._inner.__anext__()
+        if isinstance(item, SessionMessage):
+            self._wire.received(item.message)
+        return item
+
+    async def __aenter__(self) -> _Incoming:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._wire.closed.set()
+        return await self._inner.__aexit__(kind, error, trace)
+
+
+class _Outgoing:
+    """The SDK's stream of messages to the server, through the wire."""
+
+    def __init__(self, inner: WriteStream[SessionMessage], wire: Wire) -> None:
+        self._inner = inner
+        self._wire = wire
+
+    async def send(self, item: SessionMessage, /) -> None:
+        self._wire.sent(item.message)
+        await self._inner.send(item)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> _Outgoing:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._inner.__aexit__(kind, error, trace)
+
+
+def _error(request: httpx2.Request, status: int, code: int, message: str, fate: str) -> httpx2.Response:
+    error = {"code": code, "message": message, "data": {FATE: fate}}
+    return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
+
+
+def _describe(error: Exception) -> str:
+    return str(error) or type(error).__name__

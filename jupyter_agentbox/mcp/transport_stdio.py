@@ -1,0 +1,226 @@
+"""MCP over a process's standard input and output, in linear time and proof against what servers print there.
+
+The SDK's own transport joins what it has read so far with each new chunk, which is quadratic in a message's length; it
+decodes strictly, so that one bad byte ends the connection; and it knows no limit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
+
+from jupyter_agentbox.processes.process import Command, OwnedProcess
+
+from .lines import LineSplitter, LongLine, response_id
+from .wire import UNUSABLE, Wire
+
+#: Longest line of standard error that is kept, in bytes.
+_LONGEST_LOG_LINE: Final = 16 * 1024
+#: Reading pauses when this many messages wait, and goes on when half of them are left.
+_MOST_WAITING: Final = 1000
+#: Seconds that a server has to end by itself when its input closes, as the specification asks it to.
+PATIENCE: Final = 2.0
+#: Seconds between SIGTERM and SIGKILL.
+GRACE: Final = 2.0
+
+
+class StdioTransport:
+    """A server process as an SDK transport: an async context manager of a pair of streams.
+
+    Parameters
+    ----------
+    command : Command
+        What to run.
+    wire : Wire
+        The connection's open requests.
+    message_cap : int
+        The longest message that is read, in bytes. A longer one fails its own request only.
+    """
+
+    def __init__(self, command: Command, *, wire: Wire, message_cap: int) -> None:
+        self._wire = wire
+        self._cap = message_cap
+        self._lines = LineSplitter(message_cap)
+        self._log_lines = LineSplitter(_LONGEST_LOG_LINE)
+        self.process = OwnedProcess(
+            command,
+            grace=GRACE,
+            on_output=self._on_output,
+            on_error_output=self._on_error_output,
+            on_closed=self._on_closed,
+        )
+        self._send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+        self._incoming = _Incoming(receive, self.process.pause_reading)
+        self._outgoing = _Outgoing(self.process, wire)
+
+    async def __aenter__(self) -> tuple[_Incoming, _Outgoing]:
+        """Start the process."""
+        try:
+            await self.process.start()
+        except BaseException:
+            await self._stop()
+            raise
+        return self._incoming, self._outgoing
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the process and its tree."""
+        await self._stop()
+
+    async def _stop(self) -> None:
+        # shielded, so that an SDK task group that is being cancelled cannot cut this short; every wait in it is bounded
+        with anyio.CancelScope(shield=True):
+            # one that has ended, or never said anything, is not waited for
+            patience = PATIENCE if self._wire.has_received and not self._wire.closed.is_set() else 0
+            await self.process.stop(patience=patience)
+        self._wire.closed.set()
+        self._send.close()
+        self._incoming.close()
+
+    def _on_output(self, chunk: bytes) -> None:
+        for line in self._lines.feed(chunk):
+            self._on_line(line)
+        self._incoming.check(self._send.statistics().current_buffer_used)
+
+    def _on_line(self, line: bytes | LongLine) -> None:
+        if not isinstance(line, LongLine):
+            message = _parse(line)
+            if message is not None:
+                self._deliver(SessionMessage(self._wire.received(message)))
+                return
+            if not line.strip():
+                return
+            request_id = response_id(line) if line.lstrip().startswith(b"{") else None
+            reason = "its answer is not a valid MCP message"
+            self._wire.log(line.decode("utf-8", "replace"))
+        else:
+            request_id = response_id(line)
+            if request_id is None:
+                request_id = self._wire.only_call()
+            reason = f"its answer has {_megabytes(line.length)}, more than the {_megabytes(self._cap)} that are allowed"
+            self._wire.log(f"a message of {_megabytes(line.length)} was dropped: more than {_megabytes(self._cap)}")
+        if request_id is not None and (failure := self._wire.failure(request_id, reason, UNUSABLE)):
+            self._deliver(failure)
+
+    def _on_error_output(self, chunk: bytes) -> None:
+        for line in self._log_lines.feed(chunk):
+            self._log(line)
+
+    def _log(self, line: bytes | LongLine) -> None:
+        text = line.head + b" ..." if isinstance(line, LongLine) else line
+        self._wire.log(text.decode("utf-8", "replace"))
+
+    def _on_closed(self) -> None:
+        for line in self._lines.finish():
+            self._on_line(line)
+        self._wire.closed.set()
+        self._send.close()
+
+    def _deliver(self, message: SessionMessage) -> None:
+        try:
+            self._send.send_nowait(message)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return  # the session is gone
+
+
+class _Incoming:
+    """The stream of messages from the server."""
+
+    def __init__(
+        self,
+        inner: MemoryObjectReceiveStream[SessionMessage | Exception],
+        pause: Callable[[bool], None],
+    ) -> None:
+        self._inner = inner
+        self._pause = pause
+        self._is_paused = False
+
+    def check(self, waiting: int) -> None:
+        """Pause or go on, by how many messages wait."""
+        if self._is_paused != (waiting > (_MOST_WAITING // 2 if self._is_paused else _MOST_WAITING)):
+            self._is_paused = not self._is_paused
+            self._pause(self._is_paused)
+
+    async def receive(self) -> SessionMessage | Exception:
+        item = await self._inner.receive()
+        if self._is_paused:
+            self.check(self._inner.statistics().current_buffer_used)
+        return item
+
+    def close(self) -> None:
+        self._inner.close()
+
+    async def aclose(self) -> None:
+        self._inner.close()
+
+    def __aiter__(self) -> _Incoming:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> _Incoming:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._inner.close()
+
+
+class _Outgoing:
+    """The stream of messages to the server."""
+
+    def __init__(self, process: OwnedProcess, wire: Wire) -> None:
+        self._process = process
+        self._wire = wire
+
+    async def send(self, item: SessionMessage, /) -> None:
+        data = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        self._wire.sent(item.message)
+        try:
+            await self._process.write(data)
+        except OSError:
+            raise anyio.BrokenResourceError from None
+
+    async def aclose(self) -> None:
+        return  # the process's end closes it; until then a last message may still be written
+
+    async def __aenter__(self) -> _Outgoing:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return
+
+
+def _parse(line: bytes) -> JSONRPCMessage | None:
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        pass
+    # Bytes that are not UTF-8 and halves of surrogate pairs (a string that was cut in the middle of an emoji) cost
+    # the characters they stand for, not the message.
+    try:
+        value = json.loads(line.decode("utf-8", "replace"))
+        text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        return jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1_000_000:.1f} MB"

@@ -1,0 +1,56 @@
+"""Variables in configuration values: ``${VAR}``, ``${VAR:-default}``, ``${env:VAR}``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+_VARIABLE: Final = re.compile(r"\$\{([^{}]*)\}")
+_REFERENCE: Final = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+_SECRET_NAME: Final = re.compile(r"TOKEN|KEY|SECRET|PASS|PWD|AUTH|CRED", re.IGNORECASE)
+
+
+class UnsetVariableError(ValueError):
+    """A value refers to something that has no value; the message names it."""
+
+
+class Expander:
+    """Expands variables and remembers the values that look secret.
+
+    Parameters
+    ----------
+    environment : mapping
+        Where the values come from.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self.secrets: set[str] = set()
+
+    def expand(self, text: str) -> str:
+        """Return the text with all variables replaced. A default is taken for unset and for empty, as a shell does.
+
+        Raises
+        ------
+        UnsetVariableError
+            If one has neither value nor default, or is of a kind that is not known.
+        """
+        return _VARIABLE.sub(self._value, text)
+
+    def _value(self, found: re.Match[str]) -> str:
+        reference = _REFERENCE.fullmatch(found[1])
+        if reference is None:
+            raise UnsetVariableError(f"`{found[0]}` is not supported: use an environment variable, `${{NAME}}`")
+        name, default = reference.groups()
+        value = self._environment.get(name)
+        if default is not None and not value:
+            return default
+        if value is None:
+            raise UnsetVariableError(
+                f"the environment variable `{name}` is not set: set it for the Jupyter server and restart that,"
+                f" or write a default, `${{{name}:-value}}`"
+            )
+        if _SECRET_NAME.search(name):
+            self.secrets.add(value)
+        return value

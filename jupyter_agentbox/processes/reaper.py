@@ -1,0 +1,181 @@
+"""A tiny process between Jupyter and an MCP server's command that ends the command's whole tree when Jupyter is gone.
+
+Run as ``python -I -S reaper.py FD``, standard library only. `FD` is a socket whose other end is held by the Jupyter
+server alone. The first line that comes is JSON: ``{"argv", "env", "cwd", "grace"}``. The command inherits this
+process's standard input, output and error, so no byte of a message passes through here. Nothing more comes until the
+socket closes, which the kernel sees to however Jupyter dies, SIGKILL included. On that, or when the command ends, all
+descendants get SIGTERM, and SIGKILL when `grace` seconds are over.
+
+On Linux this process is a child subreaper (``prctl(2)``): a daemon that the command forked is still its descendant.
+Elsewhere it ends the command's process group. It exits with the command's status, 128 + n for signal n.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import select
+import signal
+import sys
+import time
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+CANNOT_EXECUTE = 126
+NOT_FOUND = 127
+
+
+def prctl(option: int, value: int) -> bool:
+    """Call Linux's ``prctl``; say whether it worked."""
+    if not sys.platform.startswith("linux"):
+        return False
+    import ctypes  # noqa: PLC0415  # costs milliseconds, so not where it is of no use
+
+    try:
+        return bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
+    except (OSError, AttributeError):
+        return False
+
+
+def read_line(fd: int) -> bytes:
+    """Read up to the first newline, or everything."""
+    parts: list[bytes] = []
+    while not parts or b"\n" not in parts[-1]:
+        part = os.read(fd, 65536)
+        if not part:
+            break
+        parts.append(part)
+    return b"".join(parts)
+
+
+def start(argv: list[str], env: dict[str, str], cwd: str | None) -> int:
+    """Fork and run the command in a session of its own; return its process id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGPIPE, signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        os.setsid()
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # should the reaper itself be killed
+        if cwd:
+            os.chdir(cwd)
+        os.execvpe(argv[0], argv, env)  # noqa: S606
+    except OSError as error:
+        name = cwd if error.filename == cwd and cwd else argv[0]
+        os.write(2, f"cannot start `{name}`: {os.strerror(error.errno or 0)}\n".encode(errors="replace"))
+        os._exit(NOT_FOUND if error.errno == errno.ENOENT else CANNOT_EXECUTE)
+    finally:
+        os._exit(CANNOT_EXECUTE)
+
+
+def descendants() -> list[int]:
+    """Return the ids of all descendants of this process, from ``/proc``."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208  # pathlib would double the start-up time
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                    # the second field is the command's name in parentheses, which may hold anything
+                    parent = int(file.read().rpartition(b")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+            children.setdefault(parent, []).append(int(name))
+    found: list[int] = []
+    level = [os.getpid()]
+    while level:
+        level = [child for parent in level for child in children.get(parent, ())]
+        found += level
+    return found
+
+
+class Tree:
+    """The command and what it forked: who is left, and how the command ended."""
+
+    def __init__(self, pid: int, *, is_subreaper: bool) -> None:
+        self.pid = pid
+        self.is_subreaper = is_subreaper
+        self.status: int | None = None
+        self.is_empty = False
+
+    def reap(self) -> None:
+        """Collect all children that have ended."""
+        while not self.is_empty:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                self.is_empty = True
+                return
+            if pid == 0:
+                return
+            if pid == self.pid:
+                code = os.waitstatus_to_exitcode(status)
+                self.status = code if code >= 0 else 128 - code
+
+    def send(self, number: int) -> None:
+        """Send a signal to all of them."""
+        for pid in descendants() if self.is_subreaper else [-self.pid]:
+            try:
+                os.kill(pid, number)
+            except (ProcessLookupError, PermissionError):
+                continue
+
+    def watch(self, lifeline: int, wakeups: int) -> None:
+        """Wait until the command has ended, the lifeline is cut, or we are told to end."""
+        poller = select.poll()
+        poller.register(lifeline, select.POLLIN | select.POLLHUP)
+        poller.register(wakeups, select.POLLIN)
+        while self.status is None:
+            ready = {fd for fd, _ in poller.poll()}
+            if wakeups in ready and any(number != signal.SIGCHLD for number in os.read(wakeups, 512)):
+                return
+            if lifeline in ready:
+                return
+            self.reap()
+
+    def end(self, wakeups: int, grace: float) -> None:
+        """End what is left, gently for `grace` seconds."""
+        self.send(signal.SIGTERM)
+        deadline = time.monotonic() + grace
+        self.reap()
+        while not self.is_empty:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                self.send(signal.SIGKILL)
+                left = 0.02
+            if select.select([wakeups], [], [], left)[0]:
+                os.read(wakeups, 512)
+            self.reap()
+        if not self.is_subreaper:
+            self.send(signal.SIGKILL)  # the group may outlive its leader
+
+
+def main() -> int:
+    """Start the command, wait, end what is left of it."""
+    lifeline = int(sys.argv[1])
+    wakeups, wake = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_inheritable(lifeline, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)
+    # without /proc we could not find whom we adopted
+    is_subreaper = os.access("/proc/self/stat", os.R_OK) and prctl(PR_SET_CHILD_SUBREAPER, 1)
+    line = read_line(lifeline)
+    if not line.endswith(b"\n"):
+        return CANNOT_EXECUTE  # Jupyter went away before it said what to start
+    spec = json.loads(line)
+    tree = Tree(start(spec["argv"], spec["env"], spec["cwd"]), is_subreaper=is_subreaper)
+    # the pipes belong to the command alone: when it closes them, Jupyter must see that
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    tree.watch(lifeline, wakeups)
+    tree.end(wakeups, float(spec["grace"]))
+    return CANNOT_EXECUTE if tree.status is None else tree.status
+
+
+if __name__ == "__main__":
+    os._exit(main())

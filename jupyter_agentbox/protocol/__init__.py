@@ -1,0 +1,1 @@
+"""Messages between the kernel side and the server side, shared by both."""

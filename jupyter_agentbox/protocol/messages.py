@@ -1,0 +1,236 @@
+"""The kernel link's messages, and how they are read from untrusted JSON.
+
+The kernel side publishes its messages as ``comm_msg`` on IOPub, on a comm whose id starts with `COMM_PREFIX`; the
+server answers with ``comm_msg`` on the kernel's **control** channel, because a blocked cell blocks the shell channel.
+A decision is in none of these messages. ::
+
+    kernel                              server
+    Hello          ──────────────────►
+                   ◄──────────────────  Welcome
+    ListServers    ──────────────────►  Reply | Failure
+    GetModule      ──────────────────►  Reply | Failure
+    Call           ──────────────────►
+                   ◄──────────────────  Waiting      only if a person is asked; the card shows `request_id`
+                   ◄──────────────────  Running
+                   ◄──────────────────  Reply | Failure
+    Cancel         ──────────────────►               no answer: the call ends with a Failure of its own
+    Ping           ──────────────────►  Pong         which of the calls that the kernel waits for are unknown here
+
+The kernel repeats a `Call` that nothing has answered; the server knows it by (comm id, call id) and acts once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import ClassVar, Final
+
+from jupyter_agentbox.core.calls import JsonObject, JsonValue
+
+#: Version of these messages; both sides refuse another one.
+VERSION: Final = 1
+#: What every comm id of a kernel side starts with. IOPub topics of comm messages are ``comm-<comm_id>``.
+COMM_PREFIX: Final = "agentbox-"
+#: The comm's target name.
+COMM_TARGET: Final = "jupyter_agentbox"
+#: The MIME type of a card in an output: ``{"request_id": str}``.
+CARD_MIME_TYPE: Final = "application/vnd.jupyter-agentbox.request+json"
+#: Bytes of the largest message that a server takes from a kernel; it would have to keep, show and send all of it.
+MAX_MESSAGE: Final = 32_000_000
+#: Characters of the longest id of a message, a cell or a comm.
+MAX_ID: Final = 200
+
+
+class MessageError(ValueError):
+    """A message that is not one of this protocol."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """The kernel side is loaded and asks who is there."""
+
+    type: ClassVar[str] = "hello"
+    version: int = VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Welcome:
+    """A server answers. `url` is where a person decides, for front ends without the extension; it has no token."""
+
+    type: ClassVar[str] = "welcome"
+    version: int = VERSION
+    server_version: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListServers:
+    """Asks for ``{"servers": [{"name", "state", "error", "tool_count"}]}``."""
+
+    type: ClassVar[str] = "list_servers"
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetModule:
+    """Asks for ``{"source": str, "tools": [{"name", "function", "title", "description"}]}`` of one server."""
+
+    type: ClassVar[str] = "get_module"
+    id: str
+    server: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPending:
+    """Asks for ``{"approvals": [{"id", "server", "tool", "created_at", "expires_at"}]}`` of this kernel."""
+
+    type: ClassVar[str] = "list_pending"
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """Asks for one tool call; the result is a `Reply` whose content is a `ToolResult` as JSON."""
+
+    type: ClassVar[str] = "call"
+    id: str
+    server: str
+    tool: str
+    arguments: JsonObject
+    cell_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancel:
+    """Nobody waits for this call any more."""
+
+    type: ClassVar[str] = "cancel"
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ping:
+    """The ids that this kernel side waits for."""
+
+    type: ClassVar[str] = "ping"
+    ids: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A person is asked."""
+
+    type: ClassVar[str] = "waiting"
+    id: str
+    request_id: str
+    expires_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """The call was approved, by a person or a rule, and runs."""
+
+    type: ClassVar[str] = "running"
+    id: str
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The answer to the message with this id."""
+
+    type: ClassVar[str] = "reply"
+    id: str
+    content: JsonObject
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """The message with this id failed; `code` is one of `jupyter_agentbox.exceptions.ERRORS_BY_CODE`."""
+
+    type: ClassVar[str] = "failure"
+    id: str
+    code: str
+    message: str
+    request_id: str | None = None
+    details: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pong:
+    """Of the ids in a `Ping`, those that this server does not know: it was restarted, or never got them."""
+
+    type: ClassVar[str] = "pong"
+    unknown: list[str]
+
+
+#: What is answered with a `Reply` or a `Failure`.
+Question = ListServers | GetModule | ListPending | Call
+FromKernel = Hello | Question | Cancel | Ping
+FromServer = Welcome | Waiting | Running | Reply | Failure | Pong
+Message = FromKernel | FromServer
+
+_FROM_KERNEL: Final = {cls.type: cls for cls in (Hello, ListServers, GetModule, ListPending, Call, Cancel, Ping)}
+_FROM_SERVER: Final = {cls.type: cls for cls in (Welcome, Waiting, Running, Reply, Failure, Pong)}
+
+#: The Python types that a field's annotation stands for.
+_CHECKS: Final[dict[str, tuple[type, ...]]] = {
+    "str": (str,),
+    "int": (int,),
+    "str | None": (str, type(None)),
+    "JsonObject": (dict,),
+    "list[str]": (list,),
+}
+
+
+def to_json(message: Message) -> JsonObject:
+    """Return the message as JSON, with its ``type``."""
+    return {"type": message.type, **{known.name: getattr(message, known.name) for known in fields(message)}}
+
+
+def from_kernel(value: JsonValue) -> FromKernel:
+    """Read a message that a kernel sent. The kernel runs the code under review, so nothing in it is trusted.
+
+    Raises
+    ------
+    MessageError
+        If it is no message of this protocol and version.
+    """
+    return _read(value, _FROM_KERNEL)  # type: ignore[arg-type, return-value]  # the table has just these classes
+
+
+def from_server(value: JsonValue) -> FromServer:
+    """Read a message that the server sent.
+
+    Raises
+    ------
+    MessageError
+        If it is no message of this protocol and version.
+    """
+    return _read(value, _FROM_SERVER)  # type: ignore[arg-type, return-value]  # the table has just these classes
+
+
+def _read(value: JsonValue, classes: dict[str, type[Message]]) -> Message:
+    if not isinstance(value, dict):
+        raise MessageError("a message must be a JSON object")
+    contents = dict(value)
+    kind = contents.pop("type", None)
+    if not isinstance(kind, str) or kind not in classes:
+        raise MessageError(f"unknown message type {kind!r:.80}" if isinstance(kind, str) else "a message needs a type")
+    known = {known.name: str(known.type) for known in fields(classes[kind])}
+    for name, content in contents.items():
+        if name not in known:
+            raise MessageError(f"`{kind}` has no field {name!r:.80}")
+        if not isinstance(content, _CHECKS[known[name]]) or isinstance(content, bool):
+            raise MessageError(f"`{kind}.{name}` must be {known[name]}")
+        if isinstance(content, list) and not all(isinstance(item, str) for item in content):
+            raise MessageError(f"`{kind}.{name}` must be a list of strings")
+        if name in ("id", "cell_id") and isinstance(content, str) and len(content) > MAX_ID:
+            raise MessageError(f"`{kind}.{name}` has more than {MAX_ID} characters")
+    try:
+        message = classes[kind](**contents)  # type: ignore[arg-type]  # the loop above checked the types
+    except TypeError as error:
+        raise MessageError(f"`{kind}` lacks a field: {error}") from None
+    if getattr(message, "version", VERSION) != VERSION:
+        raise MessageError(f"protocol version {getattr(message, 'version', None)}; this side speaks {VERSION}")
+    return message

@@ -1,0 +1,339 @@
+"""A box holds one kernel. One kind of box for each kind of isolation."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final, Protocol, TypeAlias
+
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.exceptions import SandboxRefusedError
+
+from . import launcher
+from .bubblewrap import bubblewrap_command, find_bubblewrap
+from .landlock import rules_of
+from .places import Protected
+from .probes import GUARD, memory_file, pins_sources
+from .relay import relay
+from .rundir import RunDirectory
+from .seccomp import Sockets, assemble
+from .settings import Limits, Places
+from .view import Access, Mount, make_view
+
+Stream: TypeAlias = int | IO[Any] | None
+
+_PACKAGE: Final = Path(__file__).parents[1]
+_INSIDE: Final = Path("/run/agentbox")
+_KERNEL_MODULE: Final = "ipykernel_launcher"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What kind of box is asked for.
+
+    Parameters
+    ----------
+    run : RunDirectory
+        The kernel's private directory.
+    work : Path
+        The work directory, checked.
+    protected : Protected
+        What is to be kept from the kernel.
+    prefixes : tuple of Path
+        Where the kernel's Python has its files.
+    places : Places
+        Files and directories beside the work directory.
+    limits : Limits
+        What the kernel may use up.
+    connection_file : Path
+        The kernel's connection file, outside.
+    output : tuple
+        The kernel's standard output and error, as `subprocess.Popen` takes them.
+    """
+
+    run: RunDirectory
+    work: Path
+    protected: Protected
+    prefixes: tuple[Path, ...]
+    places: Places
+    limits: Limits
+    connection_file: Path
+    output: tuple[Stream, Stream]
+
+
+class Box(Protocol):
+    """Holds one kernel."""
+
+    @property
+    def level(self) -> Isolation:
+        """The isolation that the kernel has."""
+
+    @property
+    def home(self) -> Path:
+        """The home directory inside."""
+
+    @property
+    def temporary(self) -> Path:
+        """The directory of temporary files inside."""
+
+    def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """Start the kernel inside.
+
+        Raises
+        ------
+        SandboxRefusedError
+            If the box cannot hold what was ordered.
+        """
+
+    def signal(self, number: int) -> None:
+        """Signal the kernel's process group."""
+
+    def kill(self) -> None:
+        """End everything inside."""
+
+    def close(self) -> None:
+        """Let go of what the box holds outside."""
+
+
+class BubblewrapBox:
+    """A box of namespaces. Implements `Box`.
+
+    Parameters
+    ----------
+    order : Order
+        What is asked for.
+    level : Isolation
+        With or without a ``/proc`` of its own.
+    program : str
+        The path of ``bwrap``; empty to look for it.
+    """
+
+    temporary = Path("/tmp")  # noqa: S108  # a place inside
+
+    def __init__(self, order: Order, level: Isolation, program: str) -> None:
+        found = find_bubblewrap(program)
+        if found is None:
+            raise SandboxRefusedError("bwrap is not installed")
+        if order.limits.processes is not None and os.getuid() == 0:
+            raise SandboxRefusedError("Linux does not limit the processes of root; run the server as an ordinary user")
+        self.level = level
+        self.home = order.protected.home.resolve()
+        self._order = order
+        self._program = found
+        self._process: subprocess.Popen[bytes] | None = None
+        self._inner: int | None = None
+
+    def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """Start the kernel inside."""
+        order = self._order
+        view = make_view(
+            work=order.work,
+            protected=order.protected,
+            prefixes=order.prefixes,
+            places=order.places,
+            files=self._files(),
+        )
+        filter_ = memory_file(assemble(sockets=Sockets.LOCAL))
+        info, info_end = os.pipe()
+        block_end, block = os.pipe()
+        fds = [filter_, info_end, block_end]
+        pinned: list[int] = []
+        try:
+            box = bubblewrap_command(
+                self._program,
+                view,
+                level=self.level,
+                temporary=order.limits.temporary,
+                empty=order.run.path / "empty",
+                seccomp=filter_,
+                info=info_end,
+                block=block_end,
+                pinned=pinned if pins_sources(self._program) else None,
+            )
+            self._process = _start(
+                [*box, *self._inner_command(command)], order, env=env, cwd="/", pass_fds=[*fds, *pinned]
+            )
+            for fd in (*fds, *pinned):
+                os.close(fd)
+            fds, pinned = [], []
+            self._inner = self._read_info(info)
+            self._limit(self._inner)
+            os.write(block, b"g")
+        finally:
+            for fd in (*fds, *pinned, info, block):
+                os.close(fd)
+        return self._process
+
+    def signal(self, number: int) -> None:
+        """Signal the kernel's process group: process 1 inside leads it, and ignores what it does not await."""
+        if self._inner is not None and self._is_running():
+            os.killpg(self._inner, number)
+
+    def kill(self) -> None:
+        """End process 1 inside, and with it everything that has the same namespace."""
+        if self._process is not None and self._is_running():
+            if self._inner is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(self._inner, signal.SIGKILL)
+            self._process.kill()
+
+    def close(self) -> None:
+        """End what still runs."""
+        self.kill()
+        if self._process is not None:
+            self._process.wait()
+
+    def _is_running(self) -> bool:
+        # While bubblewrap's outer process is ours to wait for, its child's id cannot be another process's.
+        return self._process is not None and self._process.poll() is None
+
+    def _files(self) -> list[Mount]:
+        order, user = self._order, os.getuid()
+        name = os.environ.get("USER", "user") if user else "root"
+        name = name if name.isidentifier() else "user"
+        order.run.file("empty", "").chmod(0)
+        written = {
+            "/etc/passwd": f"{name}:x:{user}:{os.getgid()}:{name}:{self.home}:/bin/bash\n",
+            "/etc/group": f"{name}:x:{os.getgid()}:\n",
+            "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
+            "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+        }
+        mounts = [
+            Mount(Path(place), Access.READ, order.run.file(Path(place).name, text)) for place, text in written.items()
+        ]
+        connection = order.run.file("connection.json", order.connection_file.read_text(encoding="utf-8"))
+        return [
+            *mounts,
+            Mount(_INSIDE / "connection.json", Access.READ, connection),
+            Mount(_INSIDE / "lib" / _PACKAGE.name, Access.READ, _PACKAGE),
+            Mount(order.run.sockets, Access.WRITE),
+        ]
+
+    def _inner_command(self, command: Sequence[str]) -> list[str]:
+        inside = [_replace(part, self._order.connection_file, _INSIDE / "connection.json") for part in command]
+        guard = str(_INSIDE / "lib" / GUARD.relative_to(_PACKAGE.parent))
+        return _with_guard(inside, guard, "-") or inside
+
+    def _read_info(self, fd: int) -> int:
+        """Return the id, outside, of process 1 inside."""
+        parts = b""
+        while part := os.read(fd, 4096):
+            parts += part
+            with suppress(ValueError):
+                return int(json.loads(parts)["child-pid"])
+        status = self._process.wait() if self._process is not None else None
+        raise SandboxRefusedError(f"bwrap ended with {status} before the kernel started; the server's log says why")
+
+    def _limit(self, process: int) -> None:
+        limits = self._order.limits
+        for kind, value in (
+            (resource.RLIMIT_AS, limits.memory),
+            (resource.RLIMIT_NPROC, limits.processes),
+            (resource.RLIMIT_FSIZE, limits.file_size),
+        ):
+            if value is not None:
+                resource.prlimit(process, kind, (value, value))
+
+
+class LandlockBox:
+    """A box of Landlock and seccomp, where there are no namespaces. Implements `Box`.
+
+    Parameters
+    ----------
+    order : Order
+        What is asked for.
+    """
+
+    level = Isolation.LANDLOCK
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        if order.limits.processes is not None and os.getuid() == 0:
+            raise SandboxRefusedError("Linux does not limit the processes of root; run the server as an ordinary user")
+        self._process: subprocess.Popen[bytes] | None = None
+        self.home = order.run.directory("home")
+        self.temporary = order.run.directory("tmp")
+
+    def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """Start the kernel inside."""
+        order = self._order
+        view = make_view(
+            work=order.work,
+            protected=order.protected,
+            prefixes=order.prefixes,
+            places=order.places,
+            files=self._files(),
+        )
+        limits = order.limits
+        settings = {
+            "parent": os.getpid(),
+            "rules": rules_of(view, read_only=order.protected.read_only),
+            "limits": {"memory": limits.memory, "processes": limits.processes, "file_size": limits.file_size},
+        }
+        guarded = _with_guard(command, str(GUARD), str(order.run.file("guard.json", json.dumps(settings))))
+        if guarded is None:
+            raise SandboxRefusedError("without namespaces only kernels of ipykernel can be confined")
+        self._process = _start(guarded, order, env=env, cwd=str(order.work))
+        return self._process
+
+    def signal(self, number: int) -> None:
+        """Signal the guardian, which passes it on to the kernel's process group."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """Let the guardian end everything: only it finds them all."""
+        self.signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        """End what still runs."""
+        self.kill()
+        if self._process is not None:
+            self._process.wait()
+
+    def _files(self) -> list[Mount]:
+        run = self._order.run
+        return [
+            Mount(self._order.connection_file, Access.READ),
+            Mount(_PACKAGE, Access.READ),
+            *(Mount(place, Access.WRITE) for place in (run.sockets, self.home, self.temporary)),
+        ]
+
+
+def _start(
+    command: list[str], order: Order, *, env: Mapping[str, str], cwd: str, pass_fds: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
+    """Start a process that dies with this one, and has none of its streams."""
+    pipe = relay()
+    try:
+        return launcher.start(
+            command,
+            env=dict(env),
+            cwd=cwd,
+            pass_fds=pass_fds,
+            stdin=subprocess.DEVNULL,
+            stdout=pipe if order.output[0] is None else order.output[0],
+            stderr=pipe if order.output[1] is None else order.output[1],
+            start_new_session=True,
+        )
+    finally:
+        os.close(pipe)
+
+
+def _replace(part: str, outside: Path, inside: Path) -> str:
+    return part.replace(str(outside), str(inside))
+
+
+def _with_guard(command: Sequence[str], guard: str, settings: str) -> list[str] | None:
+    """Return a command that runs the guard first; ``None`` if it is not one of ipykernel."""
+    for index in range(len(command) - 1):
+        if command[index] == "-m" and command[index + 1] == _KERNEL_MODULE:
+            return [*command[:index], guard, settings, *command[index + 2 :]]
+    return None

@@ -1,0 +1,111 @@
+"""Runs in a sandboxed kernel's process, before the kernel: closes what only the process itself can close.
+
+Started as ``python guard.py SETTINGS [kernel's arguments]`` by the provisioner. `SETTINGS` is ``-`` where namespaces
+hold the kernel already, or a JSON file ``{"parent", "rules", "limits", "channel"}`` for Landlock and seccomp. With
+``--probe`` for arguments, it closes everything and says whether that holds.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+LIMITS = {"memory": "RLIMIT_AS", "processes": "RLIMIT_NPROC", "file_size": "RLIMIT_FSIZE"}
+
+
+def main(settings: str, arguments: list[str]) -> None:
+    """Close what is to be closed and run the kernel."""
+    confined = None if settings == "-" else json.loads(Path(settings).read_text(encoding="utf-8"))
+    if confined is not None:
+        confine(confined, guarded=arguments != ["--probe"])
+    if arguments == ["--probe"]:
+        sys.stdout.write(json.dumps(probe()))
+        return
+    from ipykernel.kernelapp import IPKernelApp
+
+    if confined is None:
+        kernel: Any = IPKernelApp
+        kernel.launch_instance(arguments)
+        return
+    app: Any = IPKernelApp.instance()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Couldn't bind IOPub Pipe")  # TCP is closed
+        app.initialize(arguments)
+    wait_for(Path(f"{app.ip}-{app.hb_port}"))
+    close_sockets(own_signals_only=confined["version"] < 6)
+    adapt(app)
+    app.start()
+
+
+def adapt(app: Any) -> None:
+    """Let IPython do without what is closed."""
+    app.shell.system = app.shell.system_raw  # `!program` without a terminal: those of others could be written too
+    if hasattr(app.kernel, "_process_children"):
+        app.kernel._process_children = list  # at its end; `/proc` is closed, and the guardians end them
+
+
+def confine(settings: dict[str, Any], *, guarded: bool) -> None:
+    """Confine this process by Landlock, and by seccomp as far as it goes before the kernel's channels are open."""
+    import resource
+
+    from jupyter_agentbox.sandbox import kernel_calls, seccomp, supervision
+
+    if guarded:
+        supervision.guarded(settings["parent"])
+    for name, value in settings["limits"].items():
+        if value is not None:
+            resource.setrlimit(getattr(resource, LIMITS[name]), (value, value))
+    rules = [(str(path), int(rights)) for path, rights in settings["rules"]]
+    settings["version"] = kernel_calls.restrict_files([*rules, ("/proc/self", kernel_calls.READ)])
+    kernel_calls.drop_capabilities()
+    kernel_calls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.UNIX, namespaces=False))
+
+
+def close_sockets(*, own_signals_only: bool) -> None:
+    """Allow no further socket, in any thread."""
+    from jupyter_agentbox.sandbox import kernel_calls, seccomp
+
+    program = seccomp.assemble(
+        sockets=seccomp.Sockets.NONE, namespaces=False, own_signals_only=own_signals_only
+    )  # fmt: skip
+    kernel_calls.filter_calls(program)
+
+
+def wait_for(path: Path) -> None:
+    """Wait until the heartbeat's thread has opened its socket, the one that `initialize` does not wait for."""
+    limit = time.monotonic() + 10
+    while not path.exists() and time.monotonic() < limit:
+        time.sleep(0.001)
+
+
+def probe() -> dict[str, bool]:
+    """Try what must fail."""
+    import socket
+
+    close_sockets(own_signals_only=False)
+    return {
+        "files": not _works(lambda: next(Path("/").iterdir())),
+        "processes": not _works(lambda: Path("/proc/1/cmdline").read_bytes()),
+        "sockets": not _works(lambda: socket.socket(socket.AF_UNIX).close()),
+    }
+
+
+def _works(attempt: Any) -> bool:
+    try:
+        attempt()
+    except OSError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    # Run by its path: its directory must not be where modules are looked for, but its package must be; last, so that
+    # a package that the kernel's environment has itself comes first.
+    if sys.path[0] == str(Path(__file__).parent):
+        del sys.path[0]
+    sys.path.append(str(Path(__file__).parents[2]))
+    main(sys.argv[1], sys.argv[2:])

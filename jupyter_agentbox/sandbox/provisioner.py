@@ -1,0 +1,211 @@
+"""The kernel provisioner ``agentbox-sandbox``: the kernels that it starts cannot get around the approval."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.connect import KernelConnectionInfo
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+from tornado.web import HTTPError
+from traitlets import Enum, Int, List, TraitError, Unicode
+
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.exceptions import SandboxRefusedError
+
+from .boxes import Box, BubblewrapBox, LandlockBox, Order
+from .environment import kernel_environment
+from .interpreter import prefixes_of
+from .places import check_work_directory
+from .probes import reach
+from .rundir import RunDirectory, base_directory, sweep
+from .settings import SANDBOX_LEVELS, Limits, Places
+from .surroundings import protected_by
+
+#: ``503 Service Unavailable`` would be retried, and ``500`` would look like a fault.
+_REFUSED = 403
+
+
+class SandboxProvisioner(LocalProvisioner):
+    """Starts a kernel in a sandbox.
+
+    Every trait can also be set for a kernelspec, in ``metadata.kernel_provisioner.config``.
+    """
+
+    levels = List(
+        Enum([level.value for level in SANDBOX_LEVELS]),
+        default_value=[level.value for level in SANDBOX_LEVELS],
+        help="The levels of isolation that will do, the best first. If none can be reached, no kernel is started.",
+    ).tag(config=True)
+
+    work_dir = Unicode(
+        help=(
+            "The work directory, the only one that the kernel can write. Default: the notebook's directory;"
+            " a kernel that was started for no path gets an empty one of its own."
+        )
+    ).tag(config=True)
+
+    readable = List(Unicode(), help="More files and directories that the kernel can read and run.").tag(config=True)
+    writable = List(Unicode(), help="More directories that the kernel can write.").tag(config=True)
+    hidden = List(Unicode(), help="Files and directories that the kernel must not see.").tag(config=True)
+    environment = List(
+        Unicode(), help="Environment variables of the server, names or patterns, that the kernel gets as well."
+    ).tag(config=True)
+
+    memory_limit = Int(None, allow_none=True, help="Bytes of address space of each process.").tag(config=True)
+    process_limit = Int(None, allow_none=True, help="Processes and threads of the whole sandbox.").tag(config=True)
+    file_size_limit = Int(None, allow_none=True, help="Bytes of the largest file that can be written.").tag(config=True)
+    temporary_limit = Int(
+        1 << 30, allow_none=True, help="Bytes of each file system in memory: /tmp, the home directory, /dev/shm."
+    ).tag(config=True)
+
+    bubblewrap = Unicode(help="The path of bwrap. Default: looked for on the path.").tag(config=True)
+
+    sandbox_config = Unicode(
+        help="A JSON file with the same keys as these settings. It is read when a kernel starts, and wins over them."
+    ).tag(config=True)
+
+    _box: Box | None = None
+    _run: RunDirectory | None = None
+
+    @property
+    def isolation(self) -> Isolation:
+        """The level that the running kernel has."""
+        return self._box.level if self._box is not None else Isolation.NONE
+
+    async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
+        """Choose the level, make the run directory, and move the kernel's channels into it."""
+        manager = self.parent
+        try:
+            self._close_box()
+            self._read_config()
+            level = reach([Isolation(one) for one in self.levels], bubblewrap=self.bubblewrap)
+            base = base_directory(os.environ)
+            if self._run is None:
+                sweep(base)
+                self._run = RunDirectory(base)
+            else:
+                self._run.clear()
+            work = self._work_directory(kwargs, self._run)
+            self._move_channels(manager, self._run)
+            kwargs = await super().pre_launch(**kwargs)
+            kwargs["cwd"] = str(work)
+            self._box = self._make_box(level, self._run, work, kwargs, base)
+        except SandboxRefusedError as error:
+            self._end()
+            self.log.warning("a sandboxed kernel was refused: %s", error)
+            raise HTTPError(_REFUSED, str(error), reason="No sandboxed kernel") from error
+        return kwargs
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
+        """Start the sandbox with the kernel in it."""
+        try:
+            if self._box is None:
+                raise SandboxRefusedError("the sandbox was not made")
+            self.process = self._box.start(cmd, env=kwargs["env"])
+        except SandboxRefusedError as error:
+            self._end()
+            raise HTTPError(_REFUSED, str(error), reason="No sandboxed kernel") from error
+        self.pid, self.pgid, self.cwd = self.process.pid, None, kwargs["cwd"]
+        return self.connection_info
+
+    async def send_signal(self, signum: int) -> None:
+        """Signal the kernel's process group inside. The sandbox itself is never signalled, it would end."""
+        if self._box is not None and self.process is not None:
+            with suppress(ProcessLookupError):
+                self._box.signal(signum)
+
+    async def kill(self, restart: bool = False) -> None:  # noqa: ARG002  # the base's signature
+        """End everything in the sandbox."""
+        if self._box is not None and self.process is not None:
+            self._box.kill()
+
+    async def terminate(self, restart: bool = False) -> None:  # noqa: ARG002  # the base's signature
+        """Ask the kernel to end."""
+        await self.send_signal(signal.SIGTERM)
+
+    async def cleanup(self, restart: bool = False) -> None:
+        """Remove the run directory."""
+        await super().cleanup(restart=restart)
+        if not restart:
+            self._end()
+
+    def _close_box(self) -> None:
+        if self._box is not None:
+            self._box.close()
+            self._box = None
+
+    def _end(self) -> None:
+        self._close_box()
+        if self._run is not None:
+            self._run.remove()
+            self._run = None
+
+    def _read_config(self) -> None:
+        if not self.sandbox_config:
+            return
+        try:
+            found = json.loads(Path(self.sandbox_config).expanduser().read_text(encoding="utf-8"))
+            known = set(self.trait_names(config=True)) - {"sandbox_config"}
+            if not isinstance(found, dict) or found.keys() - known:
+                raise ValueError(f"it must be an object with keys of {', '.join(sorted(known))}")
+            for name, value in found.items():
+                setattr(self, name, value)
+        except (OSError, ValueError, TraitError) as error:
+            raise SandboxRefusedError(f"`{self.sandbox_config}` cannot be used: {error}") from error
+
+    def _work_directory(self, kwargs: dict[str, Any], run: RunDirectory) -> Path:
+        asked = self.work_dir or kwargs.get("cwd")
+        if not asked:
+            return run.directory("work")
+        return check_work_directory(Path(asked).expanduser(), self._protected(base_directory(os.environ)))
+
+    def _protected(self, base: Path) -> Any:
+        return protected_by(self.parent, base=base, prefixes=self._prefixes(), hidden=_paths(self.hidden))
+
+    def _prefixes(self) -> tuple[Path, ...]:
+        return prefixes_of(Path(self.parent.format_kernel_cmd()[0] if self.parent else self.kernel_spec.argv[0]))
+
+    def _move_channels(self, manager: Any, run: RunDirectory) -> None:
+        """Let the channels be unix sockets in the run directory, also where the last kernel had others."""
+        manager.cleanup_connection_file()
+        manager.transport, manager.ip, manager.cache_ports = "ipc", str(run.sockets / "k"), False
+        for number, name in enumerate(("shell", "iopub", "stdin", "control", "hb"), start=1):
+            setattr(manager, f"{name}_port", number)
+
+    def _make_box(self, level: Isolation, run: RunDirectory, work: Path, kwargs: dict[str, Any], base: Path) -> Box:
+        manager: Any = self.parent
+        order = Order(
+            run=run,
+            work=work,
+            protected=self._protected(base),
+            prefixes=self._prefixes(),
+            places=Places(readable=_paths(self.readable), writable=_paths(self.writable), hidden=_paths(self.hidden)),
+            limits=Limits(
+                memory=self.memory_limit,
+                processes=self.process_limit,
+                file_size=self.file_size_limit,
+                temporary=self.temporary_limit,
+            ),
+            connection_file=Path(manager.connection_file).resolve(),
+            output=(kwargs.get("stdout"), kwargs.get("stderr")),
+        )
+        box = LandlockBox(order) if level is Isolation.LANDLOCK else BubblewrapBox(order, level, self.bubblewrap)
+        env = kwargs["env"]
+        kwargs["env"] = kernel_environment(
+            env,
+            named={name: env[name] for name in self.kernel_spec.env},
+            extra=self.environment,
+            home=box.home,
+            temporary=box.temporary,
+            prefixes=order.prefixes,
+        )
+        return box
+
+
+def _paths(names: list[str]) -> tuple[Path, ...]:
+    return tuple(Path(name).expanduser().absolute() for name in names)

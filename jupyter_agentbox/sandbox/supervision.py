@@ -1,0 +1,107 @@
+"""Ends a process and all that it started, however deep, also where there is no namespace to end with it.
+
+Two guardians stand between the server and the kernel, one above the other, each a child subreaper (``prctl(2)``): a
+process that lost its parent is theirs. When the server dies, the upper one is told; when the upper one dies, the lower
+one is told; when the lower one dies, what it guarded becomes the upper one's. Whoever notices ends everything.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from .kernel_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
+
+_PASSED_ON = {signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, signal.SIGCONT}
+_ENDING = {signal.SIGTERM, signal.SIGHUP}
+
+
+def guarded(parent: int) -> None:
+    """Return in a new process of a new session, that two guardians guard. Never returns in this one.
+
+    Parameters
+    ----------
+    parent : int
+        The process that this one must not outlive.
+    """
+    _guard(parent)
+    _guard(os.getppid())
+    os.setsid()
+
+
+def descendants(process: int) -> list[int]:
+    """Return the ids of all processes below `process`."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError, ValueError, IndexError):
+                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+                parents.setdefault(int(fields[1]), []).append(int(entry.name))
+    found: list[int] = []
+    waiting = [process]
+    while waiting:
+        children = parents.get(waiting.pop(), [])
+        found += children
+        waiting += children
+    return found
+
+
+def _guard(parent: int) -> None:
+    """Fork; return in the child, and guard it in this process until it or `parent` ends."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON, *_ENDING})
+    prctl(PR_SET_CHILD_SUBREAPER, 1, "PR_SET_CHILD_SUBREAPER")
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM, "PR_SET_PDEATHSIG")
+    if os.getppid() != parent:
+        os._exit(1)  # it ended before this process asked to be told
+    child = os.fork()
+    if child == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, "PR_SET_PDEATHSIG")
+        return
+    status = 128 + signal.SIGTERM
+    while True:
+        number = signal.sigwaitinfo({signal.SIGCHLD, *_PASSED_ON, *_ENDING}).si_signo
+        if number in _PASSED_ON:
+            _send(child, number)
+        elif number in _ENDING:
+            break
+        elif (ended := _reap().get(child)) is not None:
+            code = os.waitstatus_to_exitcode(ended)
+            status = code if code >= 0 else 128 - code
+            break
+    _end_all()
+    os._exit(status)
+
+
+def _send(child: int, number: int) -> None:
+    """Signal the child's process group if it leads one, else the child: the lower guardian or the kernel."""
+    with suppress(OSError):
+        if os.getpgid(child) == child:
+            os.killpg(child, number)
+        else:
+            os.kill(child, number)
+
+
+def _reap() -> dict[int, int]:
+    ended: dict[int, int] = {}
+    with suppress(ChildProcessError):
+        while True:
+            process, status = os.waitpid(-1, os.WNOHANG)
+            if process == 0:
+                break
+            ended[process] = status
+    return ended
+
+
+def _end_all() -> None:
+    """End all descendants. Stopped first, so that none can start another meanwhile."""
+    while found := descendants(os.getpid()):
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for process in found:
+                with suppress(OSError):
+                    os.kill(process, number)
+        with suppress(ChildProcessError):
+            os.waitpid(-1, 0)
+        _reap()

@@ -1,0 +1,165 @@
+"""What a sandboxed kernel sees of the file system: one list of mounts, the same for every level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from .places import ALWAYS_THERE, OBEYED, RUN_LATER, SECRETS, Protected, inside, literal
+from .settings import Places
+
+#: What programs need of the system. Linked directories (``/bin``) stay links.
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
+
+#: What programs need of ``/etc``: no passwords, no keys, no host names, no other user.
+SYSTEM_SETTINGS = (
+    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/fonts", "/etc/localtime"),
+    *("/etc/timezone", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/ca-certificates"),
+    *("/etc/mime.types", "/etc/magic", "/etc/os-release", "/etc/debian_version", "/etc/protocols", "/etc/services"),
+    *("/etc/bash.bashrc", "/etc/profile", "/etc/inputrc", "/etc/terminfo", "/etc/matplotlibrc", "/etc/papersize"),
+    *("/etc/R", "/etc/texmf", "/etc/ImageMagick-6", "/etc/ImageMagick-7", "/etc/OpenCL", "/etc/odbcinst.ini"),
+)
+
+#: Below each prefix: Jupyter's settings may hold passwords, tokens and the MCP servers of a site.
+SITE_SETTINGS = ("etc/jupyter", "etc/jupyterhub", "share/jupyter/runtime")
+
+
+class Access(IntEnum):
+    """How a place is seen. Where two are said of one place, the higher number wins."""
+
+    WRITE = 0
+    READ = 1
+    PRIVATE = 2
+    """An empty directory in memory that the kernel can write."""
+    HIDDEN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A place inside, and what is seen there.
+
+    Parameters
+    ----------
+    place : Path
+        Where it is seen.
+    access : Access
+        How it is seen.
+    source : Path or None
+        What is seen there, if it comes from elsewhere than the same place outside.
+    """
+
+    place: Path
+    access: Access
+    source: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """All that a kernel sees.
+
+    Parameters
+    ----------
+    mounts : tuple of Mount
+        Outer places before inner ones.
+    work : Path
+        The work directory.
+    home : Path
+        The home directory.
+    """
+
+    mounts: tuple[Mount, ...]
+    work: Path
+    home: Path
+
+
+def make_view(
+    *, work: Path, protected: Protected, prefixes: Sequence[Path], places: Places, files: Iterable[Mount]
+) -> View:
+    """Put together what a kernel sees.
+
+    Parameters
+    ----------
+    work : Path
+        The work directory, checked.
+    protected : Protected
+        What is to be kept from the kernel.
+    prefixes : sequence of Path
+        Where the kernel's Python has its files.
+    places : Places
+        What settings add.
+    files : iterable of Mount
+        The run directory's.
+    """
+    home = protected.home.resolve()
+    mounts = [Mount(Path(one), Access.READ) for one in (*SYSTEM, *SYSTEM_SETTINGS)]
+    mounts += [Mount(Path("/tmp"), Access.PRIVATE), Mount(home, Access.PRIVATE)]  # noqa: S108  # a place inside
+    readable = [path for prefix in prefixes for path in {prefix, prefix.resolve()}]
+    readable += [path.resolve() for path in places.readable]
+    mounts += [Mount(path, Access.READ) for path in readable if path != home]
+    mounts += [Mount(path.resolve(), Access.WRITE) for path in places.writable]
+    roots = [path for path in readable if path != home]
+    mounts += [Mount(path, Access.HIDDEN) for root in (*roots, Path("/usr"), Path("/usr/local")) for path in site(root)]
+    mounts += list(files)
+    mounts += _work_mounts(work, home, protected)
+    shown = [work, *roots, *(path.resolve() for path in places.writable)]
+    hidden = [*protected.secrets, *places.hidden]
+    mounts += [Mount(path, Access.HIDDEN) for root in shown for path in {*inside(hidden, root), *_at(hidden, root)}]
+    mounts += _anchors(mounts)
+    return View(mounts=_ordered(mounts, work=work, home=home), work=work, home=home)
+
+
+def site(prefix: Path) -> list[Path]:
+    """Return where a prefix keeps Jupyter's settings."""
+    return [prefix / name for name in SITE_SETTINGS]
+
+
+def _at(hidden: Iterable[Path], root: Path) -> list[Path]:
+    return [path.resolve() for path in hidden if path.resolve() == root]
+
+
+def _work_mounts(work: Path, home: Path, protected: Protected) -> list[Mount]:
+    found = [Mount(work, Access.WRITE)]
+    found += [Mount(path, Access.READ) for path in inside(protected.read_only, work)]
+    names = list(OBEYED)
+    if (work / ".git").is_file():
+        names.append(".git")  # of a linked working tree or a submodule: it names the repository
+    if work == home:
+        names += RUN_LATER
+        for name in ALWAYS_THERE:
+            (home / name).mkdir(mode=0o700, exist_ok=True)
+        found += [Mount(path, Access.HIDDEN) for name in SECRETS if (path := literal(home / name))]
+    return found + [Mount(path, Access.READ) for name in names if (path := literal(work / name))]
+
+
+def _anchors(mounts: Sequence[Mount]) -> list[Mount]:
+    """Return mounts that pin the directories above what is kept or hidden in a writable place.
+
+    A directory that holds a mount can be renamed, and another put in its place: only a mount itself cannot.
+    """
+    kept = {mount.place for mount in mounts if mount.access is not Access.WRITE}
+    writable = {mount.place for mount in mounts if mount.access is Access.WRITE}
+    found = []
+    for place in kept:
+        above: list[Path] = []
+        for directory in place.parents:
+            if directory in writable:
+                found += [Mount(one, Access.WRITE) for one in above]
+                break
+            if directory in kept:
+                break
+            above.append(directory)
+    return found
+
+
+def _ordered(mounts: Iterable[Mount], *, work: Path, home: Path) -> tuple[Mount, ...]:
+    """Return one mount a place, outer before inner. The home directory is private unless it is the work directory."""
+    chosen: dict[Path, Mount] = {}
+    for mount in mounts:
+        if mount.place == home == work and mount.access is Access.PRIVATE:
+            continue
+        known = chosen.get(mount.place)
+        if known is None or mount.access > known.access:
+            chosen[mount.place] = mount
+    return tuple(sorted(chosen.values(), key=lambda mount: len(mount.place.parts)))

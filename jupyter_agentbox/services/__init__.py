@@ -1,0 +1,1 @@
+"""What arranges: a manager awaits, a handler speaks HTTP."""

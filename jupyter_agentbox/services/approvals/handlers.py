@@ -1,0 +1,130 @@
+"""REST: list approval requests, read one, decide one."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jupyter_server.auth.decorator import authorized
+from tornado import web
+
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status, request_to_json
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.ports import ApprovalQuery
+from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, InvalidTransitionError, StaleDigestError
+from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
+from jupyter_agentbox.services.handlers import AgentBoxHandler
+
+AUTH_RESOURCE: Final = "jupyter_agentbox:approvals"
+MAX_LIMIT: Final = 500
+MAX_REASON: Final = 4_000
+_FIELDS: Final = {"decision", "digest", "arguments", "reason"}
+
+
+def verdict_from_json(body: JsonObject) -> Verdict:
+    """Read a decision's body. It never says who the reviewer is; the session does.
+
+    Raises
+    ------
+    InvalidDecisionError
+        If a field is missing, unknown, or of the wrong type.
+    """
+    unknown = sorted(set(body) - _FIELDS)
+    if unknown:
+        raise InvalidDecisionError(f"unknown field `{unknown[0]:.80}`; a decision has {', '.join(sorted(_FIELDS))}")
+    answers = [answer.value for answer in Answer]
+    decision, digest, reason, arguments = (body.get(name) for name in ("decision", "digest", "reason", "arguments"))
+    if not isinstance(decision, str) or decision not in answers:
+        raise InvalidDecisionError(f"`decision` must be one of {', '.join(answers)}")
+    if not isinstance(digest, str):
+        raise InvalidDecisionError("`digest` must be the digest of the call that the person saw")
+    if reason is not None and (not isinstance(reason, str) or len(reason) > MAX_REASON):
+        raise InvalidDecisionError(f"`reason` must be a string of at most {MAX_REASON} characters")
+    if arguments is not None and not isinstance(arguments, dict):
+        raise InvalidDecisionError("`arguments` must be a JSON object")
+    return Verdict(answer=Answer(decision), digest=digest, reason=reason or "", arguments=arguments)
+
+
+class ApprovalsAPIHandler(AgentBoxHandler):
+    """Base of the handlers of approval requests."""
+
+    auth_resource = AUTH_RESOURCE
+
+    @property
+    def approvals(self) -> ApprovalManager:
+        """The broker."""
+        return self.services.approvals
+
+    def to_json(self, request: ApprovalRequest) -> JsonObject:
+        """Return the request with how far its call is."""
+        return request_to_json(request, self.approvals.progress_of(request.id))
+
+
+class ApprovalsHandler(ApprovalsAPIHandler):
+    """All approval requests, newest first."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """List a page of approval requests."""
+        try:
+            page = await self.approvals.list(self._query())
+        except ValueError as error:
+            raise self.bad_query(str(error)) from None
+        self.finish_json({"approvals": [self.to_json(request) for request in page.approvals], "next": page.next})
+
+    def _query(self) -> ApprovalQuery:
+        names = [name for value in self.get_query_arguments("status") for name in value.split(",") if name]
+        limit = self.get_query_argument("limit", "100")
+        if not limit.isdecimal() or not 1 <= int(limit) <= MAX_LIMIT:
+            raise ValueError(f"`limit` must be a number from 1 to {MAX_LIMIT}")
+        return ApprovalQuery(
+            statuses=tuple(Status(name) for name in names),
+            kernel_id=self.get_query_argument("kernel_id", "") or None,
+            notebook_path=self.get_query_argument("notebook_path", "") or None,
+            limit=int(limit),
+            cursor=self.get_query_argument("cursor", "") or None,
+        )
+
+
+class ApprovalHandler(ApprovalsAPIHandler):
+    """One approval request."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, request_id: str) -> None:
+        """Read an approval request."""
+        self.finish_json(self.to_json(await self.approvals.get(request_id)))
+
+
+class DecisionHandler(ApprovalsAPIHandler):
+    """A person's answer to an approval request."""
+
+    _conflict: ApprovalRequest | None = None
+
+    @web.authenticated
+    @authorized
+    async def post(self, request_id: str) -> None:
+        """Decide an approval request."""
+        verdict = verdict_from_json(self.json_object())
+        try:
+            request = await self.approvals.decide(request_id, verdict, reviewer=self.current_user.username)
+        except (InvalidTransitionError, StaleDigestError):
+            self._conflict = await self.approvals.get(request_id)
+            raise
+        self.finish_json(self.to_json(request))
+
+    def error_details(self, error: AgentBoxError) -> JsonObject:
+        """Add the request as it now stands to a conflict, so that the page can show it."""
+        details: dict[str, Any] = super().error_details(error)
+        if self._conflict is not None:
+            details["approval"] = self.to_json(self._conflict)
+        return details
+
+
+_ID = r"(?P<request_id>[A-Za-z0-9_-]+)"
+
+default_handlers = [
+    (r"/jupyter-agentbox/approvals/?", ApprovalsHandler),
+    (rf"/jupyter-agentbox/approvals/{_ID}/?", ApprovalHandler),
+    (rf"/jupyter-agentbox/approvals/{_ID}/decision/?", DecisionHandler),
+]

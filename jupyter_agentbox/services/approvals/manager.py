@@ -1,0 +1,394 @@
+"""The approval broker: opens requests, takes decisions, lets them lapse, and wakes who waits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from jupyter_agentbox.core.approvals import (
+    Answer,
+    ApprovalRequest,
+    Decision,
+    Lapse,
+    Outcome,
+    OutcomeState,
+    Status,
+)
+from jupyter_agentbox.core.calls import JsonValue, ToolCall, check_arguments
+from jupyter_agentbox.core.policy import Effect, Evaluation
+from jupyter_agentbox.core.ports import (
+    Announcer,
+    ApprovalPage,
+    ApprovalQuery,
+    ApprovalStore,
+    ArgumentChecker,
+    Clock,
+    Ids,
+)
+from jupyter_agentbox.core.tools import Progress, ToolDescription
+from jupyter_agentbox.exceptions import (
+    InvalidTransitionError,
+    StorageError,
+    ToolCallRejectedError,
+    UnknownApprovalError,
+)
+from jupyter_agentbox.services.policies.manager import PolicyManager
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a person sends: their answer, without who and when, which the server knows.
+
+    Parameters
+    ----------
+    answer : Answer
+        One of the four.
+    digest : str
+        The digest of the call that the person saw.
+    reason : str
+        For the code that called.
+    arguments : dict or None
+        Edited arguments.
+    """
+
+    answer: Answer
+    digest: str
+    reason: str = ""
+    arguments: Mapping[str, JsonValue] | None = None
+
+
+class ApprovalManager:
+    """Owns the requests of this server process.
+
+    The store is the truth: a change counts when the store took it, by compare-and-set, and only then is it announced
+    and acted on. Requests that are pending or running are held in memory as well, so that waiting costs no query.
+
+    Parameters
+    ----------
+    store : ApprovalStore
+        Where requests are kept.
+    announcer : Announcer
+        Who tells the pages.
+    clock : Clock
+        The time.
+    ids : Ids
+        New request ids.
+    timeout : timedelta or None
+        How long a request waits for a person; ``None`` for ever.
+    policies : PolicyManager
+        Has the last word on edited arguments, and keeps what a person answered for good.
+    checker : ArgumentChecker
+        Validates edited arguments.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: ApprovalStore,
+        announcer: Announcer,
+        clock: Clock,
+        ids: Ids,
+        timeout: timedelta | None,
+        policies: PolicyManager,
+        checker: ArgumentChecker,
+    ) -> None:
+        self._store = store
+        self._announcer = announcer
+        self._clock = clock
+        self._ids = ids
+        self._timeout = timeout
+        self._policies = policies
+        self._checker = checker
+        self._live: dict[str, ApprovalRequest] = {}
+        self._settled: dict[str, asyncio.Event] = {}
+        self._progress: dict[str, Progress] = {}
+        self._recovery: asyncio.Future[None] | None = None
+
+    async def recover(self) -> None:
+        """Close, once, the requests of server processes that are gone: pending ones orphaned, running ones failed.
+
+        Everything that reads the store waits for this, so that nobody is shown a request that nobody waits for.
+
+        Raises
+        ------
+        StorageError
+            If the store cannot be read or written; the next use tries again.
+        """
+        if self._recovery is None:
+            self._recovery = asyncio.ensure_future(self._close_abandoned())
+        try:
+            await asyncio.shield(self._recovery)
+        except StorageError:
+            self._recovery = None
+            raise
+
+    async def _close_abandoned(self) -> None:
+        for request in await self._store.adopt_abandoned():
+            if request.status is Status.PENDING:
+                await self._write(request, request.lapse(Lapse.KERNEL_LOST))
+            else:
+                error = "the Jupyter server stopped while the call ran; whether it had an effect is not known"
+                await self._write(request, request.with_outcome(self._outcome(OutcomeState.FAILED, request, error)))
+
+    async def open(self, call: ToolCall, tool: ToolDescription, evaluation: Evaluation) -> ApprovalRequest:
+        """Keep a new request, then announce it.
+
+        Raises
+        ------
+        StorageError
+            If it cannot be kept; then nobody is asked and nothing runs.
+        """
+        now = self._clock.now()
+        request = ApprovalRequest.open(
+            id=self._ids.new(),
+            call=call,
+            tool=tool,
+            evaluation=evaluation,
+            created_at=now,
+            expires_at=now + self._timeout if self._timeout is not None else None,
+        )
+        await self._store.add(request)
+        if request.status is not Status.REJECTED:
+            self._live[request.id] = request
+            self._settled[request.id] = asyncio.Event()
+        self._announcer.approval_changed(request)
+        return request
+
+    async def settled(self, request_id: str) -> ApprovalRequest:
+        """Wait until the request is no longer pending and return it. Lets it lapse when its time is over.
+
+        Raises
+        ------
+        UnknownApprovalError, StorageError
+        """
+        request = await self.get(request_id)
+        event = self._settled.get(request_id)
+        while event is not None and request.status is Status.PENDING and not event.is_set():
+            try:
+                async with asyncio.timeout(self._seconds_left(request)):
+                    await event.wait()
+            except TimeoutError:
+                await self._expire(request)
+        return await self.get(request_id)
+
+    async def get(self, request_id: str) -> ApprovalRequest:
+        """Return a request.
+
+        Raises
+        ------
+        UnknownApprovalError, StorageError
+        """
+        live = self._live.get(request_id)
+        if live is not None:
+            return live
+        await self.recover()
+        return await self._store.get(request_id)
+
+    async def list(self, query: ApprovalQuery) -> ApprovalPage:
+        """Return a page of requests, newest first.
+
+        Raises
+        ------
+        ValueError
+            If the cursor is none of ours.
+        StorageError
+        """
+        await self.recover()
+        return await self._store.list(query)
+
+    async def decide(self, request_id: str, verdict: Verdict, *, reviewer: str) -> ApprovalRequest:
+        """Take a person's answer; when this returns it is on disk.
+
+        Raises
+        ------
+        UnknownApprovalError
+            There is no such request.
+        InvalidTransitionError
+            It is final, or it belongs to another server process.
+        StaleDigestError
+            The person saw other arguments than the stored ones.
+        InvalidDecisionError, ToolArgumentsError, ToolCallRejectedError
+            The edited arguments cannot run.
+        StorageError
+            The decision could not be kept, so it does not count.
+        """
+        if verdict.arguments is not None:
+            check_arguments(verdict.arguments)
+        request = await self.get(request_id)
+        decided = request.decide(
+            Decision(
+                answer=verdict.answer,
+                digest=verdict.digest,
+                reviewer=reviewer,
+                decided_at=self._clock.now(),
+                reason=verdict.reason,
+                arguments=None if verdict.arguments is None else dict(verdict.arguments),
+            )
+        )
+        if request_id not in self._live:
+            raise InvalidTransitionError(
+                f"request `{request_id}` waits in another Jupyter server: decide it there", request_id=request_id
+            )
+        if self._is_over(request):
+            await self.lapse(request_id, Lapse.TIMED_OUT)
+            raise InvalidTransitionError(f"request `{request_id}` has expired", request_id=request_id)
+        if verdict.arguments is not None:
+            await self._recheck(decided)
+        await self._write(request, decided)
+        self._policies.remember(decided)
+        return decided
+
+    async def lapse(self, request_id: str, lapse: Lapse) -> ApprovalRequest:
+        """End a pending request without an answer.
+
+        Raises
+        ------
+        UnknownApprovalError, InvalidTransitionError, StorageError
+        """
+        request = await self.get(request_id)
+        lapsed = request.lapse(lapse)
+        await self._write(request, lapsed)
+        return lapsed
+
+    async def expire_due(self) -> None:
+        """Let every request lapse whose time is over."""
+        await asyncio.gather(*(self._expire(request) for request in self._live.values()))
+
+    async def _expire(self, request: ApprovalRequest) -> None:
+        if self._is_over(request):
+            try:
+                await self.lapse(request.id, Lapse.TIMED_OUT)
+            except (InvalidTransitionError, UnknownApprovalError) as error:
+                log.debug("request %s ended at the last moment: %s", request.id, error)
+
+    async def orphan(self, kernel_id: str | None = None) -> None:
+        """End the pending requests of a kernel that is gone; of all kernels if none is named."""
+        lost = [
+            self._orphan(request)
+            for request in self._live.values()
+            if request.status is Status.PENDING and kernel_id in (None, request.call.origin.kernel_id)
+        ]
+        await asyncio.gather(*lost)
+
+    async def _orphan(self, request: ApprovalRequest) -> None:
+        try:
+            await self.lapse(request.id, Lapse.KERNEL_LOST)
+        except (InvalidTransitionError, UnknownApprovalError) as error:
+            log.debug("request %s ended while its kernel went away: %s", request.id, error)
+        except StorageError:
+            # The next start of a server finds it by its dead owner.
+            log.exception("request %s could not be marked as orphaned", request.id)
+
+    def abandon(self, request_id: str) -> None:
+        """Let go of a request that nobody waits for and whose end could not be kept: it can be decided no more.
+
+        The next start of a server finds it in the store and closes it.
+        """
+        self._forget(request_id)
+
+    async def record(self, request_id: str, state: OutcomeState, error: str = "") -> ApprovalRequest:
+        """Keep what became of an approved call.
+
+        Raises
+        ------
+        InvalidTransitionError
+            If the call is not approved, or has ended.
+        UnknownApprovalError, StorageError
+        """
+        request = await self.get(request_id)
+        changed = request.with_outcome(self._outcome(state, request, error))
+        await self._write(request, changed)
+        return changed
+
+    def set_progress(self, request_id: str, progress: Progress) -> None:
+        """Note how far a running call is and tell the pages."""
+        request = self._live.get(request_id)
+        if request is not None:
+            self._progress[request_id] = progress
+            self._announcer.approval_changed(request)
+
+    def progress_of(self, request_id: str) -> Progress | None:
+        """Return how far a running call said it is."""
+        return self._progress.get(request_id)
+
+    def pending_of(self, kernel_id: str) -> tuple[ApprovalRequest, ...]:
+        """Return the kernel's pending requests, oldest first."""
+        return tuple(
+            request
+            for request in self._live.values()
+            if request.status is Status.PENDING and request.call.origin.kernel_id == kernel_id
+        )
+
+    async def _recheck(self, request: ApprovalRequest) -> None:
+        call = request.effective_call
+        await self._checker.check(request.tool, call.arguments)
+        evaluation = self._policies.evaluate(call)
+        if evaluation.effect is Effect.DENY:
+            raise ToolCallRejectedError(
+                f"a rule denies `{call.qualified_name}` with these arguments: {evaluation.rule}",
+                request_id=request.id,
+                reason=str(evaluation.rule),
+            )
+
+    def _is_over(self, request: ApprovalRequest) -> bool:
+        if request.status is not Status.PENDING or request.expires_at is None:
+            return False
+        return self._clock.now() >= request.expires_at
+
+    def _seconds_left(self, request: ApprovalRequest) -> float | None:
+        if request.expires_at is None:
+            return None
+        return max(0.0, (request.expires_at - self._clock.now()).total_seconds())
+
+    def _outcome(self, state: OutcomeState, request: ApprovalRequest, error: str) -> Outcome:
+        now = self._clock.now()
+        started = request.outcome.started_at if request.outcome else None
+        if state is OutcomeState.RUNNING:
+            return Outcome(state=state, started_at=now)
+        return Outcome(state=state, started_at=started, finished_at=now, error=error)
+
+    async def _write(self, before: ApprovalRequest, after: ApprovalRequest) -> None:
+        """Store, remember and announce a change. Who asked for it may go away meanwhile; it is done as a whole."""
+        await asyncio.shield(self._write_through(before, after))
+
+    async def _write_through(self, before: ApprovalRequest, after: ApprovalRequest) -> None:
+        if not await self._store.replace_if(after, status=before.status, outcome=before.outcome_state):
+            present = await self._present(before)
+            raise InvalidTransitionError(
+                f"request `{before.id}` is no longer {before.status.value}: it is `{present.status.value}`",
+                request_id=before.id,
+            )
+        self._remember(after)
+        self._announcer.approval_changed(after)
+
+    async def _present(self, believed: ApprovalRequest) -> ApprovalRequest:
+        """Return what is stored where it is not what we believed, and believe that."""
+        try:
+            present = await self._store.get(believed.id)
+        except UnknownApprovalError:
+            self._forget(believed.id)
+            raise
+        self._remember(present)
+        if (present.status, present.outcome_state) == (believed.status, believed.outcome_state):
+            self._forget(believed.id)  # the store does not take it from us: another server process adopted it
+        return present
+
+    def _remember(self, request: ApprovalRequest) -> None:
+        if not request.is_open:
+            self._forget(request.id)
+        elif request.id in self._live:
+            self._live[request.id] = request
+            if request.status.is_final:
+                self._settled[request.id].set()
+
+    def _forget(self, request_id: str) -> None:
+        self._live.pop(request_id, None)
+        self._progress.pop(request_id, None)
+        settled = self._settled.pop(request_id, None)
+        if settled is not None:
+            settled.set()

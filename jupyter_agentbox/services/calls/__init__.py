@@ -1,0 +1,1 @@
+"""Tool calls, from the question to the result."""

@@ -1,0 +1,197 @@
+"""Runs one tool call the whole way: describe, check, evaluate, ask, run once, record."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status, reason_for
+from jupyter_agentbox.core.calls import ToolCall, check_arguments
+from jupyter_agentbox.core.ports import ArgumentChecker, ToolRunner
+from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
+from jupyter_agentbox.exceptions import (
+    AgentBoxError,
+    ApprovalCancelledError,
+    ApprovalError,
+    ApprovalExpiredError,
+    InvalidTransitionError,
+    StorageError,
+    ToolCallRejectedError,
+    UnknownApprovalError,
+)
+from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.policies.manager import PolicyManager
+
+log = logging.getLogger(__name__)
+
+Notify = Callable[[ApprovalRequest], None]
+
+#: A tool's error text is kept in the record up to this many characters.
+ERROR_TEXT_LIMIT = 500
+
+
+class CallManager:
+    """Puts the policy and a person between a call and its effect.
+
+    Parameters
+    ----------
+    approvals : ApprovalManager
+        Who asks.
+    policies : PolicyManager
+        What needs no asking.
+    tools : ToolRunner
+        Who runs.
+    checker : ArgumentChecker
+        Refuses arguments that do not fit before a person is asked.
+    """
+
+    def __init__(
+        self, *, approvals: ApprovalManager, policies: PolicyManager, tools: ToolRunner, checker: ArgumentChecker
+    ) -> None:
+        self._approvals = approvals
+        self._policies = policies
+        self._tools = tools
+        self._checker = checker
+
+    async def run(self, call: ToolCall, *, on_waiting: Notify, on_running: Notify) -> ToolResult:
+        """Run the call once, if it may run. Cancelling the task withdraws the request or cancels the tool.
+
+        Parameters
+        ----------
+        call : ToolCall
+            What to run.
+        on_waiting : callable
+            Called with the request if a person is asked.
+        on_running : callable
+            Called with the request when the call runs.
+
+        Raises
+        ------
+        ToolArgumentsError
+            The arguments do not fit; nobody was asked.
+        ToolCallRejectedError, ApprovalExpiredError, ApprovalCancelledError
+            It was not approved; it did not run.
+        ToolServerError, ToolCallInterruptedError
+            It was approved and could not run, or was cut off.
+        StorageError
+            A step could not be kept. Before the decision: it did not run.
+        """
+        check_arguments(call.arguments)
+        tool = await self._tools.describe(call.server, call.tool)
+        await self._checker.check(tool, call.arguments)
+        request = await self._resolve(await self._open(call, tool), on_waiting)
+        if request.status is not Status.APPROVED:
+            raise _refusal(request)
+        return await self._run_approved(request, on_running)
+
+    async def _open(self, call: ToolCall, tool: ToolDescription) -> ApprovalRequest:
+        opening = asyncio.ensure_future(self._approvals.open(call, tool, self._policies.evaluate(call)))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._withdraw_opened(opening))
+            raise
+
+    async def _resolve(self, request: ApprovalRequest, on_waiting: Notify) -> ApprovalRequest:
+        if request.status is not Status.PENDING:
+            return request
+        on_waiting(request)
+        try:
+            return await self._approvals.settled(request.id)
+        except (asyncio.CancelledError, StorageError):
+            await asyncio.shield(self._withdraw(request.id))
+            raise
+
+    async def _withdraw_opened(self, opening: asyncio.Future[ApprovalRequest]) -> None:
+        """Withdraw a request that may be on its way to the disk: nobody waits for it any more."""
+        try:
+            request = await opening
+        except AgentBoxError as error:
+            log.debug("a request that was withdrawn could not be opened either: %s", error)
+        else:
+            await self._withdraw(request.id)
+
+    async def _withdraw(self, request_id: str) -> None:
+        try:
+            await self._end(request_id)
+        except (StorageError, UnknownApprovalError):
+            log.exception("the withdrawal of request %s could not be kept", request_id)
+            self._approvals.abandon(request_id)
+
+    async def _end(self, request_id: str) -> None:
+        try:
+            await self._approvals.lapse(request_id, Lapse.WITHDRAWN)
+        except InvalidTransitionError:
+            # It was decided in the same moment. If it was approved, it will not run any more: say so.
+            with suppress(InvalidTransitionError):
+                await self._approvals.record(request_id, OutcomeState.CANCELLED)
+
+    async def _run_approved(self, request: ApprovalRequest, on_running: Notify) -> ToolResult:
+        on_running(request)
+        marked = asyncio.ensure_future(self._approvals.record(request.id, OutcomeState.RUNNING))
+        try:
+            result = await self._tools.call_tool(
+                request.effective_call, on_progress=lambda progress: self._progress(request.id, progress)
+            )
+        except asyncio.CancelledError:
+            await self._finish(marked, request.id, OutcomeState.CANCELLED)
+            raise
+        except AgentBoxError as error:
+            await self._finish(marked, request.id, OutcomeState.FAILED, str(error))
+            error.request_id = request.id
+            raise
+        except Exception as error:
+            # A boundary: the record must say that the call ended, whatever an adapter raises.
+            await self._finish(marked, request.id, OutcomeState.FAILED, type(error).__name__)
+            raise
+        state = OutcomeState.FAILED if result.is_error else OutcomeState.SUCCEEDED
+        await self._finish(marked, request.id, state, result.text if result.is_error else "")
+        return result
+
+    async def _finish(
+        self, marked: asyncio.Future[ApprovalRequest], request_id: str, state: OutcomeState, error: str = ""
+    ) -> None:
+        """Record the end after the start, also when who waits for it goes away meanwhile."""
+        await asyncio.shield(self._record_end(marked, request_id, state, error[:ERROR_TEXT_LIMIT]))
+
+    async def _record_end(
+        self, marked: asyncio.Future[ApprovalRequest], request_id: str, state: OutcomeState, error: str
+    ) -> None:
+        """Record the end. The tool has run: a store that fails now must not hide its result."""
+        try:
+            await self._marked(marked, request_id)
+            await self._approvals.record(request_id, state, error)
+        except (StorageError, ApprovalError):
+            log.exception("the outcome of request %s could not be kept", request_id)
+            self._approvals.abandon(request_id)
+
+    async def _marked(self, marked: asyncio.Future[ApprovalRequest], request_id: str) -> None:
+        try:
+            await marked
+        except StorageError:
+            # It may work again by now; the end cannot be recorded without the start.
+            await self._approvals.record(request_id, OutcomeState.RUNNING)
+
+    def _progress(self, request_id: str, progress: Progress) -> None:
+        self._approvals.set_progress(request_id, progress)
+
+
+def _refusal(request: ApprovalRequest) -> AgentBoxError:
+    name = request.call.qualified_name
+    if request.status is Status.EXPIRED:
+        return ApprovalExpiredError(
+            f"nobody decided about `{name}` in time; it did not run. Run the cell again to ask again.",
+            request_id=request.id,
+        )
+    if request.status is Status.REJECTED:
+        reason = reason_for(request)
+        by = " by a rule" if request.decision is None else ""
+        told = f": {reason}" if reason else ""
+        return ToolCallRejectedError(
+            f"`{name}` was rejected{by}; it did not run{told}", request_id=request.id, reason=reason
+        )
+    return ApprovalCancelledError(
+        f"the request for `{name}` was withdrawn ({request.status.value}); it did not run", request_id=request.id
+    )

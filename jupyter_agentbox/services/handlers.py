@@ -1,0 +1,118 @@
+"""What all REST handlers share: who asks, how bodies are read, and how errors become status codes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from jupyter_server.base.handlers import APIHandler
+from tornado import web
+
+from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.exceptions import (
+    AgentBoxError,
+    InvalidDecisionError,
+    InvalidTransitionError,
+    ServerConfigurationError,
+    StaleDigestError,
+    StorageError,
+    ToolArgumentsError,
+    ToolCallRejectedError,
+    ToolServerError,
+    UnknownApprovalError,
+    UnknownServerError,
+)
+from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.servers.manager import ServerManager
+
+#: The key of `Services` in the web application's settings.
+SETTINGS_KEY: Final = "jupyter_agentbox_services"
+
+#: Error -> status code; the first class that fits.
+STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
+    (UnknownApprovalError, 404),
+    (UnknownServerError, 404),
+    (InvalidTransitionError, 409),
+    (StaleDigestError, 409),
+    (InvalidDecisionError, 422),
+    (ToolArgumentsError, 422),
+    (ToolCallRejectedError, 422),
+    (ServerConfigurationError, 409),
+    (ToolServerError, 502),
+    (StorageError, 503),
+    (AgentBoxError, 500),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What the handlers speak for."""
+
+    approvals: ApprovalManager
+    servers: ServerManager
+
+
+class AgentBoxHandler(APIHandler):
+    """Base of all handlers of this extension."""
+
+    @property
+    def services(self) -> Services:
+        """The managers, as the app built them."""
+        services: Services = self.settings[SETTINGS_KEY]
+        return services
+
+    def json_object(self) -> JsonObject:
+        """Return the request's body.
+
+        Raises
+        ------
+        InvalidDecisionError
+            If it is not a JSON object, or says a thing twice.
+        """
+        try:
+            body = json.loads(self.request.body, object_pairs_hook=_one_of_each)
+        except (ValueError, RecursionError):
+            raise InvalidDecisionError("the body must be JSON") from None
+        if not isinstance(body, dict):
+            raise InvalidDecisionError("the body must be a JSON object")
+        return body
+
+    def finish_json(self, value: JsonObject) -> None:
+        """Answer with JSON that no cache keeps."""
+        self.set_header("Cache-Control", "no-store")
+        self.finish(json.dumps(value))
+
+    def error_details(self, error: AgentBoxError) -> JsonObject:
+        """Return what an error's answer has beside its message and reason."""
+        return {"parameter": error.parameter} if isinstance(error, ToolArgumentsError) else {}
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Answer with the error's message, its code as `reason`, and its details."""
+        error = kwargs.get("exc_info", (None, None, None))[1]
+        if not isinstance(error, AgentBoxError):
+            super().write_error(status_code, **kwargs)
+            return
+        code = next(code for kind, code in STATUS_CODES if isinstance(error, kind))
+        self.set_status(code)
+        self.set_header("Content-Type", "application/json")
+        self.finish_json({"message": str(error), "reason": error.code, **self.error_details(error)})
+
+    def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
+        """Log an `AgentBoxError` as one line: it is an answer, not a defect."""
+        if isinstance(value, AgentBoxError):
+            self.log.info("%s %s: %s", self.request.method, self.request.path, value.code)
+        else:
+            super().log_exception(typ, value, tb)
+
+    def bad_query(self, message: str) -> web.HTTPError:
+        """Return the error for a query parameter that cannot be read."""
+        return web.HTTPError(422, message)
+
+
+def _one_of_each(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    """Refuse a repeated key: readers differ in which of the two they take."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is repeated")
+    return found

@@ -1,0 +1,1 @@
+"""The policy in force: the layers' rules and what people said for good."""

@@ -1,0 +1,50 @@
+"""Evaluates calls against the policy in force, and keeps the rules that people made with an ``*_always`` answer."""
+
+from __future__ import annotations
+
+import re
+
+from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule
+
+
+class PolicyManager:
+    """The policy in force.
+
+    Parameters
+    ----------
+    policy : Policy
+        The rules of the site, user and project layers.
+    """
+
+    def __init__(self, *, policy: Policy | None = None) -> None:
+        self._policy = policy or Policy()
+        self._session_rules: list[Rule] = []
+
+    def replace(self, policy: Policy) -> None:
+        """Put other rules in force for the site, user and project layers."""
+        self._policy = policy
+
+    def evaluate(self, call: ToolCall) -> Evaluation:
+        """Return what the policy says of the call, and the rule that says it."""
+        return self._policy.with_rules(self._session_rules).evaluate(call)
+
+    def remember(self, request: ApprovalRequest) -> None:
+        """Make a lasting answer a rule for this tool in this kernel, until the kernel ends."""
+        decision = request.decision
+        if decision is None or not decision.answer.is_lasting:
+            return
+        rule = Rule(
+            tool=re.sub(r"([*?\[])", r"[\1]", request.call.qualified_name),
+            effect=Effect.ALLOW if decision.answer.allows else Effect.DENY,
+            layer=Layer.SESSION,
+            reason=decision.reason,
+            kernel_id=request.call.origin.kernel_id,
+        )
+        if rule not in self._session_rules:
+            self._session_rules.append(rule)
+
+    def forget(self, kernel_id: str) -> None:
+        """Drop the rules of a kernel that ended."""
+        self._session_rules = [rule for rule in self._session_rules if rule.kernel_id != kernel_id]

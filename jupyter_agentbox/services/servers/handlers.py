@@ -1,0 +1,69 @@
+"""REST: MCP servers and their tools."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jupyter_server.auth.decorator import authorized
+from tornado import web
+
+from jupyter_agentbox.services.handlers import AgentBoxHandler
+from jupyter_agentbox.services.servers.manager import ServerManager
+
+AUTH_RESOURCE: Final = "jupyter_agentbox:servers"
+
+
+class ServersAPIHandler(AgentBoxHandler):
+    """Base of the handlers of MCP servers."""
+
+    auth_resource = AUTH_RESOURCE
+
+    @property
+    def servers(self) -> ServerManager:
+        """The servers."""
+        return self.services.servers
+
+
+class ServersHandler(ServersAPIHandler):
+    """All configured servers."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """List the servers and what is wrong with the configuration."""
+        self.finish_json(
+            {
+                "servers": [status.to_json() for status in self.servers.servers()],
+                "problems": [problem.to_json() for problem in self.servers.problems()],
+            }
+        )
+
+
+class ServerToolsHandler(ServersAPIHandler):
+    """One server's tools."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, name: str) -> None:
+        """List the tools; starts the server if need be."""
+        tools = await self.servers.list_tools(name)
+        self.finish_json({"tools": [tool.to_json() for tool in tools]})
+
+
+class ServerRestartHandler(ServersAPIHandler):
+    """Starts a server anew."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, name: str) -> None:
+        """Restart the server."""
+        self.finish_json((await self.servers.restart(name)).to_json())
+
+
+_NAME = r"(?P<name>[^/]+)"
+
+default_handlers = [
+    (r"/jupyter-agentbox/servers/?", ServersHandler),
+    (rf"/jupyter-agentbox/servers/{_NAME}/tools/?", ServerToolsHandler),
+    (rf"/jupyter-agentbox/servers/{_NAME}/restart/?", ServerRestartHandler),
+]

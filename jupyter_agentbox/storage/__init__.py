@@ -1,0 +1,1 @@
+"""What is kept: approval requests in an SQL database. Only this package imports SQLAlchemy."""

@@ -1,0 +1,214 @@
+"""Approval requests in an SQL database: SQLite for one user's servers, PostgreSQL with the same code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Final, Self
+from uuid import uuid4
+
+from sqlalchemy import URL, Connection, Select, bindparam, or_, select, tuple_
+from sqlalchemy.dialects import postgresql, sqlite
+
+from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
+from jupyter_agentbox.core.cursors import Cursor
+from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, Clock
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.exceptions import UnknownApprovalError
+
+from .committer import GroupCommitter
+from .database import Database, JournalMode
+from .owners import owners_for
+from .rows import new_row, progress_row, request_from_row, text_key, tool_from_row, tool_row
+from .schema import approvals, tools
+
+#: How many tool descriptions are kept in memory.
+_KNOWN_TOOLS: Final = 1000
+
+_COLUMNS: Final = (
+    approvals.c.id,
+    approvals.c.created_at,
+    approvals.c.status,
+    approvals.c.tool_digest,
+    approvals.c.request,
+    approvals.c.progress,
+)
+_ADD: Final = approvals.insert()
+_GET: Final = select(*_COLUMNS).where(approvals.c.id == bindparam("sought"))
+_REPLACE: Final = (
+    approvals.update()
+    .where(approvals.c.id == bindparam("sought"))
+    .where(approvals.c.status == bindparam("old_status"))
+    .where(approvals.c.outcome_state.is_not_distinct_from(bindparam("old_outcome_state")))
+    .where(approvals.c.owner.is_not_distinct_from(bindparam("old_owner")))
+    .values({name: bindparam(name) for name in ("status", "outcome_state", "owner", "progress")})
+)
+_ADD_TOOL: Final = {
+    "sqlite": sqlite.insert(tools).on_conflict_do_nothing(),
+    "postgresql": postgresql.insert(tools).on_conflict_do_nothing(),
+}
+
+
+def sqlite_url(path: str) -> str:
+    """Return the URL of a SQLite file, whatever characters its path has."""
+    return URL.create("sqlite", database=path).render_as_string()
+
+
+class SqlApprovalStore:
+    """An `ApprovalStore` in an SQL database.
+
+    Several server processes may share one database. An open request belongs to the process that added it: only that
+    process can change it, and only there it is listed, until the process is gone and another adopts it. What is
+    closed is listed everywhere. One database is one user's; on PostgreSQL give each user a schema of their own.
+
+    Everything runs on one thread of the store, never on the event loop; see `storage.committer`. The `call`, `tool`
+    and `created_at` of a stored request do not change.
+
+    Parameters
+    ----------
+    url : str
+        A SQLAlchemy URL. `sqlite_url` makes one of a path. SQLite's directory and file are made if need be, for this
+        user only.
+    clock : Clock
+        Used where no file lock can tell which processes are alive.
+    journal_mode : {"wal", "delete"}
+        SQLite's journal. WAL does not work on network file systems, which do not always refuse it: choose "delete".
+    busy_timeout : float
+        How long a method waits for another process's lock, in seconds, before it raises `StorageError`.
+    """
+
+    def __init__(self, url: str, *, clock: Clock, journal_mode: JournalMode = "wal", busy_timeout: float = 5.0) -> None:
+        self._owner = uuid4().hex
+        self._database = Database(url, journal_mode=journal_mode, busy_timeout=busy_timeout, on_connect=self._claim)
+        self._owners = owners_for(self._database.path, owner=self._owner, clock=clock)
+        self._committer = GroupCommitter(
+            self._database,
+            on_interval=self._owners.claim,
+            interval=self._owners.interval,
+            on_close=self._owners.release,
+        )
+        self._known_tools: dict[str, ToolDescription] = {}
+
+    async def open(self) -> None:
+        """Connect, and bring the tables up to date. Without it the first use does so.
+
+        Raises
+        ------
+        StorageError
+            If the database cannot be used. The next call tries again.
+        """
+        await self._committer.run(lambda _connection: None, write=True)
+
+    async def aclose(self) -> None:
+        """Finish what was asked for and close the database."""
+        await self._committer.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def add(self, request: ApprovalRequest) -> None:
+        """Keep a new request."""
+        tool = tool_row(request.tool)
+        row = new_row(request, tool_digest=tool["digest"], owner=self._owner)
+
+        def job(connection: Connection) -> None:
+            connection.execute(_ADD_TOOL[connection.dialect.name], tool)
+            connection.execute(_ADD, row)
+
+        await self._committer.run(job, write=True)
+
+    async def get(self, request_id: str) -> ApprovalRequest:
+        """Return a request, also one of another process."""
+
+        def job(connection: Connection) -> Sequence[ApprovalRequest]:
+            return self._read(connection, connection.execute(_GET, {"sought": text_key(request_id)}).all())
+
+        found = await self._committer.run(job, write=False)
+        if not found:
+            raise UnknownApprovalError(f"no approval request `{request_id}`", request_id=request_id)
+        return found[0]
+
+    async def replace_if(self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None) -> bool:
+        """Write the request if the stored one has this status and outcome state, and is this process's."""
+        values = progress_row(request, owner=self._owner)
+        values["sought"] = values.pop("id")
+        values["old_status"] = status.value
+        values["old_outcome_state"] = outcome.value if outcome else None
+        values["old_owner"] = self._owner
+
+        def job(connection: Connection) -> bool:
+            return connection.execute(_REPLACE, values).rowcount == 1
+
+        return await self._committer.run(job, write=True)
+
+    async def list(self, query: ApprovalQuery) -> ApprovalPage:
+        """Return a page of requests, newest first."""
+        statement = self._list_statement(query)
+        size = query.page_size
+
+        def job(connection: Connection) -> ApprovalPage:
+            rows = connection.execute(statement).all()
+            page = rows[:size]
+            cursor = Cursor(created_at=page[-1].created_at, id=page[-1].id).encode() if len(rows) > size else None
+            return ApprovalPage(approvals=tuple(self._read(connection, page)), next=cursor)
+
+        return await self._committer.run(job, write=False)
+
+    async def adopt_abandoned(self) -> Sequence[ApprovalRequest]:
+        """Return the open requests of server processes that are gone, oldest first, now owned by this one."""
+        return await self._committer.run(self._adopt, write=True)
+
+    def _claim(self, connection: Connection) -> None:
+        self._owners.claim(connection)
+
+    def _list_statement(self, query: ApprovalQuery) -> Select[Any]:
+        columns = approvals.c
+        statement = select(*_COLUMNS).where(or_(columns.owner.is_(None), columns.owner == self._owner))
+        if query.statuses:
+            statement = statement.where(columns.status.in_([status.value for status in query.statuses]))
+        if query.kernel_id is not None:
+            statement = statement.where(columns.kernel_id == text_key(query.kernel_id))
+        if query.notebook_path is not None:
+            statement = statement.where(columns.notebook_path == text_key(query.notebook_path))
+        if query.cursor is not None:
+            after = Cursor.decode(query.cursor)
+            statement = statement.where(
+                tuple_(columns.created_at, columns.id) < tuple_(after.created_at, text_key(after.id))
+            )
+        return statement.order_by(columns.created_at.desc(), columns.id.desc()).limit(query.page_size + 1)
+
+    def _adopt(self, connection: Connection) -> Sequence[ApprovalRequest]:
+        columns = approvals.c
+        others = select(columns.owner).where(columns.owner.is_not(None), columns.owner != self._owner).distinct()
+        gone = [owner for owner in connection.scalars(others) if self._owners.is_gone(connection, owner)]
+        abandoned = select(*_COLUMNS).where(columns.owner.in_(gone)).with_for_update(skip_locked=True)
+        rows = connection.execute(abandoned.order_by(columns.created_at, columns.id)).all()
+        requests = self._read(connection, rows)
+        if rows:
+            adopt = approvals.update().where(columns.id == bindparam("sought")).values(owner=self._owner)
+            connection.execute(adopt, [{"sought": row.id} for row in rows])
+        self._owners.sweep(connection)
+        return requests
+
+    def _read(self, connection: Connection, rows: Sequence[Any]) -> Sequence[ApprovalRequest]:
+        if missing := {row.tool_digest for row in rows} - self._known_tools.keys():
+            if len(self._known_tools) >= _KNOWN_TOOLS:
+                self._known_tools.clear()
+                missing = {row.tool_digest for row in rows}
+            for digest, description in connection.execute(select(tools).where(tools.c.digest.in_(missing))):
+                self._known_tools[digest] = tool_from_row(description)
+        return [
+            request_from_row(
+                request=row.request,
+                progress=row.progress,
+                status=row.status,
+                tool=self._known_tools.get(row.tool_digest),
+            )
+            for row in rows
+        ]

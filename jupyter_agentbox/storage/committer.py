@@ -1,0 +1,171 @@
+"""Group commit: one thread that puts everything which arrived during a commit into the next one.
+
+A commit waits for the disk; a statement does not. Under load the number of waits is therefore the number of commits
+and not the number of statements, and a lone write is committed at once. ::
+
+    event loop     a ──┐   b c d ──┐
+    thread             └ commit a ─┴ commit b c d ─ …
+
+Within a batch the writes come first, in order, in one transaction; the reads follow. If one job of a batch fails, the
+transaction is rolled back and every job gets one of its own, so that none suffers for another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from jupyter_agentbox.exceptions import StorageError
+
+from .database import Database
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Ticket:
+    job: Callable[[Connection], Any]
+    write: bool
+    future: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+
+
+class GroupCommitter:
+    """Runs jobs on a database, in a thread of its own.
+
+    Parameters
+    ----------
+    database : Database
+        Used, and closed, by that thread alone.
+    on_interval : function
+        A write that is run every `interval` seconds.
+    interval : float or None
+        In seconds; ``None`` means never.
+    on_close : function
+        Called by the thread at its end.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        on_interval: Callable[[Connection], None],
+        interval: float | None,
+        on_close: Callable[[], None],
+    ) -> None:
+        self._database = database
+        self._on_interval = on_interval
+        self._interval = interval
+        self._on_close = on_close
+        self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
+        self._closed = False
+        # A daemon: whoever waits for a commit is gone too when the interpreter ends without `aclose`.
+        self._thread = Thread(target=self._run, name="agentbox-storage", daemon=True)
+        self._started = False
+
+    async def run(self, job: Callable[[Connection], T], *, write: bool) -> T:
+        """Run the job in a transaction and return its result once that is committed.
+
+        The job may be run twice, the first time to no effect. It is run even if who waits for it is cancelled.
+
+        Raises
+        ------
+        StorageError
+        """
+        if self._closed:
+            raise StorageError(f"{self._database} is closed")
+        if not self._started:
+            self._started = True
+            self._thread.start()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._queue.put(_Ticket(job, write, future, loop))
+        return await future
+
+    async def aclose(self) -> None:
+        """Finish what was asked for, close the database and end the thread."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+        if self._started:
+            await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    def _run(self) -> None:
+        beat = time.monotonic()
+        try:
+            while (tickets := self._next_batch()) is not None:
+                for write in (True, False):
+                    batch = [ticket for ticket in tickets if ticket.write is write]
+                    if batch:
+                        _deliver(self._together(batch, write=write))
+                if self._interval is not None and time.monotonic() - beat >= self._interval:
+                    beat = time.monotonic()
+                    self._beat()
+        finally:
+            self._database.close()
+            self._on_close()
+
+    def _next_batch(self) -> list[_Ticket] | None:
+        """Wait for a ticket, `interval` seconds at most, and return all that queued up; ``None`` at the end."""
+        batch: list[_Ticket] = []
+        try:
+            ticket = self._queue.get(timeout=self._interval)
+            while ticket is not None:
+                batch.append(ticket)
+                ticket = self._queue.get_nowait()
+        except Empty:
+            return batch
+        self._queue.put(None)
+        return batch or None
+
+    def _together(self, batch: Sequence[_Ticket], *, write: bool) -> list[tuple[_Ticket, Any]]:
+        results: list[Any] = []
+        begun = False
+        try:
+            with self._database.transaction(write=write) as connection:
+                begun = True
+                for ticket in batch:
+                    results.append(ticket.job(connection))  # noqa: PERF401 - how far it came counts
+        except Exception as error:  # noqa: BLE001 - the boundary of the thread: who waits gets it
+            if begun and len(results) < len(batch) > 1:
+                return [pair for ticket in batch for pair in self._together([ticket], write=write)]
+            return [(ticket, error) for ticket in batch]
+        return list(zip(batch, results, strict=True))
+
+    def _beat(self) -> None:
+        try:
+            with self._database.transaction(write=True) as connection:
+                self._on_interval(connection)
+        except StorageError as error:
+            log.warning("%s", error)
+
+
+def _deliver(pairs: Sequence[tuple[_Ticket, Any]]) -> None:
+    """Hand the results over, in one wake-up of each event loop."""
+    loops = {ticket.loop: None for ticket, _ in pairs}
+    for loop in loops:
+        mine = [pair for pair in pairs if pair[0].loop is loop]
+        try:
+            loop.call_soon_threadsafe(_resolve, mine)
+        except RuntimeError:
+            log.debug("the event loop was closed before %d results came", len(mine))
+
+
+def _resolve(pairs: Sequence[tuple[_Ticket, Any]]) -> None:
+    for ticket, result in pairs:
+        if ticket.future.done():
+            continue
+        if isinstance(result, BaseException):
+            ticket.future.set_exception(result)
+        else:
+            ticket.future.set_result(result)

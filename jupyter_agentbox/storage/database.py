@@ -1,0 +1,229 @@
+"""One database connection for one thread: how it is opened, that it is durable, and what its errors mean."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from jupyter_agentbox.exceptions import StorageError
+
+from .schema import migrate
+
+log = logging.getLogger(__name__)
+
+#: How SQLite keeps a transaction safe: a write-ahead log, or a rollback journal where that cannot work (NFS).
+JournalMode = Literal["wal", "delete"]
+
+#: With a rollback journal, only EXTRA also syncs the directory, so that a power cut cannot undo a commit.
+_SYNCHRONOUS: Final = {"wal": "FULL", "delete": "EXTRA"}
+
+#: What file systems without shared memory or locks say to WAL.
+_WAL_REFUSALS: Final = (sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+
+_DAMAGED = "is damaged: move it and the files beside it that share its name away and restart; a new one is made"
+_UNWRITABLE = "cannot be opened or written: check the permissions of the file and of its directory"
+_LOCKED = "is locked by another process: close what else has it open and try again"
+
+#: SQLite's primary result code -> what to tell people.
+_CAUSES: Final = {
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_PROTOCOL: _LOCKED,
+    sqlite3.SQLITE_FULL: "cannot grow, the disk or the quota is full: free some space and try again",
+    sqlite3.SQLITE_IOERR: "had a disk error: check the disk and its free space",
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_READONLY: _UNWRITABLE,
+    sqlite3.SQLITE_CANTOPEN: _UNWRITABLE,
+    sqlite3.SQLITE_PERM: _UNWRITABLE,
+    sqlite3.SQLITE_AUTH: _UNWRITABLE,
+}
+
+
+class Database:
+    """A connection that opens itself when it is needed. Used from one thread only.
+
+    Parameters
+    ----------
+    url : str
+        A SQLAlchemy URL of SQLite or PostgreSQL.
+    journal_mode : {"wal", "delete"}
+        SQLite's; where the file system refuses ``wal``, ``delete`` is taken.
+    busy_timeout : float
+        How long to wait for another process's lock, in seconds.
+    on_connect : function
+        Called with each new connection, in a transaction, after the tables are up to date.
+
+    Raises
+    ------
+    StorageError
+        If the URL is none, or of another database.
+
+    Attributes
+    ----------
+    path : Path or None
+        SQLite's file; ``None`` if there is none.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        journal_mode: JournalMode,
+        busy_timeout: float,
+        on_connect: Callable[[Connection], None],
+    ) -> None:
+        self._url = _checked_url(url)
+        self.path = _path_of(self._url)
+        self._journal_mode = journal_mode
+        self._busy_timeout = busy_timeout
+        self._on_connect = on_connect
+        self._connection: Connection | None = None
+        self._file: tuple[int, int] | None = None
+        self._begin_statement = "BEGIN"
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[Connection]:
+        """Give the connection inside a transaction; what was written is on disk when the block is left.
+
+        Raises
+        ------
+        StorageError
+            Nothing of the block was written, unless the file was taken away meanwhile.
+        """
+        try:
+            connection = self._open()
+            with self._transaction(connection, write=write):
+                yield connection
+            if write and self._identity() != self._file:
+                raise StorageError(f"{self} was deleted or replaced while it was written")
+        except IntegrityError as error:
+            raise self._storage_error(error) from error
+        except (SQLAlchemyError, sqlite3.Error, OSError, ImportError) as error:
+            if self.path is not None:
+                self.close()  # whatever state it is in, the next transaction starts with a new one
+            raise self._storage_error(error) from error
+
+    def close(self) -> None:
+        """Close the connection; the next transaction opens it again."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.close()
+            except (SQLAlchemyError, sqlite3.Error) as error:
+                log.warning("closing %s: %s", self, error)
+
+    def __str__(self) -> str:
+        place = self.path or self._url.render_as_string(hide_password=True)
+        return f"the approval store `{place}`"
+
+    def _open(self) -> Connection:
+        if self._connection is not None and self._identity() != self._file:
+            log.warning("%s was deleted or replaced; it is opened anew", self)
+            self.close()
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def _connect(self) -> Connection:
+        engine = self._engine()
+        if self.path is not None:
+            _make_private(self.path)
+        connection = engine.connect()
+        try:
+            self._file = self._identity()
+            with self._transaction(connection, write=True):
+                migrate(connection)
+                self._on_connect(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _transaction(self, connection: Connection, *, write: bool) -> Iterator[None]:
+        self._begin_statement = "BEGIN IMMEDIATE" if write else "BEGIN"
+        with connection.begin():
+            yield
+
+    def _engine(self) -> Engine:
+        if self._url.get_backend_name() != "sqlite":
+            return create_engine(self._url, poolclass=NullPool)
+        engine = create_engine(self._url, poolclass=NullPool, connect_args={"timeout": self._busy_timeout})
+        event.listen(engine, "connect", self._configure)
+        event.listen(engine, "begin", self._begin)
+        return engine
+
+    def _begin(self, connection: Connection) -> None:
+        driver: Any = connection.connection.driver_connection
+        driver.execute(self._begin_statement)
+
+    def _configure(self, connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None  # the driver begins nothing by itself: `_begin` does
+        mode = self._set_journal_mode(connection)
+        connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS.get(mode, 'EXTRA')}")
+
+    def _set_journal_mode(self, connection: sqlite3.Connection) -> str:
+        try:
+            (mode,) = connection.execute(f"PRAGMA journal_mode={self._journal_mode}").fetchone()
+        except sqlite3.OperationalError as error:
+            if self._journal_mode == "delete" or error.sqlite_errorcode & 0xFF not in _WAL_REFUSALS:
+                raise
+            (mode,) = connection.execute("PRAGMA journal_mode=delete").fetchone()
+        if mode != self._journal_mode:
+            log.info("%s: journal mode `%s` was refused, `%s` is used", self, self._journal_mode, mode)
+        return str(mode)
+
+    def _identity(self) -> tuple[int, int] | None:
+        if self.path is None:
+            return None
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            return (0, 0)
+        return status.st_dev, status.st_ino
+
+    def _storage_error(self, error: Exception) -> StorageError:
+        if isinstance(error, ImportError):
+            return StorageError(f"{self} needs a database driver that is not installed: {error}")
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+        if isinstance(cause, OSError):
+            return StorageError(f"{self} {_UNWRITABLE} ({cause.strerror or cause})")
+        code = getattr(cause, "sqlite_errorcode", None)
+        text = _CAUSES.get(code & 0xFF) if isinstance(code, int) else None
+        return StorageError(f"{self} {text} ({cause})" if text else f"{self} cannot be used: {cause}")
+
+
+def _checked_url(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+        backend = parsed.get_backend_name()
+    except ArgumentError:
+        raise StorageError("the approval store's URL is none: it must look like `sqlite:////path/to/file`") from None
+    if backend not in ("sqlite", "postgresql"):
+        raise StorageError(f"the approval store cannot be a `{backend}` database: choose SQLite or PostgreSQL")
+    return parsed
+
+
+def _path_of(url: URL) -> Path | None:
+    name = url.database or ":memory:"
+    if url.get_backend_name() != "sqlite" or ":memory:" in name or url.query.get("mode") == "memory":
+        return None
+    return Path(name.removeprefix("file:"))
+
+
+def _make_private(path: Path) -> None:
+    """Make the directory (0700) and the file (0600) before SQLite would, with the permissions of the umask."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)

@@ -1,0 +1,231 @@
+"""Approval requests as rows, without loss.
+
+JSON is kept as UTF-8 bytes in which lone surrogates stand as they are (``surrogatepass``), in the order of the keys
+as they came: an escaped pair of lone surrogates would be read back as one character and change the call's digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Outcome, OutcomeState, Status
+from jupyter_agentbox.core.calls import Origin, ToolCall
+from jupyter_agentbox.core.cursors import microseconds
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.exceptions import StorageError
+
+
+def text_key(value: str) -> str:
+    """Return the text such that every database can keep and compare it: no lone surrogates, no NUL.
+
+    Different texts have different keys, and a text without a backslash is its own key.
+    """
+    escaped = value.replace("\\", "\\\\").replace("\0", "\\0")
+    return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def tool_row(tool: ToolDescription) -> dict[str, Any]:
+    """Return the row of `agentbox_tools`."""
+    description = _dump(tool.to_json())
+    return {"digest": hashlib.sha256(description).hexdigest(), "description": description}
+
+
+def tool_from_row(description: bytes) -> ToolDescription:
+    """Return the tool of a row.
+
+    Raises
+    ------
+    StorageError
+    """
+    try:
+        return ToolDescription(**json.loads(description))
+    except (TypeError, ValueError) as error:
+        raise StorageError(f"a tool description in the approval store is damaged: {error}") from error
+
+
+def new_row(request: ApprovalRequest, *, tool_digest: str, owner: str) -> dict[str, Any]:
+    """Return the row of a new request.
+
+    Raises
+    ------
+    StorageError
+        If the request holds what cannot be kept: NaN, a time without zone, arguments that are not JSON.
+    """
+    origin = request.call.origin
+    try:
+        return {
+            **progress_row(request, owner=owner),
+            "created_at": microseconds(request.created_at),
+            "kernel_id": None if origin.kernel_id is None else text_key(origin.kernel_id),
+            "notebook_path": None if origin.notebook_path is None else text_key(origin.notebook_path),
+            "tool_digest": tool_digest,
+            "request": _dump(
+                {
+                    "id": request.id,
+                    "server": request.call.server,
+                    "tool": request.call.tool,
+                    "arguments": dict(request.call.arguments),
+                    "kernel_id": origin.kernel_id,
+                    "notebook_path": origin.notebook_path,
+                    "cell_id": origin.cell_id,
+                    "thread_id": origin.thread_id,
+                    "isolation": origin.isolation.value,
+                    "created_at": request.created_at.isoformat(),
+                }
+            ),
+        }
+    except TypeError as error:
+        raise StorageError(f"approval request `{request.id}` cannot be kept: {error}", request_id=request.id) from error
+
+
+def progress_row(request: ApprovalRequest, *, owner: str) -> dict[str, Any]:
+    """Return the columns that change in a request's life.
+
+    Raises
+    ------
+    StorageError
+    """
+    state = request.outcome_state
+    return {
+        "id": text_key(request.id),
+        "status": request.status.value,
+        "outcome_state": state.value if state else None,
+        "owner": owner if request.is_open else None,
+        "progress": _dump(
+            {
+                "evaluation": _evaluation_to_json(request.evaluation),
+                "expires_at": _time_to_json(request.expires_at),
+                "decision": _decision_to_json(request.decision),
+                "outcome": _outcome_to_json(request.outcome),
+            }
+        ),
+    }
+
+
+def request_from_row(*, request: bytes, progress: bytes, status: str, tool: ToolDescription | None) -> ApprovalRequest:
+    """Return the request of a row; `tool` is ``None`` if its description is lost.
+
+    Raises
+    ------
+    StorageError
+        If the row is damaged.
+    """
+    if tool is None:
+        raise StorageError("a request in the approval store has lost its tool description")
+    try:
+        asked, since = json.loads(request), json.loads(progress)
+        return ApprovalRequest(
+            id=asked["id"],
+            call=ToolCall(
+                server=asked["server"],
+                tool=asked["tool"],
+                arguments=asked["arguments"],
+                origin=Origin(
+                    kernel_id=asked["kernel_id"],
+                    notebook_path=asked["notebook_path"],
+                    cell_id=asked["cell_id"],
+                    thread_id=asked["thread_id"],
+                    isolation=Isolation(asked.get("isolation", Isolation.NONE)),  # rows of before have none
+                ),
+            ),
+            tool=tool,
+            evaluation=_evaluation_from_json(since["evaluation"]),
+            created_at=datetime.fromisoformat(asked["created_at"]),
+            expires_at=_time_from_json(since["expires_at"]),
+            status=Status(status),
+            decision=_decision_from_json(since["decision"]),
+            outcome=_outcome_from_json(since["outcome"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"a request in the approval store is damaged: {error!r}") from error
+
+
+def _dump(value: object) -> bytes:
+    try:
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StorageError(f"the approval store cannot keep this: {error}") from error
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _time_to_json(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
+
+
+def _time_from_json(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def _evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
+    rule = evaluation.rule
+    return {
+        "effect": evaluation.effect.value,
+        "rule": None
+        if rule is None
+        else {
+            "tool": rule.tool,
+            "effect": rule.effect.value,
+            "layer": rule.layer.value,
+            "reason": rule.reason,
+            "kernel_id": rule.kernel_id,
+        },
+    }
+
+
+def _evaluation_from_json(value: Mapping[str, Any]) -> Evaluation:
+    rule = value["rule"]
+    return Evaluation(
+        effect=Effect(value["effect"]),
+        rule=None
+        if rule is None
+        else Rule(**{**rule, "effect": Effect(rule["effect"]), "layer": Layer(rule["layer"])}),
+    )
+
+
+def _decision_to_json(decision: Decision | None) -> dict[str, Any] | None:
+    if decision is None:
+        return None
+    return {
+        "answer": decision.answer.value,
+        "digest": decision.digest,
+        "reviewer": decision.reviewer,
+        "decided_at": decision.decided_at.isoformat(),
+        "reason": decision.reason,
+        "arguments": None if decision.arguments is None else dict(decision.arguments),
+    }
+
+
+def _decision_from_json(value: Mapping[str, Any] | None) -> Decision | None:
+    if value is None:
+        return None
+    return Decision(
+        **{**value, "answer": Answer(value["answer"]), "decided_at": datetime.fromisoformat(value["decided_at"])}
+    )
+
+
+def _outcome_to_json(outcome: Outcome | None) -> dict[str, Any] | None:
+    if outcome is None:
+        return None
+    return {
+        "state": outcome.state.value,
+        "started_at": _time_to_json(outcome.started_at),
+        "finished_at": _time_to_json(outcome.finished_at),
+        "error": outcome.error,
+    }
+
+
+def _outcome_from_json(value: Mapping[str, Any] | None) -> Outcome | None:
+    if value is None:
+        return None
+    return Outcome(
+        state=OutcomeState(value["state"]),
+        started_at=_time_from_json(value["started_at"]),
+        finished_at=_time_from_json(value["finished_at"]),
+        error=value["error"],
+    )

@@ -1,0 +1,72 @@
+"""The MCP servers of this Jupyter server, as modules.
+
+::
+
+    from jupyter_agentbox import tools
+
+    tools.shop.list_orders(status="open")          # waits until a person allowed it and the tool has run
+    await tools.shop.list_orders.aio(status="open")  # the same, without blocking the event loop
+    tools.shop.list_orders.raw(status="open")      # the whole result, with all content blocks
+    tools["my-server"]                             # by the name in the configuration
+    tools.reload()                                 # after a server's tools changed
+"""
+
+import sys as _sys
+from importlib import import_module as _import_module
+from importlib import reload as _reload
+from types import ModuleType as _ModuleType
+from typing import Any as _Any
+
+from jupyter_agentbox.exceptions import UnknownServerError as _UnknownServerError
+from jupyter_agentbox.kernel.modules import Servers as _Servers
+from jupyter_agentbox.kernel.modules import install as _install
+
+#: Python looks for submodules in packages only; there is no folder, the finder makes them.
+__path__: list[str] = []
+
+_servers = _Servers(reserved={"reload"})
+_install(_servers)
+
+
+def reload() -> None:
+    """Read the list of servers and the tools of all loaded servers again."""
+    _servers.refresh()
+    for identifier in _servers.known:
+        module = _sys.modules.get(f"{__name__}.{identifier}")
+        if module is not None:
+            _reload(module)
+
+
+class _Tools(_ModuleType):
+    """The module's type, for ``tools["my-server"]``."""
+
+    def __getitem__(self, server: str) -> _ModuleType:
+        try:
+            return _import_module(f"{__name__}.{_servers.identifier(server)}")
+        except _UnknownServerError as error:
+            raise KeyError(str(error)) from None
+
+    def __iter__(self) -> _Any:
+        return iter(_servers.refresh().values())
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(_servers.glance().values())
+
+
+def __getattr__(name: str) -> _ModuleType:
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        identifier = _servers.identifier(name)
+    except _UnknownServerError as error:
+        raise AttributeError(str(error), name=name, obj=_sys.modules[__name__]) from None
+    if identifier != name:
+        raise AttributeError(f"the MCP server `{name}` is `tools.{identifier}` in Python", name=name)
+    return _import_module(f"{__name__}.{identifier}")
+
+
+def __dir__() -> list[str]:
+    return sorted({"reload", *_servers.glance()})
+
+
+_sys.modules[__name__].__class__ = _Tools

@@ -1,0 +1,168 @@
+/**
+ * The REST client. It asks and answers; it keeps nothing but the difference between the two clocks.
+ */
+import { URLExt } from '@jupyterlab/coreutils';
+import { ServerConnection } from '@jupyterlab/services';
+
+import { isObject, parse, stringify } from './json';
+import type { IJsonObject, JsonValue } from './json';
+import type {
+  Answer,
+  IApproval,
+  IApprovalPage,
+  IServer,
+  IServerList,
+  Status
+} from './protocol';
+
+/** What a decision's body has. */
+export interface IDecisionBody {
+  decision: Answer;
+  digest: string;
+  arguments?: IJsonObject;
+  reason?: string;
+}
+
+/** Which requests to list. */
+export interface IApprovalQuery {
+  status?: readonly Status[];
+  limit?: number;
+  cursor?: string | null;
+}
+
+/** An answer that is no success. */
+export class RequestError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly parameter: string | null,
+    readonly approval: IApproval | null
+  ) {
+    super(message);
+  }
+}
+
+/** Speaks to the server extension with the browser's session. */
+export class AgentBoxClient {
+  constructor(private readonly _settings: ServerConnection.ISettings) {}
+
+  /** The server's time in milliseconds, as far as it is known here. */
+  now(): number {
+    return Date.now() + this._skew;
+  }
+
+  async listApprovals(query: IApprovalQuery): Promise<IApprovalPage> {
+    const parameters = new URLSearchParams();
+    if (query.status) {
+      parameters.set('status', query.status.join(','));
+    }
+    if (query.limit) {
+      parameters.set('limit', String(query.limit));
+    }
+    if (query.cursor) {
+      parameters.set('cursor', query.cursor);
+    }
+    const page = await this._request('GET', `approvals?${parameters}`);
+    const approvals = isObject(page) ? page['approvals'] : null;
+    const next = isObject(page) ? page['next'] : null;
+    return {
+      approvals: Array.isArray(approvals) ? approvals.map(toApproval) : [],
+      next: typeof next === 'string' ? next : null
+    };
+  }
+
+  async getApproval(id: string): Promise<IApproval> {
+    const path = URLExt.join('approvals', encodeURIComponent(id));
+    return toApproval(await this._request('GET', path));
+  }
+
+  async decide(id: string, body: IDecisionBody): Promise<IApproval> {
+    const path = URLExt.join('approvals', encodeURIComponent(id), 'decision');
+    const json = stringify({ ...body } as IJsonObject);
+    return toApproval(await this._request('POST', path, json));
+  }
+
+  async listServers(): Promise<IServerList> {
+    return plain<IServerList>(await this._request('GET', 'servers'));
+  }
+
+  async restartServer(name: string): Promise<IServer> {
+    const path = URLExt.join('servers', encodeURIComponent(name), 'restart');
+    return plain<IServer>(await this._request('POST', path, '{}'));
+  }
+
+  private async _request(
+    method: 'GET' | 'POST',
+    path: string,
+    body?: string
+  ): Promise<JsonValue> {
+    const url = URLExt.join(this._settings.baseUrl, 'jupyter-agentbox') + '/';
+    const init: RequestInit = { method, cache: 'no-store' };
+    if (body !== undefined) {
+      init.body = body;
+      init.headers = { 'Content-Type': 'application/json' };
+    }
+    const asked = Date.now();
+    const response = await ServerConnection.makeRequest(
+      url + path,
+      init,
+      this._settings
+    );
+    this._setClock(response, asked);
+    const text = await response.text();
+    const json = toJson(text);
+    if (!response.ok || json === undefined) {
+      throw toError(response, json);
+    }
+    return json;
+  }
+
+  /** The `Date` header has whole seconds, so a smaller difference is noise. */
+  private _setClock(response: Response, asked: number): void {
+    const date = Date.parse(response.headers.get('Date') ?? '');
+    if (!Number.isNaN(date)) {
+      const skew = date + 500 - (asked + Date.now()) / 2;
+      this._skew = Math.abs(skew) > 2000 ? skew : 0;
+    }
+  }
+
+  private _skew = 0;
+}
+
+function toJson(text: string): JsonValue | undefined {
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function toError(
+  response: Response,
+  json: JsonValue | undefined
+): RequestError {
+  const body = isObject(json) ? json : {};
+  const { message, parameter, approval } = body;
+  return new RequestError(
+    response.ok ? 502 : response.status,
+    typeof message === 'string' && message ? message : response.statusText,
+    typeof parameter === 'string' ? parameter : null,
+    isObject(approval) ? toApproval(approval) : null
+  );
+}
+
+/** The value as `JSON.parse` gives it: for fields that are not shown digit by digit. */
+function plain<T>(value: JsonValue): T {
+  return JSON.parse(stringify(value)) as T;
+}
+
+/** A request whose arguments keep every digit. */
+function toApproval(value: JsonValue): IApproval {
+  const approval = plain<IApproval>(value);
+  const exact = value as unknown as IApproval;
+  approval.call.arguments = exact.call.arguments;
+  if (approval.decision) {
+    approval.decision.arguments = exact.decision?.arguments ?? null;
+  }
+  return approval;
+}

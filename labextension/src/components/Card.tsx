@@ -1,0 +1,195 @@
+/**
+ * One request: what would run, and the buttons that decide; after the decision, what became of it.
+ */
+import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import { describeIsolation } from '../isolation';
+import type { IApproval } from '../protocol';
+import { qualifiedName } from '../protocol';
+import type { NameOf } from '../reviewers';
+import { summarize } from '../summary';
+import type { PersonalAnswer } from '../tokens';
+import { label } from '../visibleText';
+import { Arguments } from './Arguments';
+import { Countdown } from './Countdown';
+import { Deciding } from './Deciding';
+import { Outcome } from './Outcome';
+import { Facts, Hints } from './ToolFacts';
+import { useSending } from './useSending';
+import type { ISending } from './useSending';
+import { LinkButton, VisibleText } from './VisibleText';
+
+export interface ICardProps {
+  approval: IApproval;
+  /** Where the request came from, in words; the link goes there. */
+  origin: string;
+  now: () => number;
+  nameOf: NameOf;
+  translator: ITranslator;
+  trans: TranslationBundle;
+  onDecide: (shown: IApproval, answer: PersonalAnswer) => Promise<void>;
+  onReveal?: (approval: IApproval) => void;
+  /** Hears why an answer was not taken, for a place that outlives the card. */
+  onFailure?: (text: string) => void;
+}
+
+/** The same component in an output, a widget and the panel. */
+export function Card(props: ICardProps): JSX.Element {
+  const { approval, nameOf, trans } = props;
+  const root = React.useRef<HTMLDivElement>(null);
+  const isPending = approval.status === 'pending';
+  const sending = useSending(
+    approval,
+    props.onDecide,
+    nameOf,
+    trans,
+    props.onFailure
+  );
+  useFocusKept(root, isPending);
+  const name = label(qualifiedName(approval.call));
+  const { mood } = summarize(approval, nameOf, trans);
+
+  return (
+    <div
+      ref={root}
+      className={`jp-AgentBox-card jp-mod-${mood}`}
+      data-request-id={approval.id}
+      data-status={approval.status}
+      data-lm-suppress-shortcuts={
+        isPending ? withoutShortcuts(props) : undefined
+      }
+      tabIndex={-1}
+      role="group"
+      aria-label={trans.__('Approval request %1', name)}
+    >
+      {isPending ? (
+        <Pending {...props} sending={sending} />
+      ) : (
+        <Final {...props} />
+      )}
+      <div role="alert">
+        {sending.failure ? (
+          <p className="jp-AgentBox-error">{sending.failure}</p>
+        ) : null}
+      </div>
+    </div>
+  );
+}
+
+/** Under a cell, the notebook's shortcuts would take Enter from the buttons and letters from the fields. */
+function withoutShortcuts(props: ICardProps): 'true' | undefined {
+  return props.onReveal ? undefined : 'true';
+}
+
+function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
+  const { approval, trans } = props;
+  const titleId = React.useId();
+  return (
+    <>
+      <Header {...props} titleId={titleId} />
+      <Arguments values={approval.call.arguments} trans={trans} />
+      <Facts approval={approval} nameOf={props.nameOf} trans={trans} />
+      <Deciding
+        approval={approval}
+        sending={props.sending}
+        describedBy={titleId}
+        translator={props.translator}
+        trans={trans}
+      />
+    </>
+  );
+}
+
+function Header(props: ICardProps & { titleId: string }): JSX.Element {
+  const { approval, trans } = props;
+  const { call, tool } = approval;
+  return (
+    <header className="jp-AgentBox-header">
+      <div className="jp-AgentBox-headline">
+        <span id={props.titleId} className="jp-AgentBox-name">
+          <VisibleText text={call.server} />.<VisibleText text={call.tool} />
+        </span>
+        {approval.expires_at ? (
+          <Countdown
+            expiresAt={approval.expires_at}
+            now={props.now}
+            trans={trans}
+          />
+        ) : null}
+      </div>
+      <div className="jp-AgentBox-subline">
+        {tool.title && tool.title !== call.tool ? (
+          <span className="jp-AgentBox-title">
+            <VisibleText text={label(tool.title, 200)} />
+          </span>
+        ) : null}
+        <Hints annotations={tool.annotations} trans={trans} />
+      </div>
+      <Origin {...props} />
+    </header>
+  );
+}
+
+function Origin({
+  approval,
+  origin,
+  trans,
+  onReveal
+}: ICardProps): JSX.Element {
+  return (
+    <div className="jp-AgentBox-origin">
+      <span>{trans.__('From %1', origin)}</span>
+      <span className="jp-AgentBox-isolation">
+        {describeIsolation(approval.call.isolation, trans)}
+      </span>
+      {onReveal ? (
+        <LinkButton
+          label={trans.__('Go to cell')}
+          title={trans.__('Go to where this call comes from: %1', origin)}
+          onClick={() => {
+            onReveal(approval);
+          }}
+        />
+      ) : null}
+    </div>
+  );
+}
+
+function Final(props: ICardProps): JSX.Element {
+  const { approval, trans } = props;
+  const edited = approval.decision?.arguments;
+  return (
+    <>
+      <details
+        className="jp-AgentBox-final"
+        data-lm-suppress-shortcuts={withoutShortcuts(props)}
+      >
+        <summary>
+          <Outcome approval={approval} nameOf={props.nameOf} trans={trans} />
+        </summary>
+        <Origin {...props} />
+        {edited ? <h4>{trans.__('Arguments after editing')}</h4> : null}
+        {edited ? <Arguments values={edited} trans={trans} /> : null}
+        {edited ? <h4>{trans.__('Arguments as the code asked')}</h4> : null}
+        <Arguments values={approval.call.arguments} trans={trans} />
+        <Facts approval={approval} nameOf={props.nameOf} trans={trans} />
+      </details>
+    </>
+  );
+}
+
+/** When the focused button goes, because its request was decided, the focus stays with the card. */
+function useFocusKept(
+  root: React.RefObject<HTMLElement>,
+  isPending: boolean
+): void {
+  const hadFocus = root.current?.contains(document.activeElement) ?? false;
+  const wasPending = React.useRef(isPending);
+  React.useLayoutEffect(() => {
+    if (wasPending.current && !isPending && hadFocus) {
+      root.current?.focus({ preventScroll: true });
+    }
+    wasPending.current = isPending;
+  });
+}

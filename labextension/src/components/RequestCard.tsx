@@ -1,0 +1,82 @@
+/**
+ * A card for a request id: connects the card to the models.
+ */
+import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import type { NameOf } from '../reviewers';
+import type { IApprovalModel, IOrigins } from '../tokens';
+import { visible } from '../visibleText';
+import { Card } from './Card';
+import { useSignal } from './useSignal';
+
+/** What every view of requests needs. */
+export interface ICardContext {
+  model: IApprovalModel;
+  origins: IOrigins;
+  nameOf: NameOf;
+  translator: ITranslator;
+  trans: TranslationBundle;
+}
+
+export interface IRequestCardProps {
+  requestId: string;
+  context: ICardContext;
+  /** What the output says in a front end without this extension. */
+  fallback?: string;
+  /** Whether to offer the way to the cell. */
+  hasLink?: boolean;
+  /** Hears why an answer was not taken. */
+  onFailure?: (text: string) => void;
+}
+
+export function RequestCard(props: IRequestCardProps): JSX.Element {
+  const { requestId, context, fallback, hasLink } = props;
+  const { model, origins, trans } = context;
+  useSignal(model.changed, id => id === null || id === requestId);
+  React.useEffect(() => {
+    const tracking = model.track(requestId);
+    return () => {
+      tracking.dispose();
+    };
+  }, [model, requestId]);
+
+  const { approval, state } = model.get(requestId);
+  if (approval) {
+    return (
+      <Card
+        approval={approval}
+        origin={origins.describe(approval)}
+        now={() => model.now()}
+        nameOf={context.nameOf}
+        translator={context.translator}
+        trans={trans}
+        onDecide={(shown, answer) => model.decide(shown, answer)}
+        onFailure={props.onFailure}
+        onReveal={
+          hasLink
+            ? shown => {
+                void origins.reveal(shown);
+              }
+            : undefined
+        }
+      />
+    );
+  }
+  return (
+    <div className="jp-AgentBox-card jp-mod-neutral">
+      {fallback ? (
+        <p className="jp-AgentBox-fallback">{visible(fallback)}</p>
+      ) : null}
+      <p className="jp-AgentBox-note">
+        {state === 'loading' ? trans.__('Loading the approval request…') : null}
+        {state === 'unreachable'
+          ? trans.__('The server does not answer. Trying again…')
+          : null}
+        {state === 'unknown' && !fallback
+          ? trans.__('This server has no such approval request.')
+          : null}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,80 @@
+/**
+ * The fields of a form. JupyterLab's own have no name that a screen reader could say.
+ */
+import type { WidgetProps } from '@rjsf/utils';
+import React from 'react';
+
+/** What all fields have: the name, and whether something is wrong. */
+function attributes(props: WidgetProps): React.HTMLAttributes<HTMLElement> {
+  return {
+    id: props.id,
+    className: 'jp-AgentBox-field jp-mod-code',
+    'aria-label': props.label,
+    'aria-required': props.required ?? false,
+    'aria-invalid': (props.rawErrors?.length ?? 0) > 0
+  };
+}
+
+/** An optional text that was emptied is not sent; a required one is sent empty. */
+function emptyValue(props: WidgetProps): string | undefined {
+  return props.required && props.schema.type === 'string' ? '' : undefined;
+}
+
+function TextWidget(props: WidgetProps): JSX.Element {
+  const { schema, value } = props;
+  const isNumber = [schema.type]
+    .flat()
+    .some(type => type === 'number' || type === 'integer');
+  return (
+    <input
+      {...attributes(props)}
+      type="text"
+      inputMode={isNumber ? 'decimal' : undefined}
+      autoComplete="off"
+      spellCheck={false}
+      value={String(value ?? '')}
+      onChange={event => {
+        props.onChange(event.target.value || emptyValue(props));
+      }}
+    />
+  );
+}
+
+function TextareaWidget(props: WidgetProps): JSX.Element {
+  return (
+    <textarea
+      {...attributes(props)}
+      rows={6}
+      autoComplete="off"
+      spellCheck={false}
+      value={String(props.value ?? '')}
+      onChange={event => {
+        props.onChange(event.target.value || emptyValue(props));
+      }}
+    />
+  );
+}
+
+function SelectWidget(props: WidgetProps): JSX.Element {
+  const choices = props.options.enumOptions ?? [];
+  const index = choices.findIndex(choice => choice.value === props.value);
+  return (
+    <select
+      {...attributes(props)}
+      value={index}
+      onChange={event => {
+        props.onChange(choices[Number(event.target.value)]?.value);
+      }}
+    >
+      {index < 0 || !props.required ? <option value={-1} /> : null}
+      {choices.map((choice, position) => (
+        <option key={position} value={position}>
+          {String(choice.value)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** The widgets by the names that the form library has for them. */
+export const FORM_WIDGETS = { TextWidget, TextareaWidget, SelectWidget };

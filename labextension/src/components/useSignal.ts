@@ -1,0 +1,42 @@
+/**
+ * React hooks for signals and time.
+ */
+import type { ISignal } from '@lumino/signaling';
+import { useEffect, useReducer, useRef } from 'react';
+
+/** Render again when a signal says something relevant. */
+export function useSignal<Sender, Args>(
+  signal: ISignal<Sender, Args>,
+  isRelevant?: (args: Args) => boolean
+): void {
+  const [, update] = useReducer((count: number) => count + 1, 0);
+  const filter = useRef(isRelevant);
+  filter.current = isRelevant;
+  useEffect(() => {
+    const slot = (_: Sender, args: Args): void => {
+      if (filter.current?.(args) ?? true) {
+        update();
+      }
+    };
+    signal.connect(slot);
+    // What was emitted between the first render and now.
+    update();
+    return () => {
+      signal.disconnect(slot);
+    };
+  }, [signal]);
+}
+
+/** Render again every second while active. */
+export function useTick(isActive: boolean): void {
+  const [, update] = useReducer((count: number) => count + 1, 0);
+  useEffect(() => {
+    if (!isActive) {
+      return;
+    }
+    const timer = window.setInterval(update, 1000);
+    return () => {
+      window.clearInterval(timer);
+    };
+  }, [isActive]);
+}

@@ -1,0 +1,26 @@
+/**
+ * Says how far the kernel that asks is kept from the rest of the machine.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+/** The level in words; a level that this page does not know is named as it is. */
+export function describeIsolation(
+  level: string | undefined,
+  trans: TranslationBundle
+): string {
+  switch (level) {
+    case 'bubblewrap':
+      return trans.__('Sandboxed kernel (bubblewrap)');
+    case 'bubblewrap-host-proc':
+      return trans.__(
+        'Sandboxed kernel (bubblewrap, sees names of other processes)'
+      );
+    case 'landlock':
+      return trans.__('Sandboxed kernel (Landlock, no namespaces)');
+    case 'none':
+    case undefined:
+      return trans.__('No sandbox: this code runs with your rights');
+    default:
+      return trans.__('Isolation: %1', level);
+  }
+}

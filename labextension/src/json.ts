@@ -1,0 +1,264 @@
+/**
+ * JSON that keeps every digit.
+ *
+ * `JSON.parse` rounds 12345678901234567890 to 12345678901234567000. A person who approves a call must see, and send
+ * back, the number that runs, so a number that a double cannot hold stays text here.
+ */
+
+/** A number whose digits a double does not keep. */
+export class ExactNumber {
+  constructor(readonly text: string) {}
+
+  toString(): string {
+    return this.text;
+  }
+}
+
+/** A JSON object. */
+export interface IJsonObject {
+  [name: string]: JsonValue;
+}
+
+/** A JSON value. */
+export type JsonValue =
+  null | boolean | number | string | ExactNumber | JsonValue[] | IJsonObject;
+
+/** A text that is not JSON, with the place where it stops being so. */
+export class JsonSyntaxError extends Error {
+  constructor(
+    readonly line: number,
+    readonly column: number,
+    readonly expected: string
+  ) {
+    super(`line ${line}, column ${column}: expected ${expected}`);
+  }
+}
+
+/** Whether a JSON value is an object. */
+export function isObject(value: unknown): value is IJsonObject {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof ExactNumber)
+  );
+}
+
+/**
+ * Parse a JSON text and keep every digit.
+ *
+ * @throws JsonSyntaxError if the text is not JSON.
+ */
+export function parse(text: string): JsonValue {
+  return new Parser(text).parse();
+}
+
+/** Print a JSON value with the digits it was parsed with. */
+export function stringify(value: JsonValue, indent = 0, level = 0): string {
+  if (value instanceof ExactNumber) {
+    return value.text;
+  }
+  if (value === null || typeof value !== 'object') {
+    return JSON.stringify(value);
+  }
+  const parts = Array.isArray(value)
+    ? value.map(item => stringify(item, indent, level + 1))
+    : Object.keys(value).map(
+        name =>
+          JSON.stringify(name) +
+          (indent ? ': ' : ':') +
+          stringify(value[name], indent, level + 1)
+      );
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  if (!indent || parts.length === 0) {
+    return open + parts.join(',') + close;
+  }
+  const inner = '\n' + ' '.repeat(indent * (level + 1));
+  const outer = '\n' + ' '.repeat(indent * level);
+  return open + inner + parts.join(',' + inner) + outer + close;
+}
+
+/** Whether two JSON values are the same; the order of names does not matter. */
+export function isEqual(a: JsonValue, b: JsonValue): boolean {
+  return canonical(a) === canonical(b);
+}
+
+/** Whether a double keeps every number in the value, so that a form may edit it. */
+export function isLossless(value: JsonValue): boolean {
+  if (value instanceof ExactNumber) {
+    return false;
+  }
+  if (Array.isArray(value)) {
+    return value.every(isLossless);
+  }
+  return !isObject(value) || Object.values(value).every(isLossless);
+}
+
+function canonical(value: JsonValue): string {
+  if (Array.isArray(value)) {
+    return '[' + value.map(canonical).join(',') + ']';
+  }
+  if (isObject(value)) {
+    const names = Object.keys(value).sort();
+    const parts = names.map(
+      name => JSON.stringify(name) + ':' + canonical(value[name])
+    );
+    return '{' + parts.join(',') + '}';
+  }
+  return stringify(value);
+}
+
+/** The significant digits of a number's text: no sign, point, exponent or outer zeros. */
+function digits(text: string): string {
+  return text
+    .replace(/^-/, '')
+    .replace(/[eE].*$/, '')
+    .replace('.', '')
+    .replace(/^0+/, '')
+    .replace(/0+$/, '');
+}
+
+function toNumber(text: string): number | ExactNumber {
+  const number = Number(text);
+  const isExact =
+    Number.isFinite(number) && digits(String(number)) === digits(text);
+  return isExact ? number : new ExactNumber(text);
+}
+
+const SPACE = /[ \t\n\r]*/y;
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const WORD = /true|false|null/y;
+const WORDS: Record<string, boolean | null> = {
+  true: true,
+  false: false,
+  null: null
+};
+
+class Parser {
+  constructor(private readonly _text: string) {}
+
+  parse(): JsonValue {
+    const value = this._value();
+    if (this._at < this._text.length) {
+      this._fail('the end');
+    }
+    return value;
+  }
+
+  private _value(): JsonValue {
+    this._match(SPACE);
+    const next = this._text[this._at];
+    let value: JsonValue;
+    if (next === '{') {
+      value = this._object();
+    } else if (next === '[') {
+      value = this._array();
+    } else if (next === '"') {
+      value = this._string();
+    } else {
+      value = this._scalar();
+    }
+    this._match(SPACE);
+    return value;
+  }
+
+  private _object(): IJsonObject {
+    const object: IJsonObject = {};
+    this._at++;
+    this._match(SPACE);
+    if (this._take('}')) {
+      return object;
+    }
+    for (;;) {
+      this._match(SPACE);
+      if (this._text[this._at] !== '"') {
+        this._fail('a name in double quotes');
+      }
+      const name = this._string();
+      this._match(SPACE);
+      if (!this._take(':')) {
+        this._fail('a colon');
+      }
+      // An own property even for a name like `__proto__`.
+      Object.defineProperty(object, name, {
+        value: this._value(),
+        configurable: true,
+        enumerable: true,
+        writable: true
+      });
+      if (this._take('}')) {
+        return object;
+      }
+      if (!this._take(',')) {
+        this._fail('a comma or a closing brace');
+      }
+    }
+  }
+
+  private _array(): JsonValue[] {
+    const array: JsonValue[] = [];
+    this._at++;
+    this._match(SPACE);
+    if (this._take(']')) {
+      return array;
+    }
+    for (;;) {
+      array.push(this._value());
+      if (this._take(']')) {
+        return array;
+      }
+      if (!this._take(',')) {
+        this._fail('a comma or a closing bracket');
+      }
+    }
+  }
+
+  private _string(): string {
+    const start = this._at;
+    let end = start + 1;
+    while (end < this._text.length && this._text[end] !== '"') {
+      end += this._text[end] === '\\' ? 2 : 1;
+    }
+    const source = this._text.slice(start, end + 1);
+    try {
+      const value: string = JSON.parse(source);
+      this._at = end + 1;
+      return value;
+    } catch {
+      return this._fail('a string that ends on its line, with valid escapes');
+    }
+  }
+
+  private _scalar(): JsonValue {
+    const word = this._match(WORD);
+    if (word) {
+      return WORDS[word];
+    }
+    const number = this._match(NUMBER);
+    return number ? toNumber(number) : this._fail('a value');
+  }
+
+  private _match(pattern: RegExp): string {
+    pattern.lastIndex = this._at;
+    const found = pattern.exec(this._text)?.[0] ?? '';
+    this._at += found.length;
+    return found;
+  }
+
+  private _take(character: string): boolean {
+    const isNext = this._text[this._at] === character;
+    this._at += isNext ? 1 : 0;
+    return isNext;
+  }
+
+  private _fail(expected: string): never {
+    const lines = this._text.slice(0, this._at).split('\n');
+    throw new JsonSyntaxError(
+      lines.length,
+      lines[lines.length - 1].length + 1,
+      expected
+    );
+  }
+
+  private _at = 0;
+}

@@ -1,0 +1,148 @@
+/**
+ * Finds the cell, or the console, that a request came from.
+ */
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { Cell } from '@jupyterlab/cells';
+import type { ConsolePanel, IConsoleTracker } from '@jupyterlab/console';
+import type { IDocumentManager } from '@jupyterlab/docmanager';
+import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import type { IApproval } from './protocol';
+import type { IOrigins } from './tokens';
+import { label } from './visibleText';
+
+/** What `Origins` looks in; what is missing in an application is `null`. */
+export interface IOriginsOptions {
+  shell: JupyterFrontEnd.IShell;
+  docManager: IDocumentManager | null;
+  notebooks: INotebookTracker | null;
+  consoles: IConsoleTracker | null;
+  trans: TranslationBundle;
+}
+
+/** See `IOrigins`. */
+export class Origins implements IOrigins {
+  constructor(private readonly _options: IOriginsOptions) {}
+
+  isInView(approval: IApproval): boolean {
+    if (document.visibilityState !== 'visible') {
+      return false;
+    }
+    const console = this._console(approval);
+    if (console) {
+      return console.isVisible;
+    }
+    const panel = this._notebook(approval);
+    const cell = panel && this._cell(panel, approval);
+    if (!panel?.isVisible || !cell) {
+      return false;
+    }
+    const node = cardIn(cell.node, approval) ?? cell.node;
+    return overlaps(node, panel.content.node);
+  }
+
+  describe(approval: IApproval): string {
+    const { trans } = this._options;
+    const path = approval.call.notebook_path;
+    if (this._console(approval)) {
+      return trans.__('a console');
+    }
+    if (path === null) {
+      return trans.__('code outside a notebook');
+    }
+    const panel = this._notebook(approval);
+    const cell = panel && this._cell(panel, approval);
+    if (!panel || !cell) {
+      return label(path);
+    }
+    const number = panel.content.widgets.indexOf(cell) + 1;
+    return trans.__('%1, cell %2', label(path), number);
+  }
+
+  async reveal(approval: IApproval): Promise<boolean> {
+    const { shell, docManager } = this._options;
+    const console = this._console(approval);
+    if (console) {
+      shell.activateById(console.id);
+      return cardIn(console.node, approval) !== null;
+    }
+    const path = approval.call.notebook_path;
+    if (!this._notebook(approval) && path !== null) {
+      const opened = docManager?.openOrReveal(path);
+      // Notebook 7 opens a page of its own, whose widget is not in this one.
+      await opened?.revealed;
+    }
+    const panel = this._notebook(approval);
+    if (!panel) {
+      return false;
+    }
+    shell.activateById(panel.id);
+    await panel.revealed;
+    return this._goToCell(panel, approval);
+  }
+
+  private async _goToCell(
+    panel: NotebookPanel,
+    approval: IApproval
+  ): Promise<boolean> {
+    const cell = this._cell(panel, approval);
+    if (!cell) {
+      return false;
+    }
+    const { content } = panel;
+    content.deselectAll();
+    content.activeCellIndex = content.widgets.indexOf(cell);
+    content.mode = 'command';
+    await content.scrollToCell(cell, 'smart');
+    const card = cardIn(cell.node, approval);
+    if (!card) {
+      content.activate();
+      return false;
+    }
+    card.scrollIntoView({ block: 'nearest' });
+    card.focus({ preventScroll: true });
+    return true;
+  }
+
+  private _cell(panel: NotebookPanel, approval: IApproval): Cell | undefined {
+    const id = approval.call.cell_id;
+    return panel.content.widgets.find(cell => cell.model.id === id);
+  }
+
+  private _console(approval: IApproval): ConsolePanel | undefined {
+    const id = approval.call.kernel_id;
+    return this._options.consoles?.find(
+      panel => id !== null && panel.sessionContext.session?.kernel?.id === id
+    );
+  }
+
+  private _notebook(approval: IApproval): NotebookPanel | undefined {
+    const { notebooks, docManager } = this._options;
+    const { kernel_id: kernel, notebook_path: path } = approval.call;
+    const contents = docManager?.services.contents;
+    const localPath = (panel: NotebookPanel): string =>
+      contents?.localPath(panel.context.path) ?? panel.context.path;
+    return (
+      notebooks?.find(panel => path !== null && localPath(panel) === path) ??
+      notebooks?.find(
+        panel =>
+          kernel !== null && panel.sessionContext.session?.kernel?.id === kernel
+      )
+    );
+  }
+}
+
+/** The card of a request within a node. */
+function cardIn(node: HTMLElement, approval: IApproval): HTMLElement | null {
+  const id = CSS.escape(approval.id);
+  return node.querySelector<HTMLElement>(
+    `.jp-AgentBox-card[data-request-id="${id}"]`
+  );
+}
+
+function overlaps(node: HTMLElement, viewport: HTMLElement): boolean {
+  const a = node.getBoundingClientRect();
+  const b = viewport.getBoundingClientRect();
+  return a.height > 0 && a.bottom > b.top && a.top < b.bottom;
+}

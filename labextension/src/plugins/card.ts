@@ -1,0 +1,33 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { reviewerNames } from '../reviewers';
+import { IApprovalModel, IOrigins } from '../tokens';
+import { cardRendererFactory } from '../widgets/card';
+
+/** Shows the card of a request in an output. */
+export const cardPlugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-agentbox:card',
+  description: 'Shows approval requests in outputs.',
+  autoStart: true,
+  requires: [IRenderMimeRegistry, IApprovalModel, IOrigins],
+  optional: [ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    rendermime: IRenderMimeRegistry,
+    model: IApprovalModel,
+    origins: IOrigins,
+    optionalTranslator: ITranslator | null
+  ): void => {
+    const translator = optionalTranslator ?? nullTranslator;
+    const trans = translator.load('jupyter-agentbox');
+    const nameOf = reviewerNames(app.serviceManager.user, trans);
+    const context = { model, origins, nameOf, translator, trans };
+    const { factory, rank } = cardRendererFactory(context);
+    rendermime.addFactory(factory, rank);
+  }
+};

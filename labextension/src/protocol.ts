@@ -1,0 +1,128 @@
+/**
+ * What the REST API says, as `docs/reference` has it: one interface for each JSON object.
+ */
+import type { IJsonObject } from './json';
+
+/** Where a request stands; all but `pending` are final. */
+export type Status =
+  'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled' | 'orphaned';
+
+/** What a person can answer. */
+export type Answer =
+  'allow_once' | 'allow_always' | 'reject_once' | 'reject_always';
+
+/** What became of an approved call. */
+export type OutcomeState = 'running' | 'succeeded' | 'failed' | 'cancelled';
+
+/** How an MCP server is doing. */
+export type ServerState =
+  'needs_configuration' | 'stopped' | 'starting' | 'running' | 'failed';
+
+/** A tool call, exactly as it would run. */
+export interface IToolCall {
+  server: string;
+  tool: string;
+  arguments: IJsonObject;
+  digest: string;
+  kernel_id: string | null;
+  notebook_path: string | null;
+  cell_id: string | null;
+  thread_id?: string | null;
+  /** How far the kernel is kept from the rest of the machine; the server says so, not the kernel. */
+  isolation?: string;
+}
+
+/** A tool as its server describes it; all of it is untrusted text. */
+export interface IToolDescription {
+  title: string;
+  description: string;
+  annotations: IJsonObject;
+  input_schema: IJsonObject;
+}
+
+/** What a person answered. */
+export interface IDecision {
+  decision: Answer;
+  reviewer: string;
+  reason: string;
+  decided_at: string;
+  arguments: IJsonObject | null;
+  digest: string;
+}
+
+/** How far a running tool says it is. */
+export interface IProgress {
+  progress: number;
+  total: number | null;
+  message: string;
+}
+
+/** What became of an approved call. */
+export interface IOutcome {
+  state: OutcomeState;
+  started_at: string | null;
+  finished_at: string | null;
+  error: string;
+  progress?: IProgress | null;
+}
+
+/** A tool call that waits for a person, or did. */
+export interface IApproval {
+  id: string;
+  status: Status;
+  call: IToolCall;
+  tool: IToolDescription;
+  evaluation: { effect: 'allow' | 'ask' | 'deny'; rule: string | null };
+  created_at: string;
+  expires_at: string | null;
+  decision: IDecision | null;
+  outcome: IOutcome | null;
+}
+
+/** A page of requests, newest first. */
+export interface IApprovalPage {
+  approvals: IApproval[];
+  next: string | null;
+}
+
+/** One configured MCP server. */
+export interface IServer {
+  name: string;
+  state: ServerState;
+  transport: string;
+  error: string;
+  protocol_version: string;
+  tool_count: number | null;
+  log: string[];
+}
+
+/** Something in a configuration file that keeps a server from being used. */
+export interface IConfigurationProblem {
+  path: string;
+  message: string;
+  line: number | null;
+  column: number | null;
+}
+
+/** All servers, and what is wrong with their configuration. */
+export interface IServerList {
+  servers: IServer[];
+  problems: IConfigurationProblem[];
+}
+
+/** The event that says that a request changed. */
+export const APPROVAL_EVENT = 'https://events.jupyter-agentbox.org/approval/v1';
+
+/** The event that says that a server changed. */
+export const SERVERS_EVENT = 'https://events.jupyter-agentbox.org/servers/v1';
+
+/** The MIME type of a card in an output: `{"request_id": string}`. */
+export const CARD_MIME_TYPE = 'application/vnd.jupyter-agentbox.request+json';
+
+/** The comm target of the kernel side. */
+export const COMM_TARGET = 'jupyter_agentbox';
+
+/** The server's and the tool's wire names, as people and rules write them. */
+export function qualifiedName(call: IToolCall): string {
+  return `${call.server}.${call.tool}`;
+}

@@ -1,0 +1,92 @@
+/**
+ * Untrusted text made wholly visible: what cannot be seen, or reorders what can, becomes an escape.
+ */
+
+/** A piece of a text; `isEscape` marks one that stands for a character that cannot be seen. */
+export interface ISegment {
+  text: string;
+  isEscape: boolean;
+}
+
+/** What cannot be seen, or reorders what can, in parts of a character class. */
+const HIDDEN_CLASSES = [
+  // Control, format, surrogate, private and unassigned characters, and separators of lines. The format characters
+  // are the bidirectional controls, the zero-width ones, the soft hyphen and the tags.
+  '\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Cn}\\p{Zl}\\p{Zp}',
+  // Blanks that are not a space.
+  '\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u2800\\u3000',
+  // Letters and marks without a shape: joiners, fillers and variation selectors.
+  '\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u3164\\uffa0',
+  '\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}'
+];
+// eslint-disable-next-line no-misleading-character-class -- each of these stands for itself
+const HIDDEN = new RegExp(`[${HIDDEN_CLASSES.join('')}]`, 'gu');
+
+// An emoji's own variation selector and joiner are part of a picture that can be seen.
+const EMOJI_BEFORE =
+  /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f)$/u;
+const EMOJI_AFTER = /^\p{Extended_Pictographic}/u;
+
+/** Split a text into what can be shown as it is and escapes for what cannot. */
+export function segments(text: string): ISegment[] {
+  const found: ISegment[] = [];
+  let end = 0;
+  for (const match of text.matchAll(HIDDEN)) {
+    const [character] = match;
+    const next = match.index + character.length;
+    if (isPlain(text, match.index, character)) {
+      continue;
+    }
+    if (match.index > end) {
+      found.push({ text: text.slice(end, match.index), isEscape: false });
+    }
+    found.push({ text: escape(character), isEscape: true });
+    end = next;
+  }
+  if (end < text.length) {
+    found.push({ text: text.slice(end), isEscape: false });
+  }
+  return found;
+}
+
+/** Whether a text has a character that cannot be seen. */
+export function hasHidden(text: string): boolean {
+  return segments(text).some(segment => segment.isEscape);
+}
+
+/** The text with escapes in place of what cannot be seen, for places that take plain strings only. */
+export function visible(text: string): string {
+  return segments(text)
+    .map(segment => segment.text)
+    .join('');
+}
+
+/** The text in one line and at most `length` characters long, for labels. */
+export function label(text: string, length = 120): string {
+  const line = visible(text.replace(/\s+/g, ' ').trim());
+  return line.length > length ? line.slice(0, length - 1) + '…' : line;
+}
+
+function isPlain(text: string, index: number, character: string): boolean {
+  if (character === '\n' || character === '\t') {
+    return true;
+  }
+  if (character === '\r') {
+    return text[index + 1] === '\n';
+  }
+  if (character === '\u200d' || character === '\ufe0f') {
+    const before = text.slice(Math.max(0, index - 2), index);
+    const after = text.slice(index + 1, index + 3);
+    return (
+      EMOJI_BEFORE.test(before) &&
+      (character === '\ufe0f' || EMOJI_AFTER.test(after))
+    );
+  }
+  return false;
+}
+
+function escape(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  const hex = code.toString(16);
+  return code > 0xffff ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`;
+}

@@ -1,0 +1,64 @@
+import { nullTranslator } from '@jupyterlab/translation';
+import { render, screen } from '@testing-library/react';
+import React from 'react';
+
+import { Card } from '../src/components/Card';
+import type { IApproval } from '../src/protocol';
+import { allowed, approval, trans } from './examples';
+
+function show(item: IApproval): HTMLElement {
+  const { container } = render(
+    <Card
+      approval={item}
+      origin="orders.ipynb, cell 3"
+      now={() => Date.parse('2026-01-01T00:00:00Z')}
+      nameOf={name => name}
+      translator={nullTranslator}
+      trans={trans}
+      onDecide={async () => undefined}
+    />
+  );
+  return container;
+}
+
+test('a pending request has three buttons with these names', () => {
+  show(approval());
+  const names = screen.getAllByRole('button').map(button => button.textContent);
+  expect(names).toEqual(['Allow once', 'Edit', 'Reject']);
+});
+
+test('a final request has none of them', () => {
+  show(allowed());
+  expect(screen.queryAllByRole('button')).toEqual([]);
+});
+
+test('untrusted text is text', () => {
+  const item = approval();
+  item.call.arguments = { note: '<img src=x onerror=alert(1)> **b**' };
+  item.tool.title = '<b>bold</b>';
+  const node = show(item);
+  expect(node.querySelector('img')).toBeNull();
+  expect(node.textContent).toContain('<img src=x onerror=alert(1)> **b**');
+  expect(node.textContent).toContain('<b>bold</b>');
+});
+
+test('hidden characters are shown, with a warning', () => {
+  const item = approval();
+  item.call.arguments = { file: 'invoice\u202efdp.exe' };
+  const node = show(item);
+  expect(node.textContent).not.toContain('\u202e');
+  expect(node.textContent).toContain('invoice\\u202efdp.exe');
+  expect(screen.getByRole('note').textContent).toContain('cannot be seen');
+});
+
+test('a text is never cut without saying so', () => {
+  const item = approval();
+  item.call.arguments = { text: 'x'.repeat(50_000) };
+  show(item);
+  expect(screen.getByText(/Only the first/)).toBeTruthy();
+});
+
+test('the time that is left is shown', () => {
+  show(approval({ expires_at: '2026-01-01T00:09:41Z' }));
+  expect(screen.getByRole('timer').textContent).toBe('9:41 left');
+});

@@ -1,0 +1,57 @@
+/**
+ * Requests for tests.
+ */
+import { nullTranslator } from '@jupyterlab/translation';
+
+import type { IApproval } from '../src/protocol';
+
+/** Strings as they are written in the source. */
+export const trans = nullTranslator.load('jupyter-agentbox');
+
+/** A pending request, with some fields replaced. */
+export function approval(fields: Partial<IApproval> = {}): IApproval {
+  return {
+    id: 'a1',
+    status: 'pending',
+    call: {
+      server: 'shop',
+      tool: 'delete_order',
+      arguments: { order_id: 7 },
+      digest: 'd1',
+      kernel_id: 'k1',
+      notebook_path: 'orders.ipynb',
+      cell_id: 'c1'
+    },
+    tool: {
+      title: 'Delete an order',
+      description: '',
+      annotations: {},
+      input_schema: {
+        type: 'object',
+        properties: { order_id: { type: 'integer' } }
+      }
+    },
+    evaluation: { effect: 'ask', rule: null },
+    created_at: '2026-01-01T00:00:00Z',
+    expires_at: null,
+    decision: null,
+    outcome: null,
+    ...fields
+  };
+}
+
+/** The same request after Ada allowed it. */
+export function allowed(fields: Partial<IApproval> = {}): IApproval {
+  return approval({
+    status: 'approved',
+    decision: {
+      decision: 'allow_once',
+      reviewer: 'ada',
+      reason: '',
+      decided_at: '2026-01-01T00:01:00Z',
+      arguments: null,
+      digest: 'd1'
+    },
+    ...fields
+  });
+}

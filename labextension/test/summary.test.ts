@@ -1,0 +1,48 @@
+import { summarize } from '../src/summary';
+import { explain } from '../src/components/useSending';
+import { RequestError } from '../src/client';
+import { allowed, approval, trans } from './examples';
+import type { IApproval, OutcomeState } from '../src/protocol';
+
+const nameOf = (name: string): string => name;
+
+function textOf(item: IApproval): string {
+  return summarize(item, nameOf, trans).text;
+}
+
+function withOutcome(state: OutcomeState, error = ''): IApproval {
+  return allowed({
+    outcome: {
+      state,
+      error,
+      started_at: '2026-01-01T00:01:00Z',
+      finished_at: state === 'running' ? null : '2026-01-01T00:01:02.5Z'
+    }
+  });
+}
+
+test('expired is not rejected', () => {
+  expect(textOf(approval({ status: 'expired' }))).toContain('Expired');
+  expect(textOf(approval({ status: 'rejected' }))).toContain('Rejected');
+});
+
+test('says who allowed it and what became of it', () => {
+  expect(textOf(withOutcome('running'))).toBe('Allowed by ada. Running…');
+  expect(textOf(withOutcome('succeeded'))).toBe(
+    'Allowed by ada. Done in 2.5 s.'
+  );
+  expect(textOf(withOutcome('failed', 'no\norder'))).toBe(
+    'Allowed by ada. It failed: no order'
+  );
+});
+
+test('hidden characters in an error are shown', () => {
+  expect(textOf(withOutcome('failed', 'a\u202eb'))).toContain('\\u202e');
+});
+
+test('a conflict names the winner', () => {
+  const error = new RequestError(409, '', null, allowed());
+  expect(explain(error, nameOf, trans)).toBe(
+    'Already decided by ada. Your answer was not used.'
+  );
+});

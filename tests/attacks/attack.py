@@ -1,0 +1,66 @@
+"""What an attack is, and the table of all of them."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jupyter_agentbox.core.isolation import Isolation
+
+LEVELS = (Isolation.NONE, Isolation.BUBBLEWRAP, Isolation.BUBBLEWRAP_HOST_PROC, Isolation.LANDLOCK)
+HERE = Path(__file__).parent
+HEAD = """\
+<!-- Written by `python -m tests.attacks.attack`; each cell is checked by a test of the same name in tests/attacks/. -->
+
+| attack | plain kernel | bubblewrap | bubblewrap, host's `/proc` | Landlock and seccomp |
+|---|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack.
+
+    Parameters
+    ----------
+    name : str
+        What it tries, for the table.
+    plain : bool or None
+        Whether it succeeds in a plain kernel; ``None`` if that depends on the machine or the user.
+    remains : tuple of Isolation
+        The levels at which it still succeeds.
+    note : str
+        Why, for the table.
+    """
+
+    name: str
+    plain: bool | None = True
+    remains: tuple[Isolation, ...] = field(default=())
+    note: str = ""
+
+    def succeeds_at(self, level: Isolation) -> bool | None:
+        """Whether the attack succeeds at a level."""
+        return self.plain if level is Isolation.NONE else level in self.remains
+
+    @property
+    def row(self) -> str:
+        """The attack's row of the table."""
+        words = {True: "**succeeds**", False: "fails", None: "may succeed"}
+        cells = " | ".join(words[self.succeeds_at(level)] for level in LEVELS)
+        return f"| {self.name}{f' ({self.note})' if self.note else ''} | {cells} |"
+
+
+def attacks() -> list[Attack]:
+    """Return the attacks of all files."""
+    modules = [importlib.import_module(f"tests.attacks.{path.stem}") for path in sorted(HERE.glob("test_*.py"))]
+    return [module.ATTACK for module in modules if hasattr(module, "ATTACK")]
+
+
+def table() -> str:
+    """Return the table as it stands in the docs."""
+    return HEAD + "".join(f"{attack.row}\n" for attack in attacks())
+
+
+if __name__ == "__main__":
+    (HERE.parents[1] / "docs" / "explanation" / "attack-table.md").write_text(table(), encoding="utf-8")

@@ -1,0 +1,290 @@
+"""A stage for attacks: one real server with what is worth stealing, and one of its kernels at each level."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.blocking.client import BlockingKernelClient
+
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.sandbox.install import kernelspec
+from jupyter_agentbox.sandbox.probes import reach
+
+from .attack import LEVELS, Attack
+
+TIMEOUT = 30
+MARK = "agentbox-evidence:"
+
+#: Runs in the kernel: says what the attack got, or how it failed.
+_RUN = """
+import json as _json
+try:
+    _evidence = attack({facts!r})
+    print({mark!r} + _json.dumps(_evidence))
+except BaseException as _error:
+    print({mark!r} + "null", type(_error).__name__, _error)
+"""
+
+
+@dataclass
+class World:
+    """What there is to attack."""
+
+    root: Path
+    token: str
+    hub_token: str
+    credential: str
+    ssh_key: str
+    process: subprocess.Popen[bytes]
+    victim: subprocess.Popen[bytes]
+    tcp: socket.socket
+    udp: socket.socket
+    abstract: socket.socket
+    pathname: socket.socket
+    url: str = ""
+    port: int = 0
+    kernels: dict[Isolation, BlockingKernelClient] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What an attacker is generously told: every place, no secret."""
+        return {
+            "url": self.url,
+            "port": self.port,
+            "server_pid": self.process.pid,
+            "victim_pid": self.victim.pid,
+            "root": str(self.root),
+            "home": str(self.root / "home"),
+            "runtime": str(self.root / "runtime"),
+            "config": str(self.root / "config"),
+            "data": str(self.root / "data"),
+            "work": str(self.root / "home" / "project"),
+            "tcp": self.tcp.getsockname()[1],
+            "udp": self.udp.getsockname()[1],
+            "abstract": self.abstract.getsockname().decode(),
+            "pathname": self.pathname.getsockname(),
+        }
+
+    def api(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the server as its user."""
+        request = urllib.request.Request(
+            self.url + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"token {self.token}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def start_kernel(self, name: str) -> BlockingKernelClient:
+        """Start a kernel for a notebook of the project and connect to it."""
+        body = {"path": f"project/{name}.ipynb", "type": "notebook", "name": name, "kernel": {"name": name}}
+        kernel_id = self.api("POST", "api/sessions", body)["kernel"]["id"]
+        client = BlockingKernelClient(connection_file=str(self.root / "runtime" / f"kernel-{kernel_id}.json"))
+        client.load_connection_file()
+        client.start_channels(hb=False)
+        client.wait_for_ready(timeout=TIMEOUT)
+        return client
+
+    def close(self) -> None:
+        """End everything."""
+        for client in self.kernels.values():
+            client.stop_channels()
+            client.context.destroy(linger=0)
+        self.process.terminate()
+        try:
+            self.process.wait(TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        self.victim.kill()
+        assert self.victim.stdin is not None
+        self.victim.stdin.close()
+        self.victim.wait(TIMEOUT)
+        for one in (self.tcp, self.udp, self.abstract, self.pathname):
+            one.close()
+
+
+class Stage:
+    """One level of one world."""
+
+    def __init__(self, world: World, level: Isolation, kernel: BlockingKernelClient) -> None:
+        self.world = world
+        self.level = level
+        self._kernel = kernel
+        self.said = ""
+
+    def run(self, attack: Callable[[dict[str, Any]], Any]) -> Any:
+        """Run an attack in the kernel; return its evidence, ``None`` if it failed."""
+        source = textwrap.dedent(inspect.getsource(attack)).replace(f"def {attack.__name__}", "def attack", 1)
+        code = source.partition("def attack(")[2].partition("\n")[2]
+        said: list[str] = []
+
+        def listen(message: dict[str, Any]) -> None:
+            if message["msg_type"] == "stream" and message["content"]["name"] == "stdout":
+                said.append(message["content"]["text"])
+
+        self._kernel.execute_interactive(
+            "def attack(facts):\n" + code + _RUN.format(facts=self.world.facts, mark=MARK),
+            output_hook=listen,
+            timeout=TIMEOUT,
+            store_history=False,
+        )
+        self.said = "".join(said).rpartition(MARK)[2].partition("\n")[0]
+        return None if self.said.startswith("null") else json.loads(self.said)
+
+    def expect(
+        self,
+        attack: Attack,
+        code: Callable[[dict[str, Any]], Any],
+        is_success: Callable[[Any], bool] = lambda evidence: evidence is not None,
+    ) -> None:
+        """Run an attack and compare what came of it with what the table in the docs says."""
+        succeeded = is_success(self.run(code))
+        expected = attack.succeeds_at(self.level)
+        if expected is None:
+            pytest.skip("depends on the machine and the user")
+        assert succeeded is expected, f"{self.level.value}: {self.said}"
+
+
+def _spec(level: Isolation) -> dict[str, Any]:
+    spec = kernelspec(sys.executable, display_name=level.value, config={"levels": [level.value]})
+    if level is Isolation.NONE:
+        del spec["metadata"]
+    return spec
+
+
+def _serve(listener: socket.socket, answer: bytes) -> None:
+    def run() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.sendall(answer)
+
+    threading.Thread(target=run, daemon=True).start()
+
+
+def make_world(root: Path) -> World:
+    """Start the server, with everything around it."""
+    token, hub_token = secrets.token_hex(16), secrets.token_hex(16)
+    credential, ssh_key = secrets.token_hex(16), secrets.token_hex(16)
+    for name in ("config", "runtime", "data/kernels", "home/.ssh", "home/project/.git/hooks", "neighbour", "lib"):
+        (root / name).mkdir(parents=True)
+    (root / "home" / ".ssh" / "id_ed25519").write_text(ssh_key)
+    (root / "home" / ".bashrc").write_text("# mine\n")
+    (root / "neighbour" / "diary").write_text(ssh_key)
+    (root / "home" / "project" / ".git" / "config").write_text("[core]\n")
+    entry = {"command": sys.executable, "args": ["-c", "input()"], "env": {"SHOP_PASSWORD": credential}}
+    (root / "config" / "mcp.json").write_text(json.dumps({"mcpServers": {"shop": entry}}))
+    for level in LEVELS:
+        directory = root / "data" / "kernels" / f"at-{level.value}"
+        directory.mkdir()
+        (directory / "kernel.json").write_text(json.dumps(_spec(level)))
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "XDG"))},
+        "HOME": str(root / "home"),
+        "JUPYTER_CONFIG_DIR": str(root / "config"),
+        "JUPYTER_RUNTIME_DIR": str(root / "runtime"),
+        "JUPYTER_DATA_DIR": str(root / "data"),
+        "JUPYTER_TOKEN": token,
+        "JUPYTERHUB_API_TOKEN": hub_token,
+        "JPY_SESSION_SECRET": hub_token,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")])),
+    }
+    with (root / "server.log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "jupyter_server", "--ServerApp.jpserver_extensions={'jupyter_agentbox': True}"),
+                *("--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0"),
+                f"--ServerApp.root_dir={root / 'home'}",
+            ],
+            env=environment,
+            cwd=root / "neighbour",
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    victim = subprocess.Popen(
+        [sys.executable, "-c", "import sys; open(sys.argv[1], 'w').write(sys.stdin.readline())", str(root / "heard")],
+        env={**environment, "SHOP_PASSWORD": credential},
+        stdin=subprocess.PIPE,
+    )
+    tcp, udp = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind(("127.0.0.1", 0))
+    abstract, pathname = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+    abstract.bind("\0agentbox-" + token)
+    pathname.bind(str(root / "home" / "agent.sock"))
+    for listener in (abstract, pathname):
+        listener.listen()
+    for listener in (tcp, abstract, pathname):
+        _serve(listener, b"hello")
+    udp.settimeout(0.3)
+    world = World(root, token, hub_token, credential, ssh_key, process, victim, tcp, udp, abstract, pathname)
+    try:
+        wait_for(world)
+    except BaseException:
+        world.close()
+        raise
+    return world
+
+
+def wait_for(world: World) -> None:
+    """Wait until the server answers."""
+    root, process = world.root, world.process
+    limit = time.monotonic() + TIMEOUT
+    while not world.url:
+        assert process.poll() is None, (root / "server.log").read_text()
+        assert time.monotonic() < limit, (root / "server.log").read_text()
+        for path in (root / "runtime").glob("jpserver-*.json"):
+            try:
+                told = json.loads(path.read_text())
+                urllib.request.urlopen(told["url"] + "api", timeout=1).close()
+                world.url, world.port = told["url"], told["port"]
+            except (ValueError, OSError):
+                break
+        time.sleep(0.02)  # a server that starts gives no sign that could be waited for
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """The world that all attacks share."""
+    if not entry_points(group="jupyter_client.kernel_provisioners", name="agentbox-sandbox"):
+        pytest.skip("the provisioner is not registered: install the package again")
+    made = make_world(tmp_path_factory.mktemp("world"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=LEVELS, ids=lambda level: level.value)
+def stage(request: pytest.FixtureRequest, world: World) -> Stage:
+    """A kernel at each level that this machine can reach."""
+    level: Isolation = request.param
+    if level is not Isolation.NONE:
+        try:
+            reach([level])
+        except SandboxRefusedError as refusal:
+            pytest.skip(str(refusal))
+    if level not in world.kernels:
+        world.kernels[level] = world.start_kernel(f"at-{level.value}")
+    return Stage(world, level, world.kernels[level])

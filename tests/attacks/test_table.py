@@ -1,0 +1,19 @@
+"""The table in the docs says what the attacks show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .attack import HERE, attacks, table
+
+TABLE = Path(__file__).parents[2] / "docs" / "explanation" / "attack-table.md"
+
+
+def test_the_table_in_the_docs_has_every_attack_and_what_comes_of_it() -> None:
+    assert TABLE.read_text("utf-8") == table(), "run `python -m tests.attacks.attack`"
+
+
+def test_every_file_of_attacks_declares_its_attack() -> None:
+    files = [path for path in HERE.glob("test_*.py") if path.name != "test_table.py"]
+
+    assert len(attacks()) == len(files)

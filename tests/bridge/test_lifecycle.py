@@ -1,0 +1,95 @@
+"""Kernels that start, restart, end and die, as real processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from .conftest import Kernels
+
+LOADED = "print('agentbox' in get_ipython().magics_manager.magics['line'], 'jupyter_agentbox' in globals())"
+
+
+async def test_a_python_kernel_gets_the_kernel_side_and_no_new_name(kernels: Kernels) -> None:
+    kernel_id = await kernels.start()
+    assert (await kernels.run(kernel_id, LOADED))["stdout"] == "True False\n"
+
+
+@pytest.mark.parametrize("kernels", [False], indirect=True)
+async def test_nothing_is_loaded_where_the_setting_says_so(kernels: Kernels) -> None:
+    kernel_id = await kernels.start()
+    assert (await kernels.run(kernel_id, LOADED))["stdout"] == "False False\n"
+
+
+async def test_a_kernel_of_another_language_is_not_touched(
+    kernels: Kernels, install_kernelspec: Callable[..., str]
+) -> None:
+    kernel_id = await kernels.start(install_kernelspec("other", language="scheme"))
+    assert (await kernels.run(kernel_id, LOADED))["stdout"] == "False False\n"
+
+
+@pytest.mark.parametrize("package", [None, "raise RuntimeError('broken')", "import not_there_at_all"])
+async def test_a_kernel_without_a_package_that_works_is_left_alone(
+    kernels: Kernels, install_kernelspec: Callable[..., str], tmp_path: Path, package: str | None
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    if package is None:
+        # Python takes this for a module that is not there.
+        package = "raise ModuleNotFoundError('No module named jupyter_agentbox', name='jupyter_agentbox')"
+    (tmp_path / "elsewhere" / "jupyter_agentbox.py").write_text(package)
+    kernel_id = await kernels.start(install_kernelspec("bare", env={"PYTHONPATH": str(tmp_path / "elsewhere")}))
+    done = await kernels.run(kernel_id, LOADED)
+    assert (done["status"], done["stdout"], done["execution_count"]) == ("ok", "False False\n", 1)
+
+
+async def test_a_restart_is_a_loss_and_a_new_line(kernels: Kernels) -> None:
+    kernel_id = await kernels.start()
+    await kernels.manager.restart_kernel(kernel_id)
+    await kernels.heard.until(lambda: len(kernels.heard.started) == 2)
+    assert (kernels.heard.started, kernels.heard.lost) == ([kernel_id, kernel_id], [kernel_id])
+    assert (await kernels.run(kernel_id, LOADED))["stdout"] == "True False\n"
+
+
+async def test_a_shutdown_is_a_loss(kernels: Kernels) -> None:
+    kernel_id = await kernels.start()
+    await kernels.manager.shutdown_kernel(kernel_id, now=True)
+    await kernels.heard.until(lambda: kernels.heard.lost == [kernel_id])
+
+
+async def test_a_kernel_that_is_killed_is_lost_and_its_successor_followed(kernels: Kernels) -> None:
+    kernel_id = await kernels.start()
+    await kernels.run(kernel_id, "1")
+    kernels.manager.get_kernel(kernel_id).provisioner.process.kill()
+    await kernels.heard.until(lambda: kernels.heard.started.count(kernel_id) == 2)
+    assert kernels.heard.lost == [kernel_id]
+
+
+async def test_kernels_that_ran_before_are_followed_once(kernels: Kernels) -> None:
+    kernel_id = await kernels.start()
+    await kernels.lifecycle.attach_running()
+    assert kernels.heard.started == [kernel_id]
+
+
+async def test_nothing_is_followed_after_the_end(kernels: Kernels) -> None:
+    first = await kernels.start()
+    await kernels.lifecycle.aclose()
+    await kernels.manager.start_kernel(kernel_name="python3")
+    await asyncio.sleep(0)
+    assert (kernels.heard.started, kernels.heard.lost) == ([first], [first])
+
+
+async def test_kernels_leave_no_descriptor_behind(kernels: Kernels) -> None:
+    async def come_and_go(times: int) -> int:
+        for _ in range(times):
+            kernel_id = await kernels.start()
+            await kernels.run_unheard(kernel_id, "1")
+            await kernels.manager.shutdown_kernel(kernel_id, now=True)
+            await kernels.heard.until(lambda: kernels.heard.lost.count(kernel_id) == 1)  # noqa: B023  # awaited here
+        return psutil.Process().num_fds()
+
+    before = await come_and_go(2)
+    assert await come_and_go(4) <= before + 2

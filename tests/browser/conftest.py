@@ -1,0 +1,123 @@
+"""One JupyterLab and one chromium for all browser tests; a page and a notebook of its own for each."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, FloatRect, Locator, expect, sync_playwright
+
+from .lab import Lab, running_lab
+from .person import Person
+
+CHROMIUM = shutil.which("chromium")
+CHROMIUM_OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+
+#: Milliseconds that a page may take to do something; generous, for machines that are busy.
+PATIENCE = 20_000
+
+expect.set_options(timeout=PATIENCE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(autouse=True)
+def jp_asyncio_loop() -> None:
+    """Stand in for pytest-jupyter's fixture: here Playwright's loop runs, and there cannot be two."""
+
+
+@pytest.fixture(autouse=True)
+def jp_server_cleanup() -> None:
+    """Stand in for pytest-jupyter's fixture: no server is in this process."""
+
+
+@pytest.fixture(scope="package")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with running_lab(tmp_path_factory.mktemp("lab")) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    assert CHROMIUM, "the browser tests need Debian's `chromium`"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def new_context(browser: Browser) -> Iterator[Callable[[], BrowserContext]]:
+    """Make browsers that know nothing of each other."""
+    contexts: list[BrowserContext] = []
+
+    def new_context() -> BrowserContext:
+        context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB")
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        return context
+
+    yield new_context
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def new_person(lab: Lab, new_context: Callable[[], BrowserContext]) -> Iterator[Callable[[], Person]]:
+    """Bring people, each at a browser of their own; afterwards no kernel runs and nothing waits."""
+    yield lambda: Person(new_context().new_page(), lab)
+    lab.shut_down_kernels()
+
+
+@pytest.fixture
+def person(new_person: Callable[[], Person]) -> Person:
+    return new_person()
+
+
+@pytest.fixture
+def notebook(lab: Lab, request: pytest.FixtureRequest) -> Callable[..., str]:
+    """Write notebooks that are named after the test."""
+    numbers = itertools.count(1)
+
+    def write(*sources: str) -> str:
+        name = request.node.name.removeprefix("test_").split("[")[0]
+        path = f"{name[:40]}_{next(numbers)}.ipynb"
+        lab.write_notebook(path, *(source or "" for source in sources))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def save_picture(tmp_path: Path) -> Callable[..., None]:
+    """Save pictures for the documentation, if `AGENTBOX_UPDATE_PICTURES` is set; else try whether it could be done."""
+    folder = IMAGES if os.environ.get("AGENTBOX_UPDATE_PICTURES") else tmp_path
+
+    def save(name: str, *parts: Locator, margin: int = 12) -> None:
+        boxes = [box for part in parts if (box := part.bounding_box())]
+        left, top = (min(box[side] for box in boxes) - margin for side in ("x", "y"))
+        right = max(box["x"] + box["width"] for box in boxes) + margin
+        bottom = max(box["y"] + box["height"] for box in boxes) + margin
+        clip = FloatRect(x=left, y=top, width=right - left, height=bottom - top)
+        path = folder / f"{name}.png"
+        parts[0].page.screenshot(path=path, clip=clip, animations="disabled", caret="hide")
+        assert path.stat().st_size < 200_000
+
+    return save

@@ -1,0 +1,118 @@
+"""A person at a page: runs cells and looks at cards with what a pointer, a keyboard and a screen reader can reach."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, Any
+
+from playwright.sync_api import Locator, Page, expect
+
+if TYPE_CHECKING:
+    from .lab import Lab
+
+CARD = re.compile("^Approval request ")
+WAITING = re.compile("approval requests? waits?$")
+
+
+#: The page shows a kernel as idle before it is connected to it; who runs a cell then is asked to choose a kernel.
+KERNEL_IS_READY = """() => {
+  const context = window.jupyterapp?.shell.currentWidget?.sessionContext;
+  const kernel = context?.isReady ? context.session?.kernel : null;
+  return kernel?.connectionStatus === 'connected' && kernel.status === 'idle';
+}"""
+
+#: A layout for each page, or the next page would be laid out like the last.
+_WORKSPACES = itertools.count(1)
+
+
+class Person:
+    """Someone who looks at JupyterLab.
+
+    Parameters
+    ----------
+    page : Page
+        What they look at.
+    lab : Lab
+        Where it comes from.
+    """
+
+    def __init__(self, page: Page, lab: Lab) -> None:
+        self.page = page
+        self.keyboard = page.keyboard
+        self.panel = page.get_by_role("region", name="Approval requests", exact=True)
+        self.history = page.get_by_role("region", name="Recent history")
+        self.status = page.get_by_role("button", name=WAITING)
+        self.toasts = page.locator(".Toastify__toast")
+        self._lab = lab
+
+    def open(self, path: str, *, front: str = "lab/workspaces/{}/tree/") -> None:
+        """Open a notebook on a fresh page, and wait until its kernel is ready."""
+        place = front.format(next(_WORKSPACES))
+        self.page.goto(f"{self._lab.url}{place}{path}?token={self._lab.token}")
+        self.await_kernel()
+
+    def await_kernel(self) -> None:
+        """Wait until the notebook in front has a kernel that does nothing."""
+        self.page.wait_for_function(KERNEL_IS_READY)
+
+    @property
+    def notebook(self) -> Locator:
+        """The notebook in front."""
+        return self.page.locator(".jp-NotebookPanel:visible")
+
+    def cell(self, index: int) -> Locator:
+        """A cell of the notebook in front."""
+        return self.notebook.locator(f".jp-Cell[data-windowed-list-index='{index}']")
+
+    def edit(self, index: int) -> None:
+        """Put the cursor into a cell."""
+        self.cell(index).locator(".cm-content").click()
+
+    def run(self, *indexes: int) -> None:
+        """Run cells, as Control+Enter does; later ones wait for earlier ones."""
+        for index in indexes:
+            self.edit(index)
+            self.keyboard.press("Control+Enter")
+
+    def save(self) -> None:
+        """Save the notebook in front, and wait until it is."""
+        self.keyboard.press("Control+S")
+        expect(self.page.locator(".jp-mod-current.jp-mod-dirty")).to_have_count(0)
+
+    def card(self, index: int = 0) -> Locator:
+        """The card under a cell."""
+        return self.cell(index).get_by_role("group", name=CARD)
+
+    def open_panel(self) -> None:
+        """Open the side panel with a click on the status bar."""
+        self.status.click()
+        expect(self.panel).to_be_visible()
+
+    def item(self, name: str) -> Locator:
+        """A request in the panel, by server and tool."""
+        return self.panel.get_by_role("listitem", name=name, exact=True)
+
+    def choose_command(self, label: str) -> None:
+        """Run a command from the palette, with the keyboard."""
+        self.keyboard.press("Control+Shift+C")
+        search = self.page.locator(".lm-CommandPalette-input")
+        expect(search).to_be_focused()
+        self.keyboard.type(label)
+        expect(self.page.locator(".lm-CommandPalette-item.lm-mod-active")).to_contain_text(label)
+        self.keyboard.press("Enter")
+
+    def commands(self) -> list[str]:
+        """The ids of all commands of the page."""
+        found: list[str] = self.page.evaluate("window.jupyterapp.commands.listCommands()")
+        return found
+
+    def execute(self, command: str, **arguments: Any) -> None:
+        """Run a command as a program does."""
+        run = "([command, args]) => window.jupyterapp.commands.execute(command, args).then(() => null)"
+        self.page.evaluate(run, [command, arguments])
+
+
+def decide(where: Locator, button: str) -> None:
+    """Press one of a card's buttons."""
+    where.get_by_role("button", name=button, exact=True).click()

@@ -1,0 +1,99 @@
+"""Where JupyterLab's users look: status bar, panel title, notifications, palette and menus."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from .lab import Lab
+from .person import Person, decide
+
+ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)"
+COMMANDS = [
+    "jupyter-agentbox:next-request",
+    "jupyter-agentbox:open-panel",
+    "jupyter-agentbox:previous-request",
+    "jupyter-agentbox:refresh",
+]
+
+
+def test_status_bar_and_panel_title_count_what_waits(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(ASK))
+    tab = person.page.locator(".jp-SideBar .lm-TabBar-tab[data-id=jupyter-agentbox-panel]")
+    expect(person.status).to_have_accessible_name("0 approval requests wait")
+    expect(tab).to_have_attribute("title", "Approval requests")
+    person.run(0)
+    expect(person.status).to_have_accessible_name("1 approval request waits")
+    expect(tab).to_have_attribute("title", "Approval requests (1 waiting)")
+    expect(tab).to_have_accessible_name("Approval requests (1 waiting)")
+    expect(tab).to_have_attribute("data-agentbox-count", "1")
+    tab.click()
+    decide(person.item("shop.list_orders"), "Allow once")
+    expect(person.status).to_have_accessible_name("0 approval requests wait")
+    expect(tab).to_have_attribute("title", "Approval requests")
+
+
+def test_request_in_view_needs_no_notification(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(ASK))
+    person.run(0)
+    # The buttons come to life later than a notification would come.
+    expect(person.card().get_by_role("button", name="Allow once")).to_be_enabled()
+    expect(person.toasts).to_have_count(0)
+
+
+def test_notification_of_a_request_out_of_view_shows_it(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
+    path, other = notebook(ASK, ASK), notebook("'another notebook'")
+    person.open(path)
+    person.run(0, 1)
+    expect(person.card(0)).to_be_visible()
+    person.page.get_by_role("region", name="File Browser").get_by_text(other).dblclick()
+    expect(person.cell(0)).to_contain_text("another notebook")
+    lab.decide(lab.approvals(path)[0])
+    expect(person.toasts).to_contain_text(f"shop.list_orders waits for your approval ({path}, cell 2)")
+    person.toasts.get_by_role("button", name="Show").click()
+    expect(person.page.get_by_role("tab", name=path)).to_have_attribute("aria-selected", "true")
+    expect(person.card(1)).to_be_focused()
+    expect(person.toasts).to_have_count(0)
+    decide(person.card(1), "Allow once")
+    expect(person.card(1)).to_contain_text("Done in")
+
+
+def test_palette_and_menu_lead_to_requests(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(ASK))
+    person.page.get_by_role("menuitem", name="View", exact=True).click()
+    menu = person.page.get_by_role("menu")
+    expect(menu.get_by_role("menuitem", name="Go to Next Approval Request")).to_be_visible()
+    menu.get_by_role("menuitem", name="Show Approval Requests").click()
+    expect(person.panel).to_be_visible()
+    person.edit(0)
+    person.keyboard.press("Control+Shift+C")
+    person.page.locator(".lm-CommandPalette-input").fill("approval request")
+    items = person.page.locator(".lm-CommandPalette-item[data-command^=jupyter-agentbox]")
+    expect(items).to_have_count(len(COMMANDS))
+
+
+def test_no_command_decides(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
+    path = notebook(ASK)
+    person.open(path)
+    person.run(0)
+    expect(person.card()).to_be_visible()
+    assert sorted(id for id in person.commands() if re.search("agentbox|approv", id, re.IGNORECASE)) == COMMANDS
+    (request,) = lab.approvals(path)
+    for arguments in ({}, {"id": request["id"], "decision": "allow_once", "digest": request["call"]["digest"]}):
+        for command in COMMANDS:
+            person.execute(command, **arguments)
+    assert lab.approvals(path) == [request]
+
+
+def test_settings_turn_notifications_off_and_open_the_panel_by_itself(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    with lab.settings("jupyter-agentbox:panel", {"notifications": False, "openPanelAutomatically": True}):
+        person.open(notebook("'first'\n" * 60, ASK))
+        person.edit(1)
+        person.keyboard.press("Control+Enter")
+        person.cell(0).locator(".cm-content").scroll_into_view_if_needed()
+        expect(person.item("shop.list_orders").get_by_role("button", name="Allow once")).to_be_enabled()
+        expect(person.toasts).to_have_count(0)

@@ -1,0 +1,110 @@
+"""The card under a cell: what it shows, and what each answer does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from .lab import Lab
+from .person import Person, decide
+
+PRICE = "from jupyter_agentbox import tools\ntools.shop.set_price(product_id=5, price=149.0)"
+TEAS = "from jupyter_agentbox import tools\nteas = tools.shop.list_products(category='tea')\nteas[0].name"
+DELETE = """from jupyter_agentbox import ToolCallRejectedError, tools
+try:
+    tools.shop.delete_order(order_id=1042)
+except ToolCallRejectedError as error:
+    print("the code read:", error.reason)"""
+
+
+def test_card_says_what_would_run_and_allowing_it_gives_the_cell_its_value(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(TEAS)
+    person.open(path)
+    person.run(0)
+    card = person.card()
+    expect(card).to_have_accessible_name("Approval request shop.list_products")
+    expect(card).to_contain_text("List products")
+    expect(card).to_contain_text(re.compile(r"Server says:\s*read-only"))
+    expect(card).to_contain_text(f"From {path}, cell 1")
+    expect(card).to_contain_text("category“tea”")
+    card.get_by_text("Description by the server").click()
+    expect(card).to_contain_text("List what the shop sells, with prices in euros and the stock.")
+    card.get_by_text("Details", exact=True).click()
+    expect(card).to_contain_text(lab.approvals(path)[0]["call"]["digest"])
+    decide(card, "Allow once")
+    expect(person.cell(0).locator(".jp-OutputArea-executeResult")).to_contain_text("Sencha")
+    expect(card).to_contain_text(re.compile(r"shop\.list_products Allowed by you\. Done in [\d.]+ m?s"))
+    expect(card.get_by_role("button", name="Allow once")).to_have_count(0)
+
+
+def test_time_that_is_left_counts_down(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(TEAS))
+    person.run(0)
+    timer = person.card().get_by_role("timer")
+    expect(timer).to_have_text(re.compile(r"^(10:00|9:5\d) left$"))
+    shown = timer.inner_text()
+    expect(timer).not_to_have_text(shown)
+    expect(timer).to_have_text(re.compile(r"^9:5\d left$"))
+
+
+def test_rejection_gives_its_reason_to_the_code(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
+    path = notebook(DELETE)
+    person.open(path)
+    person.run(0)
+    card = person.card()
+    expect(card).to_contain_text("destructive")
+    decide(card, "Reject")
+    reason = card.get_by_role("textbox", name="Reason (optional)")
+    expect(reason).to_be_focused()
+    reason.fill("1042 is still open")
+    decide(card, "Reject")
+    expect(person.cell(0)).to_contain_text("the code read: 1042 is still open")
+    expect(card).to_contain_text("shop.delete_order Rejected by you: 1042 is still open")
+    (rejected,) = lab.approvals(path, "rejected")
+    assert rejected["outcome"] is None
+
+
+def test_progress_of_a_running_tool_shows_on_the_card(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook("from jupyter_agentbox import tools\ntools.shop.forecast(months=2, seconds=3)"))
+    person.run(0)
+    card = person.card()
+    decide(card, "Allow once")
+    expect(card).to_contain_text("Allowed by you. Running…")
+    expect(card.get_by_role("progressbar", name="Progress")).to_have_attribute("max", "40")
+    expect(card).to_contain_text(re.compile(r"[1-9]\d? %\s*Simulated \d+ of 1000 years"))
+    expect(card).to_contain_text("Done in")
+    expect(card.get_by_role("progressbar")).to_have_count(0)
+
+
+def test_long_arguments_scroll_and_nothing_is_cut_silently(person: Person, notebook: Callable[..., str]) -> None:
+    sql = "'SELECT 1 -- ' + '\\n'.join(f'line {n} of the text' for n in range(2000))"
+    person.open(notebook(f"from jupyter_agentbox import tools\ntools.shop.query(sql={sql})"))
+    person.run(0)
+    card = person.card()
+    text = card.get_by_role("group", name="sql")
+    expect(card).to_contain_text(re.compile(r"2,000 lines, [\d,]+ characters"))
+    assert text.evaluate("node => node.scrollHeight > node.clientHeight && node.clientHeight < 500")
+    expect(text).not_to_contain_text("line 1999 of the text")
+    card.get_by_role("button", name="Only the first 20,000 are shown. Show all").click()
+    expect(text).to_contain_text("line 1999 of the text")
+    card.get_by_role("button", name="Show in full").click()
+    assert text.evaluate("node => node.scrollHeight === node.clientHeight")
+
+
+def test_card_within_another_widget_is_the_same_card(person: Person, notebook: Callable[..., str]) -> None:
+    code = """import ipywidgets, threading
+from jupyter_agentbox import tools
+out = ipywidgets.Output()
+display(ipywidgets.VBox([ipywidgets.Label("a box"), out]))
+with out:
+    tools.shop.restock(product_id=1, quantity=2)"""
+    person.open(notebook(code))
+    person.run(0)
+    box = person.cell(0).locator(".widget-vbox")
+    card = box.get_by_role("group", name="Approval request shop.restock")
+    decide(card, "Allow once")
+    expect(card).to_contain_text("Done in")

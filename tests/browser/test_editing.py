@@ -1,0 +1,103 @@
+"""Editing the arguments of a call, in a form and as JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from .lab import Lab
+from .person import Person, decide
+
+PRICE = "from jupyter_agentbox import tools\ntools.shop.set_price(product_id=5, price=149.0).price"
+ORDER = """from jupyter_agentbox import tools
+tools.shop.add_order(customer="Ada Nilsen", lines=[{"product_id": 1, "quantity": 2}]).customer"""
+ALLOW = "Allow once with these arguments"
+
+
+def test_form_edits_arguments_and_both_versions_are_kept(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(PRICE)
+    person.open(path)
+    person.run(0)
+    card = person.card()
+    decide(card, "Edit")
+    expect(card).to_contain_text("Nothing changed yet.")
+    price = card.get_by_role("textbox", name="price")
+    expect(price).to_have_value("149")
+    expect(card.get_by_role("textbox", name="product_id")).to_be_focused()
+    price.fill("14.9")
+    expect(card).to_contain_text("Changed: price")
+    decide(card, ALLOW)
+    expect(person.cell(0).locator(".jp-OutputArea-executeResult")).to_contain_text("14.9")
+    expect(card).to_contain_text("Allowed with edited arguments by you")
+    card.get_by_text("Allowed with edited arguments").click()
+    expect(card).to_contain_text("Arguments after editing")
+    expect(card).to_contain_text("Arguments as the code asked")
+    (approved,) = lab.approvals(path, "approved")
+    assert approved["call"]["arguments"] == {"product_id": 5, "price": 149.0}
+    assert approved["decision"]["arguments"] == {"product_id": 5, "price": 14.9}
+
+
+def test_arguments_that_do_not_fit_are_refused_at_their_parameter_and_nothing_is_lost(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(PRICE)
+    person.open(path)
+    person.run(0)
+    card = person.card()
+    decide(card, "Edit")
+    price = card.get_by_role("textbox", name="price")
+    price.fill("-3")
+    decide(card, ALLOW)
+    expect(card.get_by_role("alert").filter(has_text="`price`: -3")).to_be_visible()
+    expect(price).to_have_value("-3")
+    expect(price).to_have_attribute("aria-invalid", "true")
+    assert lab.approvals(path)
+    decide(card, "Cancel")
+    expect(card.get_by_role("button", name="Edit")).to_be_focused()
+    decide(card, "Edit")
+    expect(price).to_have_value("-3")
+    price.fill("15")
+    decide(card, ALLOW)
+    expect(person.cell(0).locator(".jp-OutputArea-executeResult")).to_contain_text("15.0")
+
+
+def test_raw_json_edits_arguments_and_says_where_it_is_broken(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(ORDER))
+    person.run(0)
+    card = person.card()
+    decide(card, "Edit")
+    decide(card, "JSON")
+    text = card.get_by_role("textbox", name="Arguments as JSON")
+    expect(text).to_be_focused()
+    expect(text).to_have_value(re.compile(r'"customer": "Ada Nilsen"'))
+    text.fill('{"customer": "Emi Tanaka",\n "lines": [}')
+    expect(card.get_by_role("alert").filter(has_text="Line 2, column 12")).to_be_visible()
+    expect(card.get_by_role("button", name=ALLOW)).to_be_disabled()
+    decide(card, "Form")
+    expect(card).to_contain_text("Correct the JSON before you go back to the form.")
+    text.fill('{"customer": "Emi Tanaka", "lines": [{"product_id": 2, "quantity": 1}]}')
+    expect(card).to_contain_text("Changed: customer, lines")
+    decide(card, "Form")
+    expect(card.get_by_role("textbox", name="customer")).to_have_value("Emi Tanaka")
+    decide(card, ALLOW)
+    expect(person.cell(0).locator(".jp-OutputArea-executeResult")).to_contain_text("Emi Tanaka")
+
+
+def test_long_numbers_keep_every_digit(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
+    path = notebook("from jupyter_agentbox import tools\ntools.shop.get_order(order_id=12345678901234567890)")
+    person.open(path)
+    person.run(0)
+    card = person.card()
+    expect(card).to_contain_text("12345678901234567890")
+    decide(card, "Edit")
+    text = card.get_by_role("textbox", name="Arguments as JSON")
+    expect(text).to_have_value(re.compile("12345678901234567890"))
+    text.fill('{"order_id": 12345678901234567891}')
+    decide(card, ALLOW)
+    expect(card).to_contain_text("It failed")
+    (approved,) = lab.approvals(path, "approved")
+    assert approved["decision"]["arguments"] == {"order_id": 12345678901234567891}

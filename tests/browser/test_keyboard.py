@@ -1,0 +1,132 @@
+"""Requests without a mouse, and keys that were meant for something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from .lab import Lab
+from .person import Person
+
+ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)[0].status"
+DELETE = "from jupyter_agentbox import tools\ntools.shop.delete_order(order_id=1050)"
+
+
+def test_request_is_reached_read_and_allowed_in_the_panel_by_keys(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(ASK))
+    person.run(0)
+    expect(person.card()).to_be_visible()
+    person.choose_command("Go to Next Approval Request")
+    card = person.item("shop.list_orders").get_by_role("group", name="Approval request shop.list_orders")
+    expect(card).to_be_focused()
+    allow = card.get_by_role("button", name="Allow once")
+    expect(allow).to_be_enabled()
+    for name in ("Go to cell", "Description by the server", "Details"):
+        person.keyboard.press("Tab")
+        expect(card.get_by_text(name)).to_be_focused()
+    person.keyboard.press("Enter")
+    expect(card).to_contain_text("Digest")
+    person.keyboard.press("Tab")
+    expect(allow).to_be_focused()
+    person.keyboard.press("Enter")
+    expect(person.cell(0).locator(".jp-OutputArea-executeResult")).to_be_visible()
+    expect(person.panel).to_be_focused()
+
+
+def test_request_is_edited_and_rejected_by_keys(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(DELETE, ASK))
+    person.run(0)
+    expect(person.card()).to_be_visible()
+    person.choose_command("Go to Next Approval Request")
+    card = person.item("shop.delete_order").get_by_role("group", name="Approval request shop.delete_order")
+    expect(card.get_by_role("button", name="Edit")).to_be_enabled()
+    card.get_by_text("Details").focus()
+    for _ in range(2):
+        person.keyboard.press("Tab")
+    person.keyboard.press("Space")
+    expect(card.get_by_role("textbox", name="order_id")).to_be_focused()
+    person.keyboard.press("Escape")
+    expect(card.get_by_role("button", name="Edit")).to_be_focused()
+    person.keyboard.press("Tab")
+    expect(card.get_by_role("button", name="Reject")).to_be_enabled()
+    person.keyboard.press("Enter")
+    expect(card.get_by_role("textbox", name="Reason (optional)")).to_be_focused()
+    person.keyboard.type("not that one")
+    person.keyboard.press("Enter")
+    expect(person.cell(0)).to_contain_text("not that one")
+
+
+def test_card_under_the_cell_is_reached_by_tab(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(ASK))
+    person.run(0)
+    allow = person.card().get_by_role("button", name="Allow once")
+    expect(allow).to_be_enabled()
+    person.keyboard.press("Escape")
+    for _ in range(15):
+        person.keyboard.press("Tab")
+        if allow.evaluate("node => node === document.activeElement"):
+            break
+    expect(allow).to_be_focused()
+    person.keyboard.press("Space")
+    expect(person.card()).to_contain_text("Done in")
+    expect(person.card()).to_be_focused()
+
+
+def test_new_request_takes_neither_focus_nor_keys_from_someone_who_types(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(ASK, ASK, "")
+    person.open(path)
+    person.open_panel()
+    person.run(0, 1)
+    expect(person.card(0)).to_be_visible()
+    person.edit(2)
+    person.keyboard.type("before")
+    lab.decide(lab.approvals(path)[0])
+    expect(person.card(1).get_by_role("button", name="Allow once")).to_be_enabled()
+    expect(person.cell(2).locator(".cm-content")).to_be_focused()
+    person.keyboard.type(" A R E Y")
+    person.keyboard.press("Enter")
+    person.keyboard.press("Space")
+    person.keyboard.type("after")
+    expect(person.cell(2).locator(".cm-line")).to_have_text(["before A R E Y", " after"])
+    assert len(lab.approvals(path)) == 1
+
+
+def test_keys_without_a_button_decide_nothing(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
+    path = notebook(ASK)
+    person.open(path)
+    person.run(0)
+    person.open_panel()
+    cards = (person.card(0), person.item("shop.list_orders").get_by_role("group", name="Approval request"))
+    for card in cards:
+        expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
+        card.focus()
+        for key in ("Enter", "Space", "a", "y", "o", "e", "r", "Control+Enter", "Shift+Enter", "Alt+Enter", "Escape"):
+            person.keyboard.press(key)
+    person.edit(0)
+    person.keyboard.press("Escape")
+    for key in ("y", "Enter", "Escape", "Space"):
+        person.keyboard.press(key)
+    assert len(lab.approvals(path)) == 1
+    assert person.cell(0).locator(".cm-content").inner_text() == ASK
+
+
+def test_held_key_does_not_decide_the_request_that_comes_next(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(f"{ASK}\n{ASK}")
+    person.open(path)
+    person.run(0)
+    allow = person.card().get_by_role("button", name="Allow once")
+    expect(allow).to_be_enabled()
+    allow.focus()
+    person.keyboard.down("Enter")
+    for _ in range(20):
+        person.keyboard.down("Enter")  # as a held key repeats
+    second = person.cell(0).get_by_role("group", name="Approval request").nth(1)
+    expect(second.get_by_role("button", name="Allow once")).to_be_enabled()
+    person.keyboard.down("Enter")
+    person.keyboard.up("Enter")
+    assert len(lab.approvals(path)) == 1

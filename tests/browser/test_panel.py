@@ -1,0 +1,112 @@
+"""The side panel: what waits in all notebooks, and what was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from .person import Person, decide
+
+THREADS = """import threading
+from jupyter_agentbox import tools
+def ask(name):
+    try:
+        getattr(tools.shop, name)()
+    except Exception as error:
+        print(type(error).__name__)
+first = threading.Thread(target=ask, args=["list_products"])
+first.start()"""
+MORE = "second = threading.Thread(target=ask, args=['list_orders'])\nsecond.start()"
+RESTOCK = "from jupyter_agentbox import tools\ntools.shop.restock(product_id=1, quantity=2).stock > 0"
+
+
+def test_panel_and_card_show_the_same_request_and_a_decision_in_one_closes_the_other(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(RESTOCK, RESTOCK.replace("=2", "=3")))
+    person.open_panel()
+    expect(person.panel).to_contain_text("Nothing waits for you.")
+    person.run(0)
+    item = person.item("shop.restock")
+    expect(item).to_contain_text("Restock a product")
+    expect(item).to_contain_text("quantity2")
+    decide(item, "Allow once")
+    expect(person.card(0)).to_contain_text("Allowed by you. Done in")
+    expect(person.cell(0)).to_contain_text("True")
+    person.run(1)
+    expect(item).to_contain_text("quantity3")
+    decide(person.card(1), "Allow once")
+    expect(item).to_have_count(0)
+    expect(person.panel).to_contain_text("Nothing waits for you.")
+    expect(person.history.get_by_role("listitem").first).to_contain_text("shop.restock Allowed by you. Done in")
+
+
+def test_requests_are_grouped_by_notebook_newest_first_and_lead_to_their_cells(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    one = notebook(*["1 + 1\n" * 30] * 3, RESTOCK)
+    two = notebook(THREADS, MORE)
+    person.open(one)
+    person.run(3)
+    expect(person.card(3)).to_be_visible()
+    person.page.get_by_role("region", name="File Browser").get_by_text(two).dblclick()
+    person.await_kernel()
+    person.run(0)
+    expect(person.status).to_have_text(re.compile("2$"))
+    person.run(1)
+    expect(person.status).to_have_text(re.compile("3$"))
+    person.open_panel()
+    expect(person.panel.get_by_role("heading", level=3)).to_have_text([two, one])
+    group = person.panel.get_by_role("list", name=two)
+    expect(group.get_by_role("group", name="Approval request")).to_have_count(2)
+    names = group.get_by_role("listitem").evaluate_all("items => items.map(item => item.ariaLabel)")
+    assert [name for name in names if name] == ["shop.list_orders", "shop.list_products"]
+    decide(person.item("shop.restock"), "Go to cell")
+    expect(person.page.get_by_role("tab", name=one)).to_have_attribute("aria-selected", "true")
+    expect(person.card(3)).to_be_in_viewport()
+    expect(person.card(3)).to_be_focused()
+
+
+def test_history_tells_what_became_of_requests(person: Person, notebook: Callable[..., str]) -> None:
+    path = notebook(RESTOCK, RESTOCK, "from jupyter_agentbox import tools\ntools.shop.get_order(order_id=1)")
+    person.open(path)
+    person.open_panel()
+    person.run(0, 1, 2)
+    decide(person.card(0), "Allow once")
+    decide(person.card(1), "Reject")
+    person.card(1).get_by_role("textbox").fill("enough of it")
+    person.keyboard.press("Enter")
+    # The error of a rejected call ends the run; what was queued is not executed.
+    expect(person.cell(1)).to_contain_text("ToolCallRejectedError")
+    person.run(2)
+    decide(person.card(2), "Allow once")
+    history = person.history.get_by_role("listitem")
+    expect(history.nth(0)).to_contain_text(re.compile("shop.get_order Allowed by you. It failed: .*1"))
+    expect(history.nth(1)).to_contain_text("shop.restock Rejected by you: enough of it")
+    expect(history.nth(2)).to_contain_text("shop.restock Allowed by you. Done in")
+    history.nth(1).get_by_text("Rejected by you").click()
+    expect(history.nth(1)).to_contain_text("quantity2")
+    expect(history.nth(1).get_by_role("button", name="Allow once")).to_have_count(0)
+
+
+def test_panel_is_restored_with_the_layout(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(RESTOCK))
+    person.open_panel()
+    with person.page.expect_response(lambda response: "/lab/api/workspaces" in response.url and response.ok):
+        person.run(0)
+    expect(person.card()).to_be_visible()
+    person.page.reload()
+    expect(person.item("shop.restock")).to_be_visible()
+
+
+def test_panel_shows_servers_and_what_is_wrong_with_their_configuration(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(RESTOCK))
+    person.open_panel()
+    servers = person.page.get_by_role("region", name="MCP servers")
+    expect(servers.get_by_role("button", name="Restart shop")).to_be_visible()
+    expect(servers).to_contain_text(re.compile(r"needy.*needs configuration", re.DOTALL))
+    expect(servers).to_contain_text("AGENTBOX_TEST_UNSET")

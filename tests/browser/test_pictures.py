@@ -1,0 +1,150 @@
+"""How it looks, in light and dark: the pictures of the documentation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from .lab import Lab
+from .person import Person, decide
+
+THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+SAY = "from jupyter_agentbox import tools\n\n"
+DELETE = f"{SAY}tools.shop.delete_order(order_id=1042)"
+ORDER = f"""{SAY}tools.shop.add_order(
+    customer="Greta Lindqvist",
+    lines=[{{"product_id": 2, "quantity": 3}}, {{"product_id": 8, "quantity": 1}}],
+    note="Gift wrap, please.\\nThe card should say: Happy birthday, Greta!",
+)"""
+PRICE = f"{SAY}tools.shop.set_price(product_id=5, price=149.0)"
+FORECAST = f"{SAY}tools.shop.forecast(months=3, seconds=8)"
+
+#: JupyterLab's own orange and red, which mark what needs attention, are a little below the 4.5 of WCAG 2.
+MIN_CONTRAST = 3.7
+
+#: The lowest contrast of a text with its background, after WCAG 2; and the text.
+CONTRAST = """root => {
+  const numbers = color => color.match(/[\\d.]+/g).map(Number);
+  const blend = (top, under) => top.slice(0, 3).map((c, i) => c * (top[3] ?? 1) + under[i] * (1 - (top[3] ?? 1)));
+  const luminance = ([r, g, b]) => [r, g, b]
+    .map(c => c / 255)
+    .map(c => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const background = node => {
+    const under = node.parentElement ? background(node.parentElement) : [255, 255, 255];
+    return blend(numbers(getComputedStyle(node).backgroundColor), under);
+  };
+  const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  let worst = [21, ''];
+  while (texts.nextNode()) {
+    const node = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !node.checkVisibility()) continue;
+    const under = background(node);
+    const [a, b] = [blend(numbers(getComputedStyle(node).color), under), under].map(luminance);
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < worst[0]) worst = [contrast, texts.currentNode.data];
+  }
+  return worst;
+}"""
+
+#: Parts that are wider than what they are in.
+OVERFLOW = """root => [root, ...root.querySelectorAll('*')]
+  .filter(node => node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).display !== 'inline')
+  .filter(node => getComputedStyle(node).overflowX !== 'auto' && getComputedStyle(node).textOverflow !== 'ellipsis')
+  .map(node => node.className || node.tagName)"""
+
+
+@pytest.fixture(params=THEMES)
+def theme(request: pytest.FixtureRequest, lab: Lab) -> Iterator[str]:
+    with lab.settings("@jupyterlab/apputils-extension:themes", {"theme": THEMES[request.param]}):
+        yield str(request.param)
+
+
+def look_at(person: Person, lab: Lab, *sources: str) -> None:
+    """Open a notebook, with nothing at its left."""
+    lab.write_notebook("orders.ipynb", *sources)
+    person.open("orders.ipynb")
+    person.keyboard.press("Control+B")
+    expect(person.page.get_by_role("region", name="File Browser")).to_be_hidden()
+
+
+def assert_legible(place: Locator) -> None:
+    contrast, text = place.evaluate(CONTRAST)
+    assert contrast >= MIN_CONTRAST, text
+    assert place.evaluate(OVERFLOW) == []
+
+
+def test_card(person: Person, lab: Lab, save_picture: Callable[..., None], theme: str) -> None:
+    look_at(person, lab, ORDER)
+    person.run(0)
+    card = person.card()
+    expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
+    assert_legible(card)
+    save_picture(f"card-{theme}", person.cell(0))
+
+
+def test_panel(person: Person, lab: Lab, save_picture: Callable[..., None], theme: str) -> None:
+    lab.write_notebook("prices.ipynb", PRICE)
+    person.open("prices.ipynb")
+    person.run(0)
+    expect(person.card()).to_be_visible()
+    lab.write_notebook("orders.ipynb", DELETE)
+    person.page.get_by_role("region", name="File Browser").get_by_text("orders.ipynb").dblclick()
+    person.await_kernel()
+    person.run(0)
+    person.keyboard.press("Control+B")
+    person.open_panel()
+    for name in ("shop.delete_order", "shop.set_price"):
+        expect(person.item(name).get_by_role("button", name="Allow once")).to_be_enabled()
+    assert_legible(person.page.locator(".jp-AgentBox-panel"))
+    for name in ("Recent history", "MCP servers"):
+        person.page.get_by_role("region", name=name).get_by_role("heading").click()
+    save_picture(f"panel-{theme}", person.page.locator("#main"), margin=0)
+
+
+def test_forms(person: Person, lab: Lab, save_picture: Callable[..., None]) -> None:
+    look_at(person, lab, PRICE)
+    person.run(0)
+    card = person.card()
+    decide(card, "Edit")
+    card.get_by_role("textbox", name="price").fill("14.90")
+    expect(card.get_by_role("button", name="Allow once with these arguments")).to_be_enabled()
+    assert_legible(card)
+    save_picture("edit-light", person.cell(0))
+    decide(card, "Cancel")
+    decide(card, "Reject")
+    card.get_by_role("textbox").fill("The price is 14.90, not 149.")
+    expect(card.get_by_role("button", name="Reject")).to_be_enabled()
+    assert_legible(card)
+    save_picture("reject-light", person.cell(0))
+
+
+def test_progress(person: Person, lab: Lab, save_picture: Callable[..., None]) -> None:
+    look_at(person, lab, FORECAST)
+    person.run(0)
+    decide(person.card(), "Allow once")
+    expect(person.card()).to_contain_text(re.compile(r"[3-8]\d %"))
+    assert_legible(person.card())
+    save_picture("progress-light", person.cell(0))
+
+
+def test_history(person: Person, lab: Lab, save_picture: Callable[..., None]) -> None:
+    look_at(person, lab, ORDER, DELETE, "tools.shop.get_order(order_id=7)")
+    person.run(0)
+    decide(person.card(0), "Allow once")
+    person.run(1)
+    decide(person.card(1), "Reject")
+    person.card(1).get_by_role("textbox").fill("this order is open")
+    person.keyboard.press("Enter")
+    expect(person.cell(1)).to_contain_text("ToolCallRejectedError")
+    person.run(2)
+    decide(person.card(2), "Allow once")
+    person.open_panel()
+    expect(person.history.get_by_role("listitem").first).to_contain_text("It failed")
+    items = person.history.get_by_role("listitem")
+    items.nth(1).get_by_role("status").click()
+    assert_legible(person.history)
+    save_picture("history-light", person.history.get_by_role("heading"), *(items.nth(n) for n in range(3)), margin=2)

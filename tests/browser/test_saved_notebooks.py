@@ -1,0 +1,56 @@
+"""What stays in a notebook: in the file, in this JupyterLab, and elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from .lab import Lab
+from .person import Person, decide
+
+CARD = "application/vnd.jupyter-agentbox.request+json"
+BOTH = """from jupyter_agentbox import ToolCallRejectedError, tools
+tools.shop.list_orders(limit=1)
+try:
+    tools.shop.delete_order(order_id=1050)
+except ToolCallRejectedError:
+    print("kept")"""
+
+
+def test_saved_notebook_says_what_became_of_its_calls(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
+    path = notebook(BOTH)
+    person.open(path)
+    person.run(0)
+    decide(person.card().nth(0), "Allow once")
+    decide(person.card().nth(1), "Reject")
+    person.card().nth(1).get_by_role("textbox").fill("no reason to")
+    person.keyboard.press("Enter")
+    # In the output, not in the code: by then the kernel has said what became of both calls.
+    expect(person.cell(0).locator(".jp-OutputArea-output").get_by_text("kept")).to_be_visible()
+    person.await_kernel()
+    person.save()
+    outputs = [output["data"] for output in lab.read_notebook(path)["cells"][0]["outputs"] if "data" in output]
+    assert [sorted(data) for data in outputs] == [sorted([CARD, "text/html", "text/plain"])] * 2
+    assert [list(data[CARD]) for data in outputs] == [["request_id"]] * 2
+    assert outputs[0]["text/plain"].startswith("shop.list_orders: ")
+    assert outputs[1]["text/plain"].startswith("shop.delete_order: ")
+    assert "no reason to" in outputs[1]["text/plain"]
+    person.page.reload()
+    expect(person.card().nth(0)).to_contain_text("shop.list_orders Allowed by you. Done in")
+    expect(person.card().nth(1)).to_contain_text("shop.delete_order Rejected by you: no reason to")
+    expect(person.page.get_by_text("Error displaying widget")).to_have_count(0)
+
+
+def test_notebook_of_another_server_shows_what_it_says_itself(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook("1 + 1")
+    content = lab.read_notebook(path)
+    text = "shop.delete_order: rejected <b>by</b> Ada (too many)"
+    data = {CARD: {"request_id": "from-elsewhere"}, "text/html": "<i>unused</i>", "text/plain": text}
+    content["cells"][0]["outputs"] = [{"output_type": "display_data", "data": data, "metadata": {}}]
+    lab.ask(f"api/contents/{path}", {"type": "notebook", "content": content}, "PUT")
+    person.open(path)
+    expect(person.cell(0)).to_contain_text(text)
+    expect(person.cell(0).get_by_role("button", name="Allow once")).to_have_count(0)

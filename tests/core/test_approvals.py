@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta, timezone
+
+import pytest
+
+from jupyter_agentbox.core.approvals import (
+    INITIAL,
+    OUTCOME_TRANSITIONS,
+    TRANSITIONS,
+    Answer,
+    ApprovalRequest,
+    Lapse,
+    Outcome,
+    OutcomeState,
+    Status,
+    json_time,
+    reason_for,
+    request_to_json,
+)
+from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
+from jupyter_agentbox.core.tools import Progress
+from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionError, StaleDigestError
+from tests.samples import NOON, a_decision, a_request
+
+
+def step(request: ApprovalRequest, cause: Answer | Lapse) -> ApprovalRequest:
+    return request.lapse(cause) if isinstance(cause, Lapse) else request.decide(a_decision(request, cause))
+
+
+@pytest.mark.parametrize("cause", [*Answer, *Lapse])
+@pytest.mark.parametrize("status", Status)
+def test_a_status_changes_as_the_table_says_and_in_no_other_way(status: Status, cause: Answer | Lapse) -> None:
+    request = replace(a_request(), status=status)
+
+    if (status, cause) in TRANSITIONS:
+        assert step(request, cause).status is TRANSITIONS[status, cause]
+    else:
+        with pytest.raises(InvalidTransitionError) as caught:
+            step(request, cause)
+        assert caught.value.request_id == request.id
+
+
+def test_only_pending_requests_can_change() -> None:
+    assert {status for status, _ in TRANSITIONS} == {Status.PENDING}
+    assert [status for status in Status if not status.is_final] == [Status.PENDING]
+
+
+def test_every_cause_ends_a_pending_request() -> None:
+    assert {cause for _, cause in TRANSITIONS} == {*Answer, *Lapse}
+
+
+@pytest.mark.parametrize("after", OutcomeState)
+@pytest.mark.parametrize("before", [None, *OutcomeState])
+@pytest.mark.parametrize("status", Status)
+def test_an_outcome_changes_as_the_table_says_and_only_of_an_approved_call(
+    status: Status, before: OutcomeState | None, after: OutcomeState
+) -> None:
+    request = replace(a_request(), status=status, outcome=Outcome(state=before) if before else None)
+
+    if status is Status.APPROVED and (before, after) in OUTCOME_TRANSITIONS:
+        assert request.with_outcome(Outcome(state=after)).outcome_state is after
+    else:
+        with pytest.raises(InvalidTransitionError):
+            request.with_outcome(Outcome(state=after))
+
+
+def test_an_outcome_that_has_ended_never_changes() -> None:
+    assert {before for before, _ in OUTCOME_TRANSITIONS} == {None, OutcomeState.RUNNING}
+
+
+@pytest.mark.parametrize("effect", Effect)
+def test_only_a_request_that_waits_for_a_person_can_expire(effect: Effect) -> None:
+    request = a_request(evaluation=Evaluation(effect=effect))
+
+    assert request.status is INITIAL[effect]
+    assert (request.expires_at is not None) is (request.status is Status.PENDING)
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "expected"),
+    [
+        (Status.PENDING, None, True),
+        (Status.APPROVED, None, True),
+        (Status.APPROVED, OutcomeState.RUNNING, True),
+        (Status.APPROVED, OutcomeState.SUCCEEDED, False),
+        (Status.REJECTED, None, False),
+        (Status.ORPHANED, None, False),
+    ],
+)
+def test_a_request_is_open_until_nothing_is_left_to_do(
+    status: Status, outcome: OutcomeState | None, expected: bool
+) -> None:
+    request = replace(a_request(), status=status, outcome=Outcome(state=outcome) if outcome else None)
+
+    assert request.is_open is expected
+
+
+def test_a_decision_about_other_arguments_is_refused() -> None:
+    request = a_request()
+
+    with pytest.raises(StaleDigestError):
+        request.decide(a_decision(request, digest="0" * 64))
+
+
+def test_a_rejection_cannot_edit_the_arguments() -> None:
+    request = a_request()
+
+    with pytest.raises(InvalidDecisionError):
+        request.decide(a_decision(request, Answer.REJECT_ONCE, arguments={}))
+
+
+def test_what_runs_is_the_edited_call_and_the_asked_one_is_kept() -> None:
+    request = a_request()
+
+    decided = request.decide(a_decision(request, arguments={"order_id": 8}))
+
+    assert decided.effective_call == request.call.with_arguments({"order_id": 8})
+    assert decided.call == request.call
+    assert decided.effective_call.digest != request.call.digest
+
+
+def test_without_edits_what_runs_is_what_was_asked() -> None:
+    request = a_request()
+
+    assert request.effective_call is request.call
+    assert request.decide(a_decision(request)).effective_call is request.call
+
+
+@pytest.mark.parametrize("answer", Answer)
+def test_the_four_answers_say_what_they_mean(answer: Answer) -> None:
+    assert answer.allows is answer.value.startswith("allow")
+    assert answer.is_lasting is answer.value.endswith("always")
+
+
+def test_the_reason_of_a_rejection_is_the_persons_or_the_rules() -> None:
+    rule = Rule(tool="shop.*", effect=Effect.DENY, reason="no shopping")
+    denied = a_request(evaluation=Evaluation(effect=Effect.DENY, rule=rule))
+    asked = a_request()
+
+    assert reason_for(asked.decide(a_decision(asked, Answer.REJECT_ONCE, reason="too many"))) == "too many"
+    assert reason_for(denied) == "no shopping"
+    assert reason_for(replace(denied, evaluation=Evaluation(effect=Effect.DENY, rule=replace(rule, reason="")))) == (
+        "user: deny shop.*"
+    )
+    assert reason_for(asked) == ""
+
+
+def test_times_are_sent_in_utc_with_milliseconds() -> None:
+    assert json_time(None) is None
+    assert json_time(NOON.astimezone(timezone(timedelta(hours=2)))) == "2026-05-01T12:00:00.000Z"
+
+
+def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
+    request = a_request()
+
+    assert request_to_json(request) == {
+        "id": "r1",
+        "status": "pending",
+        "call": {
+            "server": "shop",
+            "tool": "delete_order",
+            "arguments": {"order_id": 7},
+            "digest": request.call.digest,
+            "kernel_id": "k1",
+            "notebook_path": "work/orders.ipynb",
+            "cell_id": "c1",
+            "thread_id": None,
+            "isolation": "none",
+        },
+        "tool": {
+            "title": "Delete an order",
+            "description": "",
+            "annotations": {},
+            "input_schema": {"type": "object"},
+        },
+        "evaluation": {"effect": "ask", "rule": None},
+        "created_at": "2026-05-01T12:00:00.000Z",
+        "expires_at": "2026-05-01T12:10:00.000Z",
+        "decision": None,
+        "outcome": None,
+    }
+
+
+def test_a_decided_and_running_request_as_json_has_both_versions_of_the_arguments() -> None:
+    rule = Rule(tool="*", effect=Effect.ASK)
+    asked = a_request(evaluation=Evaluation(effect=Effect.ASK, rule=rule))
+    running = asked.decide(a_decision(asked, arguments={"order_id": 8})).with_outcome(
+        Outcome(state=OutcomeState.RUNNING, started_at=NOON)
+    )
+
+    value = request_to_json(running, Progress(progress=1, total=2, message="half"))
+
+    assert value["call"]["arguments"] == {"order_id": 7}  # type: ignore[call-overload, index]  # JSON
+    assert value["evaluation"] == {"effect": "ask", "rule": "user: ask *"}
+    assert value["decision"] == {
+        "decision": "allow_once",
+        "reviewer": "ada",
+        "reason": "",
+        "decided_at": "2026-05-01T12:00:00.000Z",
+        "arguments": {"order_id": 8},
+        "digest": running.effective_call.digest,
+    }
+    assert value["outcome"] == {
+        "state": "running",
+        "started_at": "2026-05-01T12:00:00.000Z",
+        "finished_at": None,
+        "error": "",
+        "progress": {"progress": 1, "total": 2, "message": "half"},
+    }

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule
+from tests.samples import a_call
+
+ALLOW = Rule(tool="shop.*", effect=Effect.ALLOW)
+ASK = Rule(tool="*.delete_*", effect=Effect.ASK, layer=Layer.SITE)
+DENY = Rule(tool="shop.delete_order", effect=Effect.DENY, layer=Layer.SESSION)
+
+
+def test_without_a_rule_a_person_is_asked() -> None:
+    assert Policy().evaluate(a_call()) == Evaluation(effect=Effect.ASK, rule=None)
+
+
+@pytest.mark.parametrize(
+    ("rules", "winner"),
+    [
+        ((ALLOW,), ALLOW),
+        ((ALLOW, ASK), ASK),
+        ((ASK, ALLOW), ASK),
+        ((DENY, ASK, ALLOW), DENY),
+        ((ALLOW, ASK, DENY), DENY),
+    ],
+)
+def test_the_strictest_matching_rule_wins_in_any_order(rules: tuple[Rule, ...], winner: Rule) -> None:
+    assert Policy(rules).evaluate(a_call()) == Evaluation(effect=winner.effect, rule=winner)
+
+
+def test_of_equally_strict_rules_the_first_is_named() -> None:
+    second = Rule(tool="*", effect=Effect.ALLOW)
+
+    assert Policy((ALLOW, second)).evaluate(a_call()).rule is ALLOW
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches"),
+    [
+        ("shop.delete_order", True),
+        ("shop.delete_*", True),
+        ("*", True),
+        ("shop.delete_orde?", True),
+        ("Shop.delete_order", False),
+        ("shop.delete", False),
+        ("delete_order", False),
+    ],
+)
+def test_a_pattern_matches_the_whole_name_and_its_case(pattern: str, matches: bool) -> None:
+    assert Rule(tool=pattern, effect=Effect.DENY).matches(a_call()) is matches
+
+
+@pytest.mark.parametrize(("kernel_id", "matches"), [(None, True), ("k1", True), ("k2", False)])
+def test_a_rule_can_speak_of_one_kernel_only(kernel_id: str | None, matches: bool) -> None:
+    assert Rule(tool="*", effect=Effect.ALLOW, kernel_id=kernel_id).matches(a_call()) is matches
+
+
+def test_rules_can_be_added() -> None:
+    assert Policy((ALLOW,)).with_rules([DENY]) == Policy((ALLOW, DENY))
+
+
+def test_a_rule_names_itself() -> None:
+    assert str(ASK) == "site: ask *.delete_*"

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from jupyter_agentbox.core.text import one_line, visible
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain text\nin lines", "plain text\nin lines"),
+        ("Überschrift 日本語 🙂", "Überschrift 日本語 🙂"),
+        ("a\u202eb", "a<U+202E>b"),
+        ("zero\u200bwidth", "zero<U+200B>width"),
+        ("null\x00, escape\x1b[2J", "null<U+0000>, escape<U+001B>[2J"),
+        ("lone \ud800", "lone <U+D800>"),
+        ("line\u2028separator", "line<U+2028>separator"),
+        ("tag \U000e0041, selector \U000e0100", "tag <U+E0041>, selector <U+E0100>"),
+        ("a\r\nb\rc\td", "a\nb\nc    d"),
+    ],
+)
+def test_what_hides_or_reorders_is_spelled_out(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_one_line_is_one_line_and_short() -> None:
+    assert one_line(" a\n b\x00 ") == "a b<U+0000>"
+    assert one_line("x" * 300, 10) == "x" * 9 + "…"

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from jupyter_agentbox.core.tools import (
+    ConfigurationProblem,
+    Progress,
+    ServerState,
+    ServerStatus,
+    ToolDescription,
+    ToolResult,
+    json_object,
+)
+
+
+def test_a_description_is_sent_whole() -> None:
+    tool = ToolDescription(name="t", title="T", description="d", annotations={"readOnlyHint": True})
+
+    assert tool.to_json() == {
+        "name": "t",
+        "title": "T",
+        "description": "d",
+        "input_schema": {"type": "object"},
+        "output_schema": None,
+        "annotations": {"readOnlyHint": True},
+    }
+
+
+def test_a_result_is_sent_whole() -> None:
+    result = ToolResult(content=({"type": "text", "text": "a"},), structured={"result": 1}, wrapped=True)
+
+    assert result.to_json() == {
+        "content": [{"type": "text", "text": "a"}],
+        "structured": {"result": 1},
+        "wrapped": True,
+        "is_error": False,
+        "meta": {},
+    }
+
+
+def test_the_text_of_a_result_is_its_text_blocks() -> None:
+    result = ToolResult(
+        content=({"type": "text", "text": "a"}, {"type": "image", "data": ""}, {"type": "text", "text": "b"})
+    )
+
+    assert result.text == "a\nb"
+    assert ToolResult().text == ""
+
+
+def test_progress_is_sent_whole() -> None:
+    assert Progress(progress=1, message="m").to_json() == {"progress": 1, "total": None, "message": "m"}
+
+
+def test_a_servers_status_is_sent_whole() -> None:
+    status = ServerStatus(name="shop", state=ServerState.FAILED, transport="stdio", error="gone", log=("a", "b"))
+
+    assert status.to_json() == {
+        "name": "shop",
+        "state": "failed",
+        "transport": "stdio",
+        "error": "gone",
+        "protocol_version": "",
+        "tool_count": None,
+        "log": ["a", "b"],
+    }
+
+
+def test_a_configuration_problem_is_sent_with_its_place() -> None:
+    problem = ConfigurationProblem(path="mcp.json", message="a comma is missing", line=3, column=7)
+
+    assert problem.to_json() == {"path": "mcp.json", "message": "a comma is missing", "line": 3, "column": 7}
+
+
+def test_a_mapping_becomes_a_plain_object() -> None:
+    assert json_object({"a": 1}) == {"a": 1}
+    assert json_object(None) == {}
+
+
+def test_progress_that_json_cannot_say_is_left_out() -> None:
+    said = Progress(progress=float("nan"), total=float("inf"), message="m").to_json()
+    assert said == {"progress": 0, "total": None, "message": "m"}

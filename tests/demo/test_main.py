@@ -1,0 +1,37 @@
+"""The command that opens the demo."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from jupyter_agentbox.demo.__main__ import command, demo_notebook, prepare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_demo_stays_in_its_directory(tmp_path: Path) -> None:
+    environment = prepare(tmp_path / "demo")
+    assert set(environment) == {"JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"}
+    assert all(path.startswith(str(tmp_path)) for path in environment.values())
+
+
+def test_the_demo_names_the_bundled_server_only(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    assert json.loads((tmp_path / "config" / "mcp.json").read_text("utf-8")) == {
+        "mcpServers": {"shop": {"command": sys.executable, "args": ["-m", "jupyter_agentbox.demo.shop"]}}
+    }
+
+
+def test_a_second_demo_starts_with_a_fresh_notebook(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    copy = tmp_path / "notebooks" / "demo.ipynb"
+    copy.write_text("edited", encoding="utf-8")
+    prepare(tmp_path)
+    assert copy.read_bytes() == demo_notebook().read_bytes()
+
+
+def test_extra_arguments_go_to_jupyterlab(tmp_path: Path) -> None:
+    assert command(tmp_path, ["--no-browser", "--port", "9999"])[-3:] == ["--no-browser", "--port", "9999"]

@@ -1,0 +1,250 @@
+"""What can go wrong between a cell and its tool, on real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from .conftest import SHOP, TIMEOUT, Kernel, Server, start_server
+
+CALL = "from jupyter_agentbox import tools\nresult = tools.shop.list_orders()\nprint('ran', len(result))"
+SLOW = "from jupyter_agentbox import tools\nprint(tools.shop.forecast(seconds=100))"
+
+
+def kernel_process(server: Server, kernel: Kernel) -> psutil.Process:
+    """Return the kernel's process."""
+    for child in psutil.Process(server.process.pid).children(recursive=True):
+        if any(f"kernel-{kernel.id}" in part for part in child.cmdline()):
+            return child
+    raise AssertionError("the kernel has no process")
+
+
+async def final(server: Server, id: str, status: str) -> None:
+    """Wait until the request has this status."""
+    await server.approval(lambda found: found["id"] == id and found["status"] == status)
+
+
+async def outcome(server: Server, id: str, state: str) -> None:
+    """Wait until the call's outcome is this one."""
+    await server.approval(lambda found: found["id"] == id and (found["outcome"] or {}).get("state") == state)
+
+
+async def test_rejection_reaches_the_code_with_its_reason(server: Server) -> None:
+    async with server.kernel() as kernel:
+        code = f"""
+from jupyter_agentbox import ToolCallRejectedError
+try:
+    {CALL.splitlines()[0]}; tools.shop.list_orders()
+except ToolCallRejectedError as error:
+    print(repr(error.reason))
+"""
+        cell = asyncio.create_task(kernel.run(code))
+        await server.decide(await server.pending("list_orders"), "reject_once", reason="not today")
+        assert (await cell).stdout == "'not today'\n"
+
+
+async def test_edited_arguments_are_what_runs(server: Server) -> None:
+    async with server.kernel() as kernel:
+        cell = asyncio.create_task(
+            kernel.run("from jupyter_agentbox import tools\nprint(tools.shop.get_order(order_id=1001)['id'])")
+        )
+        await server.decide(await server.pending("get_order"), arguments={"order_id": 1002})
+        done = await cell
+        assert (done.error, done.stdout) == (None, "1002\n")
+
+
+async def test_nobody_answers_and_the_cell_is_told_that_it_expired(
+    tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop
+) -> None:
+    server = await start_server(tmp_path, options=("--AgentBoxApp.approval_timeout=0.5",))
+    async with server.kernel() as kernel:
+        done = await kernel.run(CALL)
+        assert (done.error or "").startswith("ApprovalExpiredError")
+    await server.approval(lambda found: found["status"] == "expired")
+    await server.stop()
+
+
+async def test_interrupt_while_a_person_thinks_withdraws_the_request(server: Server, ipykernel: str) -> None:
+    async with server.kernel(name=ipykernel) as kernel:
+        cell = asyncio.create_task(kernel.run(CALL))
+        approval = await server.pending("list_orders")
+        async with asyncio.timeout(TIMEOUT):
+            # Not while the card is made: ipykernel 6 loses an interrupt that comes within a garbage collection.
+            await kernel.shown.wait()
+        await server.api("POST", f"api/kernels/{kernel.id}/interrupt", {})
+        assert (await cell).error == "KeyboardInterrupt: "
+        await final(server, approval["id"], "cancelled")
+        assert (await kernel.run("1 + 1")).value == "2"
+
+
+async def test_interrupt_while_the_tool_runs_cancels_it(server: Server, ipykernel: str) -> None:
+    async with server.kernel(name=ipykernel) as kernel:
+        cell = asyncio.create_task(kernel.run(SLOW))
+        approval = await server.pending("forecast")
+        await server.decide(approval)
+        await outcome(server, approval["id"], "running")
+        await server.api("POST", f"api/kernels/{kernel.id}/interrupt", {})
+        assert (await cell).error == "KeyboardInterrupt: "
+        await outcome(server, approval["id"], "cancelled")
+
+
+@pytest.mark.parametrize("end", ["kill", "restart", "shutdown"])
+async def test_a_kernel_that_goes_away_orphans_its_request(server: Server, end: str) -> None:
+    async with server.kernel() as kernel:
+        cell = asyncio.create_task(kernel.run(CALL))
+        approval = await server.pending("list_orders")
+        if end == "kill":
+            kernel_process(server, kernel).kill()
+        elif end == "restart":
+            await server.api("POST", f"api/kernels/{kernel.id}/restart", {})
+        else:
+            await server.api("DELETE", f"api/kernels/{kernel.id}")
+        await final(server, approval["id"], "orphaned")
+        cell.cancel()
+
+
+async def test_a_kernel_that_dies_while_its_tool_runs_cancels_the_tool(server: Server) -> None:
+    async with server.kernel() as kernel:
+        cell = asyncio.create_task(kernel.run(SLOW))
+        approval = await server.pending("forecast")
+        await server.decide(approval)
+        await outcome(server, approval["id"], "running")
+        kernel_process(server, kernel).kill()
+        await outcome(server, approval["id"], "cancelled")
+        cell.cancel()
+
+
+async def test_calls_work_again_after_a_restart(server: Server, ipykernel: str) -> None:
+    async with server.kernel(name=ipykernel) as kernel:
+        assert (await kernel.run("1")).value == "1"
+        await server.api("POST", f"api/kernels/{kernel.id}/restart", {})
+        await kernel.client.wait_for_ready(timeout=TIMEOUT)
+        cell = asyncio.create_task(kernel.run(CALL))
+        await server.decide(await server.pending("list_orders"))
+        assert (await cell).error is None
+
+
+async def test_a_server_that_is_killed_leaves_its_requests_orphaned_and_runs_nothing_again(
+    tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop
+) -> None:
+    server = await start_server(tmp_path)
+    async with server.kernel("a.ipynb") as first, server.kernel("b.ipynb") as second:
+        cells = [asyncio.create_task(first.run(CALL)), asyncio.create_task(second.run(SLOW))]
+        waiting = await server.pending("list_orders")
+        running = await server.pending("forecast")
+        await server.decide(running)
+        await outcome(server, running["id"], "running")
+        children = psutil.Process(server.process.pid).children(recursive=True)
+        os.killpg(server.process.pid, signal.SIGKILL)
+        await server.process.wait()
+        for cell in cells:
+            cell.cancel()
+    await server.stop()
+    _, alive = await asyncio.to_thread(psutil.wait_procs, children, timeout=TIMEOUT)
+    assert alive == []
+
+    again = await start_server(tmp_path)
+    _, orphaned = await again.api("GET", f"jupyter-agentbox/approvals/{waiting['id']}")
+    _, failed = await again.api("GET", f"jupyter-agentbox/approvals/{running['id']}")
+    assert orphaned["status"] == "orphaned"
+    assert (failed["status"], failed["outcome"]["state"]) == ("approved", "failed")
+    assert "stopped" in failed["outcome"]["error"]
+    await again.stop()
+
+
+async def test_a_locked_database_keeps_the_call_from_running(server: Server) -> None:
+    database = server.root / "data" / "agentbox" / "approvals.sqlite"
+    async with server.kernel() as kernel:
+        await kernel.run("from jupyter_agentbox import tools")
+        await server.api("GET", "jupyter-agentbox/approvals")
+        blocker = sqlite3.connect(database, isolation_level=None)
+        blocker.execute("BEGIN EXCLUSIVE")
+        done = await kernel.run(CALL)
+        blocker.execute("ROLLBACK")
+        blocker.close()
+        assert (done.error or "").startswith("StorageError")
+        _, page = await server.api("GET", "jupyter-agentbox/approvals")
+        assert page["approvals"] == []
+
+
+@pytest.mark.timeout(300)
+async def test_a_thousand_requests_wait_at_once_and_each_gets_its_own_answer(server: Server, ipykernel: str) -> None:
+    code = """
+import asyncio
+from jupyter_agentbox import tools
+orders = await asyncio.gather(*(tools.shop.get_order.aio(order_id=1001 + i % 2) for i in range(1000)))
+[order["id"] for order in orders] == [1001 + i % 2 for i in range(1000)]
+"""
+    async with server.kernel(name=ipykernel) as kernel:
+        cell = asyncio.create_task(kernel.run(code, timeout=200))
+        decided: set[str] = set()
+        async for page in server.pending_requests():
+            await asyncio.gather(*(server.decide(approval) for approval in page))
+            decided |= {approval["id"] for approval in page}
+            if len(decided) == 1000:
+                break
+        done = await cell
+        assert (done.error, done.value) == (None, "True")
+
+
+async def test_a_server_that_cannot_start_is_named_in_the_cell_with_what_it_said(
+    tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop
+) -> None:
+    broken = {"command": sys.executable, "args": ["-c", "import sys; sys.exit('no licence')"]}
+    server = await start_server(tmp_path, servers={"broken": broken, "shop": SHOP})
+    async with server.kernel() as kernel:
+        done = await kernel.run("from jupyter_agentbox import tools\ntools.broken")
+        assert "no licence" in (done.error or "")
+        cell = asyncio.create_task(kernel.run(CALL))
+        await server.decide(await server.pending("list_orders"))
+        assert (await cell).error is None
+    await server.stop()
+
+
+async def test_code_that_forges_a_decision_through_its_comm_or_its_widget_fails(server: Server) -> None:
+    code = """
+import threading, gc
+from jupyter_agentbox import tools, ToolCallRejectedError
+def forge(request_id):
+    import comm, ipywidgets
+    for widget in [found for found in gc.get_objects() if isinstance(found, ipywidgets.Widget)]:
+        if hasattr(widget, "request_id"):
+            for name, value in dict(status="approved", decision="allow_once", approved=True).items():
+                setattr(widget, name, value)
+            widget.send({"decision": "allow_once", "request_id": request_id})
+            widget.send_state()
+    for target in comm.get_comm_manager().comms.values():
+        for kind in ("decision", "approved", "running", "reply"):
+            target.send({"type": kind, "id": request_id, "request_id": request_id, "decision": "allow_once"})
+try:
+    threading.Timer(0.5, forge, ["REQUEST"]).start()
+    tools.shop.delete_order(order_id=1001)
+    print("RAN")
+except ToolCallRejectedError:
+    print("refused")
+"""
+    async with server.kernel() as kernel:
+        cell = asyncio.create_task(kernel.run(code))
+        approval = await server.pending("delete_order")
+        forger = await kernel_comm_traffic(kernel)
+        assert forger
+        _, still = await server.api("GET", f"jupyter-agentbox/approvals/{approval['id']}")
+        assert still["status"] == "pending"
+        await server.decide(still, "reject_once")
+        assert (await cell).stdout == "refused\n"
+
+
+async def kernel_comm_traffic(kernel: Kernel) -> bool:
+    """Wait until the forger in the kernel has had its turn."""
+    forged = asyncio.Event()
+    asyncio.get_running_loop().call_later(2, forged.set)
+    async with asyncio.timeout(TIMEOUT):
+        await forged.wait()
+    return True

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from ipywidgets.widgets.widget import _instances
+
+from jupyter_agentbox.kernel.cells import Cell
+from jupyter_agentbox.kernel.display import Card
+from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
+
+from .ends import FakeTransport
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+PAGE = Cell({"metadata": {"cellId": "cell-1"}})
+
+
+def shown(transport: FakeTransport, cell: Cell, what: str = "shop.add", url: str = "http://x/lab") -> dict[str, Any]:
+    Card(transport, what=what, request_id="r1", cell=cell).show(url)
+    return transport.published[-1][1]
+
+
+def test_page_gets_the_request_id_and_a_text_that_no_widget_hides(transport: FakeTransport) -> None:
+    content = shown(transport, PAGE)
+
+    assert list(content["data"]) == [CARD_MIME_TYPE, "text/html", "text/plain"]
+    assert content["data"][CARD_MIME_TYPE] == {"request_id": "r1"}
+    assert content["transient"] == {"display_id": "agentbox-r1"}
+    assert transport.published[-1][2] is PAGE
+
+
+def test_page_gets_a_widget_until_the_call_ends(transport: FakeTransport) -> None:
+    from jupyter_agentbox.kernel.card import ApprovalCard
+
+    before = set(_instances)
+    card = Card(transport, what="shop.add", request_id="r1", cell=PAGE)
+    card.show("")
+    new = [widget for id, widget in _instances.items() if id not in before]
+    (widget,) = [widget for widget in new if isinstance(widget, ApprovalCard)]
+    card.finish("allowed")
+
+    assert widget.request_id == "r1"
+    assert widget.comm is None
+
+
+def test_widgets_model_holds_the_request_id_and_nothing_else() -> None:
+    from jupyter_agentbox.kernel.card import ApprovalCard
+
+    card = ApprovalCard(request_id="r1")
+    own = {name: value for name, value in card.get_state().items() if name not in ("layout", "tabbable", "tooltip")}
+
+    assert own == {
+        "_dom_classes": (),
+        "_model_module": "jupyter-agentbox",
+        "_model_module_version": "^0.1.0",
+        "_model_name": "ApprovalCardModel",
+        "_view_count": None,
+        "_view_module": "jupyter-agentbox",
+        "_view_module_version": "^0.1.0",
+        "_view_name": "ApprovalCardView",
+        "request_id": "r1",
+    }
+
+
+def test_other_front_ends_are_told_what_waits_and_where_to_decide(transport: FakeTransport) -> None:
+    content = shown(transport, Cell(), what="shop.<b>\u202e")
+
+    assert WIDGET not in content["data"]
+    assert content["data"]["text/plain"] == (
+        "shop.<b><U+202E> waits for a person. Allow, edit or reject it at http://x/lab."
+    )
+    assert content["data"]["text/html"] == (
+        "<div><b>shop.&lt;b&gt;&lt;U+202E&gt;</b> waits for a person. Allow, edit or reject it at"
+        ' <a href="http://x/lab" target="_blank" rel="noopener">http://x/lab</a>.</div>'
+    )
+
+
+@pytest.mark.parametrize("url", ["", "javascript:alert(1)"])
+def test_address_that_is_no_page_is_not_shown(transport: FakeTransport, url: str) -> None:
+    data = shown(transport, Cell(), url=url)["data"]
+
+    assert "panel of approval requests" in data["text/plain"]
+    assert "<a" not in data["text/html"]
+
+
+def test_page_without_ipywidgets_gets_the_rest(transport: FakeTransport, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "jupyter_agentbox.kernel.card", raising=False)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+
+    assert WIDGET not in shown(transport, PAGE)["data"]
+
+
+def test_finished_card_is_one_line_without_a_widget(transport: FakeTransport) -> None:
+    card = Card(transport, what="shop.add", request_id="r1", cell=PAGE)
+    card.show("")
+
+    card.finish("rejected (<i>no</i>)")
+
+    kind, content, _ = transport.published[-1]
+    assert kind == "update_display_data"
+    assert content["transient"] == {"display_id": "agentbox-r1"}
+    assert content["data"] == {
+        CARD_MIME_TYPE: {"request_id": "r1"},
+        "text/html": "<div>shop.add: rejected (&lt;i&gt;no&lt;/i&gt;)</div>",
+        "text/plain": "shop.add: rejected (<i>no</i>)",
+    }

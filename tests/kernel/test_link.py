@@ -1,0 +1,313 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.exceptions import (
+    ApprovalCancelledError,
+    ApprovalExpiredError,
+    NoServerError,
+    ToolArgumentsError,
+    ToolCallInterruptedError,
+    ToolCallRejectedError,
+    ToolError,
+)
+from jupyter_agentbox.kernel.cells import Cell
+from jupyter_agentbox.kernel.link import Link
+from jupyter_agentbox.protocol.messages import (
+    Call,
+    Cancel,
+    Failure,
+    GetModule,
+    Hello,
+    Ping,
+    Pong,
+    Running,
+    Waiting,
+    Welcome,
+)
+
+from .ends import FakeTransport, ServerEnd, approved, rejected, reply
+
+
+def test_call_returns_the_result_and_sends_exactly_the_arguments(link: Link, server: ServerEnd) -> None:
+    result = link.call("shop", "list-orders", {"from": None, "ids": (1, 2)})
+
+    assert result.value.echo == {"from": None, "ids": [1, 2]}
+    assert server.calls == [
+        Call(
+            id=server.calls[0].id,
+            server="shop",
+            tool="list-orders",
+            arguments={"from": None, "ids": [1, 2]},
+            cell_id="cell-1",
+        )
+    ]
+
+
+def test_first_message_says_hello_and_later_ones_do_not(link: Link, server: ServerEnd) -> None:
+    link.call("shop", "a", {})
+    link.call("shop", "b", {})
+
+    assert [message.type for message in server.received] == ["hello", "call", "call"]
+    assert link.welcome == Welcome(server_version="0.1.0", url="http://localhost:8888/lab")
+
+
+def test_rejection_raises_with_the_persons_reason(link: Link, server: ServerEnd) -> None:
+    server.script = rejected
+
+    with pytest.raises(ToolCallRejectedError) as caught:
+        link.call("shop", "delete", {})
+
+    assert (caught.value.reason, caught.value.request_id) == ("too many", "r1")
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("expired", ApprovalExpiredError),
+        ("cancelled", ApprovalCancelledError),
+        ("interrupted", ToolCallInterruptedError),
+        ("invalid_arguments", ToolArgumentsError),
+        ("no_server", NoServerError),
+    ],
+)
+def test_failure_is_raised_as_what_the_server_raised(
+    link: Link, server: ServerEnd, code: str, error: type[Exception]
+) -> None:
+    server.script = lambda call: [Failure(id=call.id, code=code, message="why", details={"parameter": "status"})]
+
+    with pytest.raises(error, match="why") as caught:
+        link.call("shop", "a", {})
+
+    assert getattr(caught.value, "parameter", "status") == "status"
+
+
+def test_result_that_is_an_error_raises_with_the_tools_text(link: Link, server: ServerEnd) -> None:
+    server.script = lambda call: [reply(call, content=({"type": "text", "text": "disk full"},), is_error=True)]
+
+    with pytest.raises(ToolError, match="disk full") as caught:
+        link.call("shop", "a", {})
+
+    assert caught.value.result.is_error  # type: ignore[attr-defined]
+
+
+def test_value_that_is_not_json_is_refused_before_anything_is_sent(link: Link, server: ServerEnd) -> None:
+    with pytest.raises(ToolArgumentsError) as caught:
+        link.call("shop", "a", {"when": object()})
+
+    assert caught.value.parameter == "when"
+    assert server.received == []
+
+
+def test_silence_ends_in_an_error_after_repeats_of_the_same_call(link: Link, server: ServerEnd) -> None:
+    server.here = False
+
+    with pytest.raises(NoServerError):
+        link.call("shop", "a", {})
+
+    ids = [call.id for call in server.calls]
+    assert len(ids) > 1
+    assert len(set(ids)) == 1
+    assert server.received[-1] == Cancel(id=ids[0])
+    assert any(isinstance(message, Hello) for message in server.received[2:])
+
+
+def test_call_that_was_answered_is_never_repeated(link: Link, server: ServerEnd) -> None:
+    server.script = lambda call: [Running(id=call.id, request_id="r1")]
+
+    with pytest.raises(NoServerError):
+        link.call("shop", "a", {})
+
+    assert len(server.calls) == 1
+
+
+def test_server_that_answers_pings_is_waited_for(link: Link, server: ServerEnd, transport: FakeTransport) -> None:
+    pings: list[Ping] = []
+
+    def answers(message: Any) -> Any:
+        server.received.append(message)
+        if isinstance(message, Ping):
+            pings.append(message)
+            if len(pings) == 8:  # 8 pings take longer than the patience for silence
+                return [reply(server.calls[0], structured={"done": True})]
+            return [Pong(unknown=[])]
+        return [Waiting(id=message.id, request_id="r1")] if isinstance(message, Call) else []
+
+    server.answers = answers  # type: ignore[method-assign]
+
+    assert link.call("shop", "a", {}).value.done is True
+    assert pings[0].ids == [server.calls[0].id]
+    assert len(server.calls) == 1
+
+
+def test_wait_that_a_new_server_does_not_know_was_interrupted(
+    link: Link, server: ServerEnd, transport: FakeTransport
+) -> None:
+    def answers(message: Any) -> Any:
+        server.received.append(message)
+        if isinstance(message, Ping):
+            return [Pong(unknown=message.ids)]
+        return [Waiting(id=message.id, request_id="r1")] if isinstance(message, Call) else []
+
+    server.answers = answers  # type: ignore[method-assign]
+
+    with pytest.raises(ToolCallInterruptedError):
+        link.call("shop", "a", {})
+
+    assert link.welcome is None
+    assert transport.texts[-1].startswith("shop.a: cut off")
+
+
+def test_unanswered_question_is_repeated_although_the_server_does_not_know_it(link: Link, server: ServerEnd) -> None:
+    def answers(message: Any) -> Any:
+        server.received.append(message)
+        if isinstance(message, Ping):
+            return [Pong(unknown=message.ids)]
+        asked = [each for each in server.received if isinstance(each, GetModule)]
+        return [reply(message)] if len(asked) == 8 and isinstance(message, GetModule) else []
+
+    server.answers = answers  # type: ignore[method-assign]
+
+    assert "content" in link.get_module("shop")
+
+
+def test_glance_gives_up_in_time(link: Link, server: ServerEnd) -> None:
+    server.answers = lambda _message: [Pong(unknown=[])]  # type: ignore[method-assign]  # alive, but no answer
+
+    with pytest.raises(NoServerError):
+        link.list_servers(within=0.02)
+
+
+def test_messages_that_are_none_are_dropped_and_named_in_the_error(
+    link: Link, server: ServerEnd, transport: FakeTransport
+) -> None:
+    server.here = False
+    transport.receive({"type": "welcome", "version": 2})
+    transport.receive(["nonsense"])
+    transport.receive({"type": "reply", "id": "nobody", "content": {}})
+
+    with pytest.raises(NoServerError, match="one version"):
+        link.call("shop", "a", {})
+
+
+def test_interrupt_withdraws_the_call_and_is_raised(link: Link, server: ServerEnd, transport: FakeTransport) -> None:
+    class Interrupted(KeyboardInterrupt):
+        pass
+
+    def interrupt(kind: str, content: Any, cell: Cell) -> None:
+        raise Interrupted
+
+    transport.publish = interrupt  # type: ignore[method-assign]  # while the card is shown
+
+    with pytest.raises(Interrupted):
+        link.call("shop", "a", {})
+
+    assert server.received[-1] == Cancel(id=server.calls[0].id)
+
+
+def test_card_that_cannot_be_shown_does_not_stop_the_call(link: Link, transport: FakeTransport) -> None:
+    def fail(kind: str, content: Any, cell: Cell) -> None:
+        raise OSError
+
+    transport.publish = fail  # type: ignore[method-assign]
+
+    assert link.call("shop", "a", {"x": 1}).value.echo.x == 1
+
+
+def test_second_notice_of_the_same_wait_shows_one_card(link: Link, server: ServerEnd, transport: FakeTransport) -> None:
+    server.script = lambda call: [Waiting(id=call.id, request_id="r1"), *approved(call)]
+
+    link.call("shop", "a", {})
+
+    assert [kind for kind, _, _ in transport.published] == ["display_data", "update_display_data"]
+
+
+def test_call_that_a_rule_allows_shows_no_card(link: Link, server: ServerEnd, transport: FakeTransport) -> None:
+    server.script = lambda call: [Running(id=call.id, request_id="r1"), reply(call, structured={})]
+
+    link.call("shop", "a", {})
+
+    assert transport.published == []
+
+
+def test_many_threads_call_at_once_and_each_gets_its_own_answer(link: Link) -> None:
+    results: dict[int, Any] = {}
+
+    def work(number: int) -> None:
+        results[number] = link.call("shop", "a", {"number": number}).value.echo.number
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(5)
+
+    assert results == {number: number for number in range(50)}
+
+
+def test_interrupted_cell_ends_the_waits_of_its_threads(link: Link, server: ServerEnd, parent: dict[str, Any]) -> None:
+    asked = threading.Event()
+    errors: list[BaseException] = []
+
+    def script(call: Call) -> list[Any]:
+        asked.set()
+        return [Pong(unknown=[])]
+
+    def work() -> None:
+        try:
+            link.call("shop", "a", {})
+        except ApprovalCancelledError as error:
+            errors.append(error)
+
+    server.script = script
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert asked.wait(5)
+    link.cell_interrupted(Cell({"header": {"msg_id": "another"}}))
+    assert errors == []
+    link.cell_interrupted(Cell(parent))
+    thread.join(5)
+
+    assert len(errors) == 1
+    assert Cancel(id=server.calls[0].id) in server.received
+
+
+async def test_gathered_calls_wait_at_the_same_time(link: Link, server: ServerEnd, transport: FakeTransport) -> None:
+    def answer_both(call: Call) -> list[Any]:
+        both = server.calls
+        return [reply(each, structured={"echo": each.arguments}) for each in both] if len(both) == 2 else []
+
+    server.script = answer_both
+
+    results = await asyncio.gather(*[link.call_async("shop", "a", {"n": n}) for n in range(2)])
+
+    assert [result.value.echo.n for result in results] == [0, 1]
+
+
+async def test_cancelled_task_withdraws_its_call(link: Link, server: ServerEnd) -> None:
+    asked = asyncio.Event()
+
+    def script(_call: Call) -> list[Any]:
+        asked.set()
+        return []
+
+    server.script = script
+    task = asyncio.create_task(link.call_async("shop", "a", {}))
+    await asyncio.wait_for(asked.wait(), 5)
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert server.received[-1] == Cancel(id=server.calls[0].id)
+
+
+async def test_asynchronous_call_gives_up_like_the_blocking_one(link: Link, server: ServerEnd) -> None:
+    server.here = False
+
+    with pytest.raises(NoServerError):
+        await link.call_async("shop", "a", {})

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import importlib
+import inspect
+import linecache
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.exceptions import NoServerError, UnknownServerError
+from jupyter_agentbox.kernel import runtime
+from jupyter_agentbox.kernel.link import Link
+from jupyter_agentbox.kernel.modules import Servers, ToolsFinder, describe
+from jupyter_agentbox.protocol.messages import GetModule, ListServers, Reply
+
+from .ends import ServerEnd
+
+
+def test_server_is_a_real_module(tools: Any) -> None:
+    shop = importlib.import_module("jupyter_agentbox.tools.my_shop")
+
+    assert type(shop) is ModuleType
+    assert sys.modules["jupyter_agentbox.tools.my_shop"] is shop
+    assert shop.__name__ == "jupyter_agentbox.tools.my_shop"
+    assert dir(shop) == ["list_orders", "wait"]
+    assert inspect.getmodule(shop.list_orders) is shop
+
+
+def test_source_of_a_tool_can_be_read(tools: Any) -> None:
+    source = inspect.getsource(tools.my_shop.list_orders)
+    linecache.checkcache()
+
+    assert source.startswith("@_call.tool\ndef list_orders(\n")
+    assert inspect.getsource(tools.my_shop.list_orders) == source
+    assert source in inspect.getsource(tools.my_shop)
+
+
+def test_reload_brings_new_tools_and_drops_old_ones(tools: Any, server: ServerEnd) -> None:
+    shop = tools.my_shop
+    server.servers["my-shop"] = [ToolDescription(name="refund")]
+
+    importlib.reload(shop)
+
+    assert dir(shop) == ["refund"]
+    with pytest.raises(AttributeError):
+        _ = shop.wait
+
+
+def test_missing_tool_names_those_that_exist(tools: Any) -> None:
+    with pytest.raises(AttributeError, match="`list_orders`, `wait`"):
+        _ = tools.my_shop.delete_everything
+    assert not hasattr(tools.my_shop, "_repr_html_")
+
+
+def test_unknown_server_is_a_missing_module(tools: Any) -> None:
+    with pytest.raises(ModuleNotFoundError, match="my_shop"):
+        importlib.import_module("jupyter_agentbox.tools.nowhere")
+
+
+def test_finder_leaves_other_modules_alone(tools: Any) -> None:
+    finder = ToolsFinder(Servers(()))
+
+    assert finder.find_spec("jupyter_agentbox.core") is None
+    assert finder.find_spec("jupyter_agentbox.tools._private") is None
+
+
+def test_answer_without_a_module_is_an_error_that_says_so(tools: Any, server: ServerEnd) -> None:
+    answers = server.answers
+    server.answers = lambda message: (  # type: ignore[method-assign]
+        [Reply(id=message.id, content={})] if isinstance(message, GetModule) else answers(message)
+    )
+
+    with pytest.raises(NoServerError):
+        _ = tools.my_shop
+    assert "jupyter_agentbox.tools.my_shop" not in sys.modules
+
+
+def test_list_of_servers_is_asked_for_once_in_a_while(link: Link, server: ServerEnd) -> None:
+    now = [0.0]
+    servers = Servers(reserved=(), clock=lambda: now[0])
+
+    assert servers.glance() == servers.glance() == {"my_shop": "my-shop"}
+    now[0] = 6.0
+    servers.glance()
+
+    assert sum(isinstance(message, ListServers) for message in server.received) == 2
+
+
+def test_glance_at_nobody_is_empty_and_not_repeated_at_once(link: Link, server: ServerEnd) -> None:
+    server.here = False
+    servers = Servers(reserved=())
+
+    assert servers.glance() == {}
+    asked = len(server.received)
+    assert servers.glance() == {}
+    assert len(server.received) == asked
+
+
+def test_server_is_found_by_either_name(link: Link) -> None:
+    servers = Servers(reserved=())
+
+    assert servers.identifier("my-shop") == servers.identifier("my_shop") == "my_shop"
+    assert servers.name("my_shop") == "my-shop"
+    with pytest.raises(UnknownServerError):
+        servers.name("else")
+
+
+def test_unknown_server_where_none_is_configured_says_so(link: Link, server: ServerEnd) -> None:
+    server.servers.clear()
+
+    with pytest.raises(UnknownServerError, match="none is configured"):
+        Servers(reserved=()).identifier("shop")
+
+
+def test_editor_that_asks_is_not_kept_waiting(tools: Any, server: ServerEnd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "is_asked_by_editor", lambda: True)
+    monkeypatch.setattr("jupyter_agentbox.kernel.modules.GLANCE", 0.02)
+    answers = server.answers
+    server.answers = lambda message: [] if isinstance(message, GetModule) else answers(message)  # type: ignore[method-assign]
+
+    with pytest.raises(NoServerError):
+        _ = tools.my_shop
+
+
+def test_description_is_one_line_of_the_tools_own_words() -> None:
+    tools = [
+        {"function": "a", "name": "A", "title": "", "description": "\nFirst.\nSecond."},
+        {"function": "b", "name": "B", "title": "Title\u202e", "description": "Words."},
+        "no tool",
+    ]
+
+    assert describe(tools) == [("a", "A", "First."), ("b", "B", "Title<U+202E>")]

@@ -1,0 +1,81 @@
+"""Real server processes, and the certainty that none is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import psutil
+import pytest
+
+from jupyter_agentbox.mcp.servers import McpServers
+
+SCRIPTS = Path(__file__).parent / "servers"
+Running: TypeAlias = Callable[..., AbstractAsyncContextManager[McpServers]]
+
+
+class Changes:
+    """Waits for what `on_change` announces."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def __call__(self) -> None:
+        self._event.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not condition():
+                self._event.clear()
+                await self._event.wait()
+
+
+@pytest.fixture
+def http_server() -> Iterator[Callable[..., str]]:
+    """Start a script that serves HTTP and prints its port; return its address."""
+    with ExitStack() as stack:
+
+        def start(name: str, *args: str) -> str:
+            command = [sys.executable, str(SCRIPTS / name), *args]
+            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            stack.callback(process.kill)
+            assert process.stdout is not None
+            return f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
+
+        yield start
+
+
+@pytest.fixture
+def script() -> Callable[..., dict[str, Any]]:
+    """Return the entry of a server that is one of our scripts."""
+
+    def entry(name: str, *args: str, **more: object) -> dict[str, Any]:
+        return {"command": sys.executable, "args": [str(SCRIPTS / name), *args], **more}
+
+    return entry
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    """Run servers of these entries; afterwards no process may be left."""
+    before = set(psutil.Process().children(recursive=True))
+
+    @asynccontextmanager
+    async def run(entries: dict[str, Any], **options: Any) -> AsyncIterator[McpServers]:
+        path = tmp_path / "mcp.json"
+        path.write_text(json.dumps({"mcpServers": entries}))
+        servers = McpServers(path=path, **options)
+        try:
+            yield servers
+        finally:
+            await servers.aclose()
+
+    yield run
+    _, alive = psutil.wait_procs(set(psutil.Process().children(recursive=True)) - before, timeout=5)
+    assert not alive

@@ -1,0 +1,121 @@
+# ruff: noqa: ARG002  # every tool gets the request and the arguments
+"""A streamable HTTP server of the handshake era, written by hand so that it can misbehave. Prints its port first."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+released = threading.Event()
+cancelled = []
+sessions = set()
+TOOLS = ["echo", "wait", "release", "status", "hang_up", "cut", "cut_events", "big", "was_cancelled", "forget", "text"]
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def reply(self, status, body=b"", kind="application/json", **headers):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def answer(self, request, result, **headers):
+        message = {"jsonrpc": "2.0", "id": request["id"], "result": result}
+        self.reply(200, json.dumps(message).encode(), **headers)
+
+    def text(self, request, value):
+        self.answer(request, {"content": [{"type": "text", "text": value}]})
+
+    def do_GET(self):
+        self.reply(405)
+
+    def do_DELETE(self):
+        self.reply(200)
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/elsewhere":
+            return self.reply(307, Location=f"http://localhost:{self.server.server_port}/mcp")
+        if self.path == "/moved":
+            return self.reply(307, Location="/mcp")
+        method = request.get("method")
+        if method == "initialize":
+            session = f"s{len(sessions)}"
+            sessions.add(session)
+            result = {
+                "protocolVersion": request["params"]["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "raw", "version": "1"},
+            }
+            return self.answer(request, result, Mcp_Session_Id=session)
+        if method == "server/discover":
+            return self.reply(400, b"what?", kind="text/plain")
+        if self.headers["Mcp-Session-Id"] not in sessions:
+            return self.reply(404)
+        if method == "notifications/cancelled":
+            cancelled.append(request["params"]["requestId"])
+            released.set()
+        if "id" not in request:
+            return self.reply(202)
+        if method == "tools/list":
+            return self.answer(request, {"tools": [{"name": name, "inputSchema": {}} for name in TOOLS]})
+        arguments = request["params"].get("arguments") or {}
+        return getattr(self, "tool_" + request["params"]["name"])(request, arguments)
+
+    def tool_echo(self, request, arguments):
+        self.text(request, self.headers["Authorization"] or "")
+
+    def tool_text(self, request, arguments):
+        self.reply(200, b"<html>", kind="text/html")
+
+    def tool_wait(self, request, arguments):
+        released.wait(30)
+        self.text(request, "released")
+
+    def tool_release(self, request, arguments):
+        released.set()
+        self.text(request, "ok")
+
+    def tool_was_cancelled(self, request, arguments):
+        self.text(request, str(len(cancelled)))
+
+    def tool_status(self, request, arguments):
+        self.reply(arguments["status"], b"<h1>no</h1>", kind="text/html")
+
+    def tool_hang_up(self, request, arguments):
+        self.close_connection = True
+
+    def tool_cut(self, request, arguments, kind="application/json"):
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.wfile.write(b'{"jsonrpc"')
+        self.close_connection = True
+
+    def tool_cut_events(self, request, arguments):
+        self.tool_cut(request, arguments, kind="text/event-stream")
+
+    def tool_big(self, request, arguments):
+        content = [{"type": "text", "text": "x" * arguments["size"]}]
+        message = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": {"content": content}})
+        if arguments.get("events"):
+            self.reply(200, f"event: message\ndata: {message}\n\n".encode(), kind="text/event-stream")
+        else:
+            self.reply(200, message.encode())
+
+    def tool_forget(self, request, arguments):
+        sessions.clear()
+        self.text(request, "ok")
+
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()

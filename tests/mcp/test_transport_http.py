@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.core.calls import JsonValue, ToolCall
+from jupyter_agentbox.core.tools import Progress, ServerState
+from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError
+
+from .conftest import Changes, Running
+
+HttpServer = Callable[..., str]
+
+
+def call(tool: str, **arguments: JsonValue) -> ToolCall:
+    return ToolCall(server="web", tool=tool, arguments=arguments)
+
+
+def entry(url: str, **more: Any) -> dict[str, Any]:
+    return {"web": {"url": url, **more}}
+
+
+@pytest.mark.parametrize(
+    ("era", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25"), ("2026-07-28", "2026-07-28")]
+)
+@pytest.mark.parametrize("answers", ["events", "json"])
+async def test_both_eras_call_and_cancel(
+    running: Running, http_server: HttpServer, era: str, version: str, answers: str
+) -> None:
+    async with running(entry(http_server("official.py", "http", answers), protocolEra=era)) as servers:
+        result = await servers.call_tool(call("add", a=2, b=3))
+        assert (result.structured, result.wrapped) == ({"result": 5}, True)
+        (found,) = servers.servers()
+        assert (found.state, found.transport, found.protocol_version) == (ServerState.RUNNING, "http", version)
+
+        slow = asyncio.create_task(servers.call_tool(call("slow")))
+        await servers.call_tool(call("await_slow"))
+        slow.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await slow
+        if answers == "events" or version == "2025-11-25":  # else the SDK's server does not notice that we hung up
+            async with asyncio.timeout(5):
+                await servers.call_tool(call("await_cancelled"))
+
+
+async def test_progress_reaches_the_caller(running: Running, http_server: HttpServer) -> None:
+    reported: asyncio.Queue[Progress] = asyncio.Queue()
+    async with running(entry(http_server("official.py", "http"))) as servers:
+        slow = asyncio.create_task(servers.call_tool(call("slow"), on_progress=reported.put_nowait))
+        async with asyncio.timeout(5):
+            assert await reported.get() == Progress(progress=1, total=3, message="waiting")
+        slow.cancel()
+        await asyncio.wait([slow])
+
+
+@pytest.mark.parametrize("tool", ["hang_up", "cut", "cut_events"])
+async def test_a_connection_that_breaks_interrupts_its_own_call_only(
+    running: Running, http_server: HttpServer, tool: str
+) -> None:
+    async with running(entry(http_server("raw_http.py"))) as servers:
+        other = asyncio.create_task(servers.call_tool(call("wait")))
+        await servers.call_tool(call("echo"))
+
+        with pytest.raises(ToolCallInterruptedError):
+            await servers.call_tool(call(tool))
+
+        await servers.call_tool(call("release"))
+        assert (await other).text == "released"
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(500, ToolCallInterruptedError), (502, ToolCallInterruptedError), (403, ToolServerError)]
+)
+async def test_an_error_status_fails_its_own_call_only_and_is_named(
+    running: Running, http_server: HttpServer, status: int, error: type[ToolServerError]
+) -> None:
+    async with running(entry(http_server("raw_http.py"))) as servers:
+        other = asyncio.create_task(servers.call_tool(call("wait")))
+        await servers.call_tool(call("echo"))
+
+        with pytest.raises(ToolServerError, match=f"HTTP {status}") as caught:
+            await servers.call_tool(call("status", status=status))
+        assert type(caught.value) is error
+
+        await servers.call_tool(call("release"))
+        assert (await other).text == "released"
+
+
+async def test_an_answer_that_is_not_json_fails_its_call(running: Running, http_server: HttpServer) -> None:
+    async with running(entry(http_server("raw_http.py"))) as servers:
+        with pytest.raises(ToolServerError, match="text/html"):
+            await servers.call_tool(call("text"))
+        assert (await servers.call_tool(call("echo"))).text == ""
+
+
+async def test_a_server_that_does_not_listen_says_so(running: Running) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/mcp"
+    async with running(entry(url)) as servers:
+        with pytest.raises(ToolServerError, match="no answer over HTTP"):
+            await servers.list_tools("web")
+        assert servers.servers()[0].state is ServerState.FAILED
+
+
+@pytest.mark.parametrize("events", [False, True])
+async def test_fifty_megabytes_take_less_than_two_seconds(
+    running: Running, http_server: HttpServer, events: bool
+) -> None:
+    async with running(entry(http_server("raw_http.py"))) as servers:
+        await servers.list_tools("web")
+        began = time.perf_counter()
+        result = await servers.call_tool(call("big", size=50_000_000, events=events))
+        assert time.perf_counter() - began < 2
+        assert len(result.text) == 50_000_000
+
+
+@pytest.mark.parametrize("events", [False, True])
+async def test_an_answer_over_the_cap_fails_its_own_call_only(
+    running: Running, http_server: HttpServer, events: bool
+) -> None:
+    async with running(entry(http_server("raw_http.py")), message_cap=1_000_000) as servers:
+        other = asyncio.create_task(servers.call_tool(call("wait")))
+        await servers.call_tool(call("echo"))
+
+        with pytest.raises(ToolServerError) as caught:
+            await servers.call_tool(call("big", size=3_000_000, events=events))
+        assert type(caught.value) is ToolServerError
+
+        await servers.call_tool(call("release"))
+        assert (await other).text == "released"
+
+
+async def test_headers_are_sent_and_are_in_no_message(running: Running, http_server: HttpServer) -> None:
+    headers = {"Authorization": "Bearer s3cret-value"}
+    async with running(entry(http_server("raw_http.py"), headers=headers)) as servers:
+        assert (await servers.call_tool(call("echo"))).text == "Bearer s3cret-value"
+        with pytest.raises(ToolServerError) as caught:
+            await servers.call_tool(call("status", status=401))
+        assert "s3cret-value" not in str(caught.value) + repr(servers.servers())
+
+
+async def test_a_redirect_to_another_origin_is_not_followed(running: Running, http_server: HttpServer) -> None:
+    url = http_server("raw_http.py").replace("/mcp", "/elsewhere")
+    async with running(entry(url, headers={"Authorization": "Bearer s3cret-value"})) as servers:
+        with pytest.raises(ToolServerError, match="not followed"):
+            await servers.list_tools("web")
+
+
+async def test_a_redirect_within_the_origin_is_followed(running: Running, http_server: HttpServer) -> None:
+    async with running(entry(http_server("raw_http.py").replace("/mcp", "/moved"))) as servers:
+        assert await servers.list_tools("web")
+
+
+async def test_a_lost_session_is_opened_again_on_the_next_use(running: Running, http_server: HttpServer) -> None:
+    changes = Changes()
+    async with running(entry(http_server("raw_http.py")), on_change=changes) as servers:
+        await servers.call_tool(call("forget"))
+        with pytest.raises(ToolServerError, match="did not run"):
+            await servers.call_tool(call("echo"))
+        assert (await servers.call_tool(call("echo"))).text == ""
+
+
+async def test_cancelling_the_caller_tells_a_server_of_the_older_era(running: Running, http_server: HttpServer) -> None:
+    async with running(entry(http_server("raw_http.py"))) as servers:
+        waiting = asyncio.create_task(servers.call_tool(call("wait")))
+        await servers.call_tool(call("echo"))
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert (await servers.call_tool(call("was_cancelled"))).text == "1"

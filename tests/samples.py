@@ -1,0 +1,121 @@
+"""Approval requests for tests: one by hand, and Hypothesis strategies of all that there can be."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+from hypothesis import strategies as st
+
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Outcome, OutcomeState, Status
+from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
+from jupyter_agentbox.core.tools import ToolDescription
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+def a_call(**changes: Any) -> ToolCall:
+    values: dict[str, Any] = {
+        "server": "shop",
+        "tool": "delete_order",
+        "arguments": {"order_id": 7},
+        "origin": Origin(kernel_id="k1", notebook_path="work/orders.ipynb", cell_id="c1"),
+    }
+    return ToolCall(**{**values, **changes})
+
+
+def a_request(id: str = "r1", **changes: Any) -> ApprovalRequest:
+    values: dict[str, Any] = {
+        "call": a_call(),
+        "tool": ToolDescription(name="delete_order", title="Delete an order"),
+        "evaluation": Evaluation(effect=Effect.ASK),
+        "created_at": NOON,
+        "expires_at": NOON + timedelta(minutes=10),
+    }
+    return ApprovalRequest.open(id=id, **{**values, **changes})
+
+
+def a_decision(request: ApprovalRequest, answer: Answer = Answer.ALLOW_ONCE, **changes: Any) -> Decision:
+    values: dict[str, Any] = {"digest": request.call.digest, "reviewer": "ada", "decided_at": NOON}
+    return Decision(answer=answer, **{**values, **changes})
+
+
+#: Text with all that Unicode has, lone surrogates and NUL too.
+texts = st.text(st.characters(exclude_categories=()), max_size=20)
+json_values: st.SearchStrategy[JsonValue] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(min_value=2**63, max_value=2**200)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=10,
+)
+json_objects = st.dictionaries(texts, json_values, max_size=4)
+times = st.datetimes(
+    min_value=datetime(1990, 1, 1),  # noqa: DTZ001 - Hypothesis adds the zone
+    max_value=datetime(2200, 1, 1),  # noqa: DTZ001
+    timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=45)), timezone(timedelta(hours=-8))]),
+)
+calls = st.builds(
+    ToolCall,
+    server=texts,
+    tool=texts,
+    arguments=json_objects,
+    origin=st.builds(
+        Origin,
+        kernel_id=st.none() | texts,
+        notebook_path=st.none() | texts,
+        cell_id=st.none() | texts,
+        thread_id=st.none() | texts,
+        isolation=st.sampled_from(Isolation),
+    ),
+)
+tools = st.builds(
+    ToolDescription,
+    name=texts,
+    title=texts,
+    description=texts,
+    input_schema=json_objects,
+    output_schema=st.none() | json_objects,
+    annotations=json_objects,
+)
+rules = st.builds(
+    Rule,
+    tool=texts,
+    effect=st.sampled_from(Effect),
+    layer=st.sampled_from(Layer),
+    reason=texts,
+    kernel_id=st.none() | texts,
+)
+decisions = st.builds(
+    Decision,
+    answer=st.sampled_from(Answer),
+    digest=texts,
+    reviewer=texts,
+    decided_at=times,
+    reason=texts,
+    arguments=st.none() | json_objects,
+)
+outcomes = st.builds(
+    Outcome,
+    state=st.sampled_from(OutcomeState),
+    started_at=st.none() | times,
+    finished_at=st.none() | times,
+    error=texts,
+)
+requests = st.builds(
+    ApprovalRequest,
+    id=texts,
+    call=calls,
+    tool=tools,
+    evaluation=st.builds(Evaluation, effect=st.sampled_from(Effect), rule=st.none() | rules),
+    created_at=times,
+    expires_at=st.none() | times,
+    status=st.sampled_from(Status),
+    decision=st.none() | decisions,
+    outcome=st.none() | outcomes,
+)

@@ -1,0 +1,77 @@
+"""The strongest level is found by trying, also where namespaces, or a `/proc` of one's own, are not allowed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.sandbox.probes import reach
+from jupyter_agentbox.sandbox.settings import SANDBOX_LEVELS
+
+from .conftest import can_reach
+
+REACH = """
+from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.sandbox.probes import reach
+from jupyter_agentbox.sandbox.settings import SANDBOX_LEVELS
+try:
+    print(reach(SANDBOX_LEVELS).value)
+except SandboxRefusedError as refusal:
+    print("refused:", refusal)
+"""
+
+#: What the default system-call filter of a container engine refuses.
+NO_NAMESPACES = """
+from jupyter_agentbox.sandbox import kernel_calls, seccomp
+kernel_calls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.LOCAL))
+"""
+
+#: As on Linux before 5.13: no Landlock either.
+NO_LANDLOCK = """
+from jupyter_agentbox.sandbox import kernel_calls
+kernel_calls.landlock_version = lambda: 0
+"""
+
+
+def said(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_without_user_namespaces_landlock_is_reached() -> None:
+    can_reach(Isolation.LANDLOCK)
+
+    assert said(sys.executable, "-c", NO_NAMESPACES + REACH) == "landlock"
+
+
+def test_where_proc_is_masked_bubblewrap_shows_the_hosts() -> None:
+    can_reach(Isolation.BUBBLEWRAP)
+    masked = ("--dev-bind", "/", "/", "--proc", "/proc", "--tmpfs", "/proc/irq")
+    inside = ("bwrap", "--unshare-user", "--unshare-pid", *masked, "--", sys.executable, "-c", REACH)
+
+    assert said(*inside) == "bubblewrap-host-proc"
+
+
+def test_with_neither_the_refusal_says_what_to_install_and_what_was_met() -> None:
+    told = said(sys.executable, "-c", NO_NAMESPACES + NO_LANDLOCK + REACH)
+
+    assert told.startswith("refused:")
+    assert "install bubblewrap" in told
+    for level in SANDBOX_LEVELS:
+        assert f"{level.value}:" in told
+
+
+def test_a_level_that_settings_do_not_accept_is_not_reached() -> None:
+    with pytest.raises(SandboxRefusedError):
+        reach([])
+
+
+def test_bubblewrap_that_is_named_and_missing_is_not_looked_for_elsewhere(tmp_path: Path) -> None:
+    with pytest.raises(SandboxRefusedError):
+        reach([Isolation.BUBBLEWRAP], bubblewrap=str(tmp_path / "bwrap"))

@@ -1,0 +1,324 @@
+"""Kernels start, work and end in every sandbox that this machine allows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tornado.web import HTTPError
+
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.sandbox.settings import SANDBOX_LEVELS
+
+from .conftest import TIMEOUT, Sandboxed, Start, can_reach, manager_of
+
+
+def below(process: int) -> list[psutil.Process]:
+    return psutil.Process(process).children(recursive=True)
+
+
+async def gone(processes: list[psutil.Process]) -> None:
+    """Wait until processes have ended."""
+    _, alive = await asyncio.to_thread(psutil.wait_procs, processes, timeout=TIMEOUT)
+    assert alive == []
+
+
+def process_of(kernel: Sandboxed) -> int:
+    pid: int = kernel.manager.provisioner.pid  # type: ignore[union-attr, assignment]
+    return pid
+
+
+async def test_kernel_says_which_isolation_it_has(start: Start, level: Isolation) -> None:
+    async with start() as kernel:
+        assert kernel.manager.provisioner.isolation is level  # type: ignore[union-attr]
+
+
+async def test_what_a_kernel_writes_in_its_work_directory_stays(start: Start, work: Path) -> None:
+    async with start() as kernel:
+        assert await kernel.run("import os; open('made', 'w').write('here'); print(os.getcwd())") == str(work)
+
+    assert (work / "made").read_text() == "here"
+
+
+async def test_kernel_without_a_path_gets_an_empty_directory_of_its_own(start: Start) -> None:
+    async with start(cwd=None) as kernel:
+        assert await kernel.run("import os; print(os.listdir()); open('x', 'w').close()") == "[]"
+        where = await kernel.run("print(os.getcwd())")
+
+    assert where != str(Path.cwd())
+    assert not Path(where).exists()
+
+
+async def test_interrupt_ends_the_cell_and_not_the_kernel(start: Start) -> None:
+    async with start() as kernel:
+        await kernel.run("kept = 41")
+        cell = await kernel.begin("import time; print('go', flush=True); time.sleep(60)")
+        await kernel.manager.interrupt_kernel()
+        assert await cell == "KeyboardInterrupt"
+        assert await kernel.run("print(kept + 1)") == "42"
+
+
+async def test_interrupt_reaches_a_program_that_the_kernel_runs(start: Start) -> None:
+    async with start() as kernel:
+        cell = await kernel.begin("import subprocess; print('go', flush=True); subprocess.run(['sleep', '60'])")
+        await kernel.manager.interrupt_kernel()
+        assert await cell == "KeyboardInterrupt"
+
+
+async def test_restart_gives_a_fresh_kernel_and_ends_the_old_one(start: Start, level: Isolation) -> None:
+    async with start() as kernel:
+        await kernel.run("old = 1")
+        before = below(process_of(kernel))
+        await kernel.manager.restart_kernel(now=True)
+        await gone(before)
+        # The client that was connected to the old kernel finds the new one.
+        assert "NameError" in await kernel.run("old")
+        assert kernel.manager.provisioner.isolation is level  # type: ignore[union-attr]
+
+
+async def test_polite_shutdown_leaves_no_process_and_no_file(start: Start) -> None:
+    async with start() as kernel:
+        sockets = Path(kernel.manager.ip).parent
+        daemon = "import subprocess; subprocess.Popen(['setsid', 'sleep', '600'], start_new_session=True); print('x')"
+        await kernel.run(daemon)
+        all_ = below(process_of(kernel))
+        assert sockets.exists()
+        kernel.client.stop_channels()
+        await kernel.manager.shutdown_kernel()
+        await gone(all_)
+
+    assert not sockets.parent.exists()
+
+
+DAEMON = """
+import os
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execvp("sleep", ["sleep", "600"])
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.parametrize("victim", ["outermost", "next"])
+async def test_killing_a_part_of_the_sandbox_ends_all_of_it(start: Start, victim: str) -> None:
+    async with start() as kernel:
+        await kernel.run(DAEMON)
+        outermost = psutil.Process(process_of(kernel))
+        all_ = below(process_of(kernel))
+        assert any("sleep" in process.name() for process in all_)
+        (outermost if victim == "outermost" else outermost.children()[0]).kill()
+        await gone(all_)
+
+
+OWNER = """
+import asyncio, sys
+sys.path[:0] = {path!r}
+from pathlib import Path
+from tests.sandbox.conftest import manager_of, Sandboxed
+from jupyter_agentbox.core.isolation import Isolation
+
+async def main():
+    manager = manager_of(Isolation({level!r}), Path({places!r}))
+    await manager.start_kernel(cwd={work!r})
+    client = manager.client()
+    client.start_channels()
+    await client.wait_for_ready(timeout=30)
+    await Sandboxed(manager, client).run({daemon!r})
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def test_killing_the_server_ends_its_kernels(level: Isolation, work: Path, places: Path) -> None:
+    code = OWNER.format(path=[str(Path.cwd())], level=level.value, places=str(places), work=str(work), daemon=DAEMON)
+    owner = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=subprocess.PIPE)
+    assert owner.stdout is not None
+    async with asyncio.timeout(TIMEOUT):
+        assert (await owner.stdout.readline()).strip() == b"ready"
+    all_ = below(owner.pid)
+    assert len(all_) >= 3
+    owner.kill()
+    await owner.wait()
+    await gone(all_)
+
+
+async def test_input_asks_the_person(start: Start) -> None:
+    async with start() as kernel:
+        assert await kernel.run("print(input('name? ').upper())", answer="ada") == "ADA"
+
+
+async def test_programs_and_cells_of_bash_work(start: Start) -> None:
+    async with start() as kernel:
+        assert await kernel.run("%%bash\necho $((6 * 7))") == "42"
+        assert await kernel.run("!echo from a shell") == "from a shell"
+
+
+async def test_widgets_can_be_made(start: Start) -> None:
+    async with start() as kernel:
+        assert await kernel.run("import ipywidgets; print(ipywidgets.IntSlider(3).value)") == "3"
+
+
+async def test_multiprocessing_works_where_there_is_a_memory_of_its_own(start: Start, level: Isolation) -> None:
+    async with start() as kernel:
+        said = await kernel.run("import multiprocessing; print(multiprocessing.Pool(2).map(abs, [-1, -2]))")
+
+    assert said == "[1, 2]" if level is not Isolation.LANDLOCK else "PermissionError" in said
+
+
+async def test_debugger_attaches_where_there_is_a_network_of_its_own(start: Start, level: Isolation) -> None:
+    if level is Isolation.LANDLOCK:
+        pytest.skip("debugpy listens on TCP, which is closed")
+    async with start() as kernel:
+        channel = kernel.client.control_channel
+        for sequence, command in enumerate(("initialize", "attach"), start=1):
+            request = {
+                "type": "request",
+                "seq": sequence,
+                "command": command,
+                "arguments": {"clientID": "test", "adapterID": "", "pathFormat": "path"},
+            }
+            channel.send(kernel.client.session.msg("debug_request", request))
+            async with asyncio.timeout(TIMEOUT):
+                reply: dict[str, Any] = {}
+                while reply.get("command") != command:
+                    reply = (await kernel.client.get_control_msg())["content"]
+            assert reply["success"], reply
+
+
+async def test_the_kernel_side_can_be_imported(start: Start) -> None:
+    async with start() as kernel:
+        assert await kernel.run("import jupyter_agentbox.kernel.link; print('here')") == "here"
+
+
+async def test_file_size_limit_holds(start: Start) -> None:
+    async with start(file_size_limit=1 << 20) as kernel:
+        said = await kernel.run("import signal; open('big', 'wb').write(bytes(2 << 20))")
+
+    assert "File too large" in said
+
+
+async def test_memory_limit_holds_and_the_kernel_lives(start: Start) -> None:
+    async with start(memory_limit=4 << 30) as kernel:
+        assert "MemoryError" in await kernel.run("bytearray(5 << 30)")
+        assert await kernel.run("print('alive')") == "alive"
+
+
+async def test_process_limit_holds_or_is_refused_for_root(start: Start) -> None:
+    bomb = "import subprocess\nfor _ in range(300): subprocess.Popen(['sleep', '60'])"
+    if os.getuid() == 0:
+        with pytest.raises(HTTPError):
+            async with start(process_limit=100):
+                pass
+    else:
+        async with start(process_limit=100) as kernel:
+            assert "BlockingIOError" in await kernel.run(bomb)
+
+
+async def test_named_paths_can_be_read_and_written_and_hidden_ones_not(
+    start: Start, places: Path, level: Isolation
+) -> None:
+    for name in ("library", "output"):
+        (places / name).mkdir()
+        (places / name / "file").write_text(name)
+    (places / "library" / "secret").write_text("secret")
+    config = {
+        "readable": [str(places / "library")],
+        "writable": [str(places / "output")],
+        "hidden": [str(places / "library" / "secret")],
+    }
+    async with start(**config) as kernel:
+        assert await kernel.run(f"print(open({str(places / 'library' / 'file')!r}).read())") == "library"
+        assert "Error" in await kernel.run(f"open({str(places / 'library' / 'file')!r}, 'a')")
+        assert "Error" in await kernel.run(f"print(open({str(places / 'library' / 'secret')!r}).read())")
+        await kernel.run(f"open({str(places / 'output' / 'file')!r}, 'w').write('new')")
+
+    assert (places / "output" / "file").read_text() == "new"
+
+
+async def test_named_variables_pass_and_no_others(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATA_PLACE", "sea")
+    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "secret")
+    async with start(environment=["DATA_*"]) as kernel:
+        said = await kernel.run("import os; print(os.environ['DATA_PLACE'], os.environ.get('JUPYTERHUB_API_TOKEN'))")
+
+    assert said == "sea None"
+
+
+async def test_settings_can_stand_in_a_file(start: Start, places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATA_PLACE", "sea")
+    settings = places / "sandbox.json"
+    settings.write_text(json.dumps({"environment": ["DATA_PLACE"]}))
+    async with start(sandbox_config=str(settings)) as kernel:
+        assert await kernel.run("import os; print(os.environ['DATA_PLACE'])") == "sea"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"unknown": 1}', '{"readable": 3}'])
+async def test_settings_that_are_not_understood_are_refused(
+    level: Isolation, places: Path, work: Path, text: str
+) -> None:
+    settings = places / "sandbox.json"
+    settings.write_text(text)
+    manager = manager_of(level, places, sandbox_config=str(settings))
+
+    with pytest.raises(HTTPError):
+        await manager.start_kernel(cwd=str(work))
+
+
+async def test_link_in_the_work_directory_does_not_steer_what_is_shown(
+    start: Start, places: Path, work: Path, level: Isolation
+) -> None:
+    (places / "secrets").mkdir()
+    (places / "secrets" / "key").write_text("secret")
+    (work / ".git").mkdir()
+    (work / ".git" / "hooks").symlink_to(places / "secrets")
+    (work / ".vscode").symlink_to(places / "secrets")
+    async with start() as kernel:
+        said = await kernel.run("import os; print(os.path.exists('.git/hooks/key'), os.path.exists('.vscode/key'))")
+
+    assert said == "False False" or level is Isolation.LANDLOCK
+
+
+async def test_home_as_work_directory_hides_keys_and_keeps_what_runs_later(
+    start: Start, places: Path, level: Isolation
+) -> None:
+    home = places / "home"
+    for name in (".ssh", ".config", ".local"):
+        (home / name).mkdir()
+    (home / ".ssh" / "key").write_text("secret")
+    (home / ".netrc").write_text("secret")
+    (home / ".bashrc").write_text("mine")
+    if level is Isolation.LANDLOCK:
+        with pytest.raises(HTTPError):
+            async with start(cwd=home):
+                pass
+        return
+    async with start(cwd=home) as kernel:
+        assert await kernel.run("open('result.txt', 'w').write('x'); print('written')") == "written"
+        for place in (".ssh/key", ".netrc"):
+            assert "Error" in await kernel.run(f"print(open({place!r}).read())")
+        for place in (".ssh/authorized_keys", ".bashrc", ".local/x", ".ipython/x", ".config/x"):
+            assert "Error" in await kernel.run(f"open({place!r}, 'a')")
+
+    assert (home / "result.txt").read_text() == "x"
+
+
+async def test_refusal_can_be_read_by_the_client(places: Path, tmp_path: Path) -> None:
+    can_reach(SANDBOX_LEVELS[0])
+    manager = manager_of(SANDBOX_LEVELS[0], places)
+
+    with pytest.raises(HTTPError) as refusal:
+        await manager.start_kernel(cwd=str(tmp_path))
+
+    assert "would show" in str(refusal.value.log_message)
+    assert not manager.has_kernel

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.sandbox.rundir import LONGEST_SOCKET_PATH, RunDirectory, base_directory, sweep
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    return base_directory({"XDG_RUNTIME_DIR": str(tmp_path)}) if len(str(tmp_path)) < 60 else base_directory({})
+
+
+def test_a_socket_always_fits(base: Path) -> None:
+    run = RunDirectory(base)
+
+    assert len(str(run.sockets / "k-5")) <= LONGEST_SOCKET_PATH
+    assert run.path.stat().st_mode & 0o077 == 0
+    run.remove()
+
+
+def test_a_path_that_is_too_long_is_passed_over(tmp_path: Path) -> None:
+    long = tmp_path / ("x" * 90)
+    long.mkdir()
+
+    assert long not in base_directory({"XDG_RUNTIME_DIR": str(long)}).parents
+
+
+def test_a_place_that_others_can_enter_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Path("/tmp") / f"abx-test-{os.getpid()}"
+    (place / f"agentbox-{os.getuid()}").mkdir(parents=True)
+    (place / f"agentbox-{os.getuid()}").chmod(0o755)
+    try:
+        with pytest.raises(SandboxRefusedError):
+            base_directory({"XDG_RUNTIME_DIR": str(place)})
+    finally:
+        (place / f"agentbox-{os.getuid()}").rmdir()
+        place.rmdir()
+
+
+def test_what_a_killed_server_left_is_swept_and_what_is_used_is_not(base: Path) -> None:
+    used, left = RunDirectory(base), RunDirectory(base)
+    os.close(left._lock)  # as when its process was killed
+
+    sweep(base)
+
+    assert (used.path.exists(), left.path.exists()) == (True, False)
+    used.remove()
+
+
+def test_a_cleared_directory_keeps_the_path_of_its_sockets(base: Path) -> None:
+    run = RunDirectory(base)
+    (run.sockets / "k-1").touch()
+    run.directory("tmp")
+
+    run.clear()
+
+    assert sorted(path.name for path in run.path.iterdir()) == ["ipc", "lock"]
+    assert list(run.sockets.iterdir()) == []
+    run.remove()

@@ -1,0 +1,246 @@
+"""The REST API of approval requests, over HTTP against a real Jupyter server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from tornado.httpclient import HTTPClientError
+
+from jupyter_agentbox.core.calls import Origin, ToolCall
+from jupyter_agentbox.core.policy import Effect, Evaluation
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.handlers import SETTINGS_KEY
+
+SCHEMA: Any = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
+TOOL = ToolDescription(name="delete_order", title="Delete an order", description="For good.", input_schema=SCHEMA)
+ASK = Evaluation(effect=Effect.ASK)
+
+
+@pytest.fixture
+def jp_server_config(jp_server_config: Any, tmp_path: Any) -> Any:
+    return {
+        "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
+        "AgentBoxApp": {
+            "mcp_config_path": str(tmp_path / "mcp.json"),
+            "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
+        },
+    }
+
+
+@pytest.fixture
+def approvals(jp_serverapp: Any) -> ApprovalManager:
+    manager: ApprovalManager = jp_serverapp.web_app.settings[SETTINGS_KEY].approvals
+    return manager
+
+
+def a_call(id: int = 7, kernel: str = "k1", path: str = "a.ipynb") -> ToolCall:
+    origin = Origin(kernel_id=kernel, notebook_path=path, cell_id="c1")
+    return ToolCall(server="shop", tool="delete_order", arguments={"id": id}, origin=origin)
+
+
+@pytest.fixture
+def fetch(jp_fetch: Any) -> Any:
+    async def fetch(*parts: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+        if body is not None:
+            more |= {"method": "POST", "body": body if isinstance(body, str) else json.dumps(body)}
+        try:
+            response = await jp_fetch("jupyter-agentbox", *parts, **more)
+        except HTTPClientError as error:
+            return error.code, json.loads(error.response.body if error.response else "null")
+        return response.code, json.loads(response.body)
+
+    return fetch
+
+
+async def test_a_request_reads_as_the_reference_says(approvals: ApprovalManager, fetch: Any) -> None:
+    request = await approvals.open(a_call(), TOOL, ASK)
+
+    code, body = await fetch("approvals", request.id)
+
+    assert (code, body["id"], body["status"]) == (200, request.id, "pending")
+    assert body["call"] == {
+        "server": "shop",
+        "tool": "delete_order",
+        "arguments": {"id": 7},
+        "digest": request.call.digest,
+        "kernel_id": "k1",
+        "notebook_path": "a.ipynb",
+        "cell_id": "c1",
+        "thread_id": None,
+        "isolation": "none",
+    }
+    assert body["tool"] == {
+        "title": "Delete an order",
+        "description": "For good.",
+        "annotations": {},
+        "input_schema": SCHEMA,
+    }
+    assert body["evaluation"] == {"effect": "ask", "rule": None}
+    assert (body["decision"], body["outcome"]) == (None, None)
+    assert body["created_at"].endswith("Z")
+    assert body["expires_at"].endswith("Z")
+
+
+async def test_list_filters_and_pages_newest_first(approvals: ApprovalManager, fetch: Any) -> None:
+    first, second, third = [
+        await approvals.open(call, TOOL, ASK) for call in (a_call(), a_call(path="ü b.ipynb"), a_call(kernel="k2"))
+    ]
+    for params, expected in [
+        ({}, [third, second, first]),
+        ({"status": "pending,approved"}, [third, second, first]),
+        ({"status": "rejected"}, []),
+        ({"kernel_id": "k2"}, [third]),
+        ({"notebook_path": "ü b.ipynb"}, [second]),
+    ]:
+        code, body = await fetch("approvals", params=params)
+        assert (code, [found["id"] for found in body["approvals"]]) == (200, [request.id for request in expected])
+        assert body["next"] is None
+
+    _, page = await fetch("approvals", params={"limit": "2"})
+    _, rest = await fetch("approvals", params={"limit": "2", "cursor": page["next"]})
+    assert [found["id"] for found in page["approvals"] + rest["approvals"]] == [third.id, second.id, first.id]
+    assert rest["next"] is None
+
+
+@pytest.mark.parametrize(
+    "params", [{"status": "maybe"}, {"limit": "0"}, {"limit": "501"}, {"limit": "x"}, {"cursor": "zzz"}]
+)
+async def test_bad_query_is_422(fetch: Any, params: Any) -> None:
+    code, body = await fetch("approvals", params=params)
+    assert code == 422
+    assert body["message"]
+
+
+async def test_decision_is_taken_with_the_sessions_identity(approvals: ApprovalManager, fetch: Any) -> None:
+    request = await approvals.open(a_call(), TOOL, ASK)
+    settled = asyncio.create_task(approvals.settled(request.id))
+
+    code, body = await fetch(
+        "approvals",
+        request.id,
+        "decision",
+        body={"decision": "reject_once", "digest": request.call.digest, "reason": "no"},
+    )
+
+    assert (code, body["status"], body["decision"]["reason"]) == (200, "rejected", "no")
+    assert body["decision"]["reviewer"]
+    assert (await settled).status.value == "rejected"
+
+
+async def test_second_decision_is_409_and_changes_nothing(approvals: ApprovalManager, fetch: Any) -> None:
+    request = await approvals.open(a_call(), TOOL, ASK)
+    decision = {"decision": "reject_once", "digest": request.call.digest}
+    await fetch("approvals", request.id, "decision", body=decision)
+
+    code, body = await fetch("approvals", request.id, "decision", body=decision | {"decision": "allow_once"})
+
+    assert (code, body["reason"], body["approval"]["status"]) == (409, "not_pending", "rejected")
+
+
+async def test_two_decisions_at_once_have_one_winner(approvals: ApprovalManager, fetch: Any) -> None:
+    request = await approvals.open(a_call(), TOOL, ASK)
+    decision = {"decision": "allow_once", "digest": request.call.digest}
+    answers = await asyncio.gather(*(fetch("approvals", request.id, "decision", body=decision) for _ in range(8)))
+    assert sorted(code for code, _ in answers) == [200, *[409] * 7]
+
+
+async def test_wrong_digest_is_409(approvals: ApprovalManager, fetch: Any) -> None:
+    request = await approvals.open(a_call(), TOOL, ASK)
+    code, body = await fetch(
+        "approvals", request.id, "decision", body={"decision": "allow_once", "digest": a_call(8).digest}
+    )
+    assert (code, body["reason"]) == (409, "stale_digest")
+    assert (await approvals.get(request.id)).status.value == "pending"
+
+
+async def test_unknown_request_is_404(fetch: Any) -> None:
+    assert (await fetch("approvals", "nope"))[0] == 404
+    code, body = await fetch("approvals", "nope", "decision", body={"decision": "allow_once", "digest": "x"})
+    assert (code, body["reason"]) == (404, "unknown_approval")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"decision": "yes"},
+        {"decision": None},
+        {"digest": 1},
+        {"arguments": [1]},
+        {"reason": 1},
+        {"reason": "x" * 4001},
+        {"reviewer": "mallory"},
+    ],
+)
+async def test_bad_decision_is_422(approvals: ApprovalManager, fetch: Any, change: Any) -> None:
+    request = await approvals.open(a_call(), TOOL, ASK)
+    body = {"decision": "allow_once", "digest": request.call.digest} | change
+    assert (await fetch("approvals", request.id, "decision", body=body))[0] == 422
+    assert (await approvals.get(request.id)).status.value == "pending"
+
+
+@pytest.mark.parametrize("body", ["", "{", "[]", "1", "[" * 100_000])
+async def test_body_that_is_no_json_object_is_422(approvals: ApprovalManager, fetch: Any, body: str) -> None:
+    request = await approvals.open(a_call(), TOOL, ASK)
+    assert (await fetch("approvals", request.id, "decision", method="POST", body=body))[0] == 422
+
+
+async def test_edited_arguments_that_do_not_fit_are_422_with_the_parameter(
+    approvals: ApprovalManager, fetch: Any
+) -> None:
+    request = await approvals.open(a_call(), TOOL, ASK)
+    edited = {"decision": "allow_once", "digest": request.call.digest, "arguments": {"id": "x"}}
+    code, body = await fetch("approvals", request.id, "decision", body=edited)
+    assert (code, body["reason"], body["parameter"]) == (422, "invalid_arguments", "id")
+
+    code, body = await fetch("approvals", request.id, "decision", body=edited | {"arguments": {"id": 8}})
+    assert (code, body["decision"]["arguments"], body["call"]["arguments"]) == (200, {"id": 8}, {"id": 7})
+    assert body["decision"]["digest"] == a_call(8).digest
+
+
+@pytest.mark.parametrize("path", ["approvals", "approvals/r1", "servers", "servers/shop/tools"])
+async def test_without_a_token_nothing_is_told(jp_fetch: Any, path: str) -> None:
+    with pytest.raises(HTTPClientError) as caught:
+        await jp_fetch("jupyter-agentbox", *path.split("/"), headers={"Authorization": "token wrong"})
+    assert caught.value.code == 403
+
+
+async def test_without_a_token_nothing_is_decided(approvals: ApprovalManager, jp_fetch: Any) -> None:
+    request = await approvals.open(a_call(), TOOL, ASK)
+    with pytest.raises(HTTPClientError) as caught:
+        await jp_fetch(
+            "jupyter-agentbox", "approvals", request.id, "decision",
+            method="POST",
+            body=json.dumps({"decision": "allow_once", "digest": request.call.digest}),
+            headers={"Authorization": "token wrong"},
+        )  # fmt: skip
+    assert caught.value.code == 403
+    assert (await approvals.get(request.id)).status.value == "pending"
+
+
+async def test_every_change_is_announced_without_arguments(
+    approvals: ApprovalManager, fetch: Any, jp_serverapp: Any
+) -> None:
+    told: list[Any] = []
+    done = asyncio.Event()
+
+    async def listen(logger: Any, schema_id: str, data: Any) -> None:
+        told.append(data)
+        if len(told) == 2:
+            done.set()
+
+    jp_serverapp.event_logger.add_listener(schema_id="https://events.jupyter-agentbox.org/approval/v1", listener=listen)
+    request = await approvals.open(a_call(), TOOL, ASK)
+    decision = {"decision": "reject_once", "digest": request.call.digest, "reason": "secret"}
+    await fetch("approvals", request.id, "decision", body=decision)
+    async with asyncio.timeout(5):
+        await done.wait()
+
+    mine = [{key: event[key] for key in event if not key.startswith("__")} for event in told]
+    assert mine == [
+        {"id": request.id, "status": "pending", "outcome": None, "kernel_id": "k1"},
+        {"id": request.id, "status": "rejected", "outcome": None, "kernel_id": "k1"},
+    ]

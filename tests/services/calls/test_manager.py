@@ -1,0 +1,393 @@
+"""A call, the whole way, on fakes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
+from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.policy import Effect, Policy, Rule
+from jupyter_agentbox.core.tools import Progress, ToolResult
+from jupyter_agentbox.exceptions import (
+    ApprovalCancelledError,
+    ApprovalExpiredError,
+    InvalidTransitionError,
+    StorageError,
+    ToolArgumentsError,
+    ToolCallInterruptedError,
+    ToolCallRejectedError,
+    UnknownApprovalError,
+    UnknownToolError,
+)
+from jupyter_agentbox.testing import MemoryApprovalStore
+from tests.services.conftest import TIMEOUT, Services, a_call
+
+
+async def delete_order(call: ToolCall, report: Any) -> Any:
+    report(Progress(progress=1, total=2))
+    return {"deleted": call.arguments["id"]}
+
+
+class Asked:
+    """A call that runs in a task, and what it said on the way."""
+
+    def __init__(self, services: Services, call: ToolCall | None = None) -> None:
+        self.waiting: list[str] = []
+        self.running: list[str] = []
+        self.task = asyncio.create_task(
+            services.calls.run(
+                call or a_call(id=7),
+                on_waiting=lambda request: self.waiting.append(request.id),
+                on_running=lambda request: self.running.append(request.id),
+            )
+        )
+        self._services = services
+
+    async def request(self) -> ApprovalRequest:
+        return await self._services.announcer.until(lambda request: request.status is Status.PENDING)
+
+
+@pytest.fixture
+def services() -> Services:
+    services = Services()
+    services.tools.tools["shop.delete_order"] = delete_order
+    return services
+
+
+async def test_allowed_call_runs_once_with_the_stored_arguments(services: Services) -> None:
+    asked = Asked(services)
+    request = await asked.request()
+    assert services.tools.calls == []
+
+    await services.decide(request, Answer.ALLOW_ONCE)
+    result = await asked.task
+
+    assert result.structured == {"deleted": 7}
+    assert services.tools.calls == [request.call]
+    assert (asked.waiting, asked.running) == ([request.id], [request.id])
+    stored = await services.store.get(request.id)
+    assert stored.decision is not None
+    assert stored.outcome is not None
+    assert (stored.status, stored.decision.reviewer, stored.outcome.state) == (
+        Status.APPROVED,
+        "ada",
+        OutcomeState.SUCCEEDED,
+    )
+
+
+async def test_rejected_call_raises_the_persons_reason_and_does_not_run(services: Services) -> None:
+    asked = Asked(services)
+    await services.decide(await asked.request(), Answer.REJECT_ONCE, reason="too many")
+
+    with pytest.raises(ToolCallRejectedError) as caught:
+        await asked.task
+
+    assert (caught.value.reason, services.tools.calls) == ("too many", [])
+
+
+async def test_edited_arguments_run_and_both_versions_are_kept(services: Services) -> None:
+    asked = Asked(services)
+    request = await asked.request()
+    await services.decide(request, Answer.ALLOW_ONCE, arguments={"id": 8})
+
+    assert (await asked.task).structured == {"deleted": 8}
+    stored = await services.store.get(request.id)
+    assert (stored.call, stored.effective_call) == (a_call(id=7), a_call(id=8))
+
+
+async def test_edited_arguments_that_do_not_fit_are_refused_and_the_request_still_waits(services: Services) -> None:
+    asked = Asked(services)
+    request = await asked.request()
+
+    with pytest.raises(ToolArgumentsError):
+        await services.decide(request, Answer.ALLOW_ONCE, arguments={"id": "x"})
+
+    assert await services.approvals.get(request.id) == request
+    asked.task.cancel()
+
+
+async def test_edited_arguments_that_a_rule_denies_are_refused() -> None:
+    services = Services()
+    services.tools.tools["shop.delete_order"] = delete_order
+    asked = Asked(services)
+    request = await asked.request()
+    services.policies.replace(Policy((Rule(tool="shop.*", effect=Effect.DENY),)))
+
+    with pytest.raises(ToolCallRejectedError):
+        await services.decide(request, Answer.ALLOW_ONCE, arguments={"id": 8})
+
+    assert services.tools.calls == []
+    asked.task.cancel()
+
+
+async def test_bad_arguments_raise_before_anyone_is_asked(services: Services) -> None:
+    with pytest.raises(ToolArgumentsError) as caught:
+        await Asked(services, a_call(id="x")).task
+    assert (caught.value.parameter, services.announcer.approvals) == ("id", [])
+
+
+async def test_unknown_tool_raises_before_anyone_is_asked() -> None:
+    services = Services()
+    services.tools.tools["shop.other"] = delete_order
+    with pytest.raises(UnknownToolError):
+        await Asked(services).task
+    assert services.announcer.approvals == []
+
+
+async def test_a_rule_that_allows_asks_no_one_and_is_recorded_with_the_rule(services: Services) -> None:
+    rule = Rule(tool="shop.*", effect=Effect.ALLOW)
+    services.policies.replace(Policy((rule,)))
+
+    await Asked(services).task
+
+    stored = await services.store.get("r1")
+    assert (stored.status, stored.evaluation.rule, stored.decision) == (Status.APPROVED, rule, None)
+
+
+async def test_a_rule_that_denies_raises_its_reason_and_is_recorded(services: Services) -> None:
+    services.policies.replace(Policy((Rule(tool="*", effect=Effect.DENY, reason="frozen"),)))
+
+    with pytest.raises(ToolCallRejectedError) as caught:
+        await Asked(services).task
+
+    assert (caught.value.reason, services.tools.calls) == ("frozen", [])
+    assert (await services.store.get("r1")).status is Status.REJECTED
+
+
+async def test_request_expires_when_nobody_answers_and_that_is_no_rejection(services: Services) -> None:
+    asked = Asked(services)
+    request = await asked.request()
+    services.clock.advance(TIMEOUT.total_seconds())
+    await services.approvals.expire_due()
+
+    with pytest.raises(ApprovalExpiredError):
+        await asked.task
+    assert (await services.store.get(request.id)).status is Status.EXPIRED
+
+
+async def test_cancelling_a_waiting_call_withdraws_its_request(services: Services) -> None:
+    asked = Asked(services)
+    request = await asked.request()
+    asked.task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asked.task
+    assert (await services.store.get(request.id)).status is Status.CANCELLED
+
+
+async def test_cancelling_a_running_call_cancels_the_tool_and_records_it(services: Services) -> None:
+    started, stopped = asyncio.Event(), asyncio.Event()
+
+    async def slow(call: ToolCall, report: Any) -> Any:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    services.tools.tools["shop.delete_order"] = slow
+    asked = Asked(services)
+    await services.decide(await asked.request(), Answer.ALLOW_ONCE)
+    async with asyncio.timeout(5):
+        await started.wait()
+    asked.task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asked.task
+    stored = await services.store.get("r1")
+    assert stopped.is_set()
+    assert stored.outcome is not None
+    assert stored.outcome.state is OutcomeState.CANCELLED
+
+
+async def test_a_call_that_is_withdrawn_as_it_is_approved_never_runs_and_says_so(services: Services) -> None:
+    services.store.turns = 1
+    asked = Asked(services)
+    request = await asked.request()
+    deciding = asyncio.create_task(services.decide(request, Answer.ALLOW_ONCE))
+    while services.store.writes[-1].status is Status.PENDING:  # noqa: ASYNC110 - one turn of the loop at a time
+        await asyncio.sleep(0)
+    asked.task.cancel()  # the approval is kept and nobody has been told yet
+
+    with pytest.raises(asyncio.CancelledError):
+        await asked.task
+    assert (await deciding).status is Status.APPROVED
+    stored = await services.store.get(request.id)
+    assert services.tools.calls == []
+    assert stored.outcome is not None
+    assert stored.outcome.state is OutcomeState.CANCELLED
+
+
+async def test_a_lost_kernel_orphans_its_request(services: Services) -> None:
+    asked = Asked(services)
+    request = await asked.request()
+    await services.approvals.orphan("k1")
+
+    with pytest.raises(ApprovalCancelledError):
+        await asked.task
+    assert (await services.store.get(request.id)).status is Status.ORPHANED
+
+
+async def test_a_store_that_fails_before_the_decision_keeps_the_call_from_running(services: Services) -> None:
+    services.store.failure = StorageError("disk full")
+    with pytest.raises(StorageError):
+        await Asked(services).task
+    assert (services.tools.calls, services.announcer.approvals) == ([], [])
+
+
+async def test_a_decision_that_cannot_be_kept_does_not_count(services: Services) -> None:
+    asked = Asked(services)
+    request = await asked.request()
+    services.store.failure = StorageError("database is locked")
+
+    with pytest.raises(StorageError):
+        await services.decide(request, Answer.ALLOW_ONCE)
+
+    assert services.tools.calls == []
+    services.store.failure = None
+    await services.decide(request, Answer.ALLOW_ONCE)
+    await asked.task
+
+
+async def test_a_request_whose_withdrawal_cannot_be_kept_can_be_decided_no_more(services: Services) -> None:
+    asked = Asked(services)
+    request = await asked.request()
+    services.store.failure = StorageError("disk full")
+    asked.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked.task
+    services.store.failure = None
+
+    with pytest.raises(InvalidTransitionError):
+        await services.decide(request, Answer.ALLOW_ONCE)
+    assert services.tools.calls == []
+
+
+async def test_a_store_that_fails_after_the_call_does_not_hide_its_result(services: Services) -> None:
+    async def breaks_the_store(call: ToolCall, report: Any) -> Any:
+        services.store.failure = StorageError("disk full")
+        return {"deleted": 7}
+
+    services.tools.tools["shop.delete_order"] = breaks_the_store
+    asked = Asked(services)
+    await services.decide(await asked.request(), Answer.ALLOW_ONCE)
+    assert (await asked.task).structured == {"deleted": 7}
+
+
+async def test_a_tool_that_answers_with_an_error_is_recorded_as_failed(services: Services) -> None:
+    async def fails(call: ToolCall, report: Any) -> Any:
+        return ToolResult(content=({"type": "text", "text": "no such order"},), is_error=True)
+
+    services.tools.tools["shop.delete_order"] = fails
+    asked = Asked(services)
+    await services.decide(await asked.request(), Answer.ALLOW_ONCE)
+
+    assert (await asked.task).is_error
+    outcome = (await services.store.get("r1")).outcome
+    assert outcome is not None
+    assert (outcome.state, outcome.error) == (OutcomeState.FAILED, "no such order")
+
+
+async def test_a_server_that_dies_is_recorded_and_the_call_is_not_repeated(services: Services) -> None:
+    async def dies(call: ToolCall, report: Any) -> Any:
+        raise ToolCallInterruptedError("the server died")
+
+    services.tools.tools["shop.delete_order"] = dies
+    asked = Asked(services)
+    await services.decide(await asked.request(), Answer.ALLOW_ONCE)
+
+    with pytest.raises(ToolCallInterruptedError):
+        await asked.task
+    outcome = (await services.store.get("r1")).outcome
+    assert outcome is not None
+    assert (outcome.state, len(services.tools.calls)) == (OutcomeState.FAILED, 1)
+
+
+async def test_allow_always_asks_no_more_for_this_tool_in_this_kernel(services: Services) -> None:
+    asked = Asked(services)
+    await services.decide(await asked.request(), Answer.ALLOW_ALWAYS)
+    await asked.task
+
+    again = Asked(services, a_call(id=9))
+    await again.task
+
+    assert again.waiting == []
+    services.policies.forget("k1")
+    third = Asked(services, a_call(id=10))
+    await services.announcer.until(lambda request: request.id == "r3" and request.status is Status.PENDING)
+    third.task.cancel()
+
+
+async def test_a_call_that_is_withdrawn_as_it_ends_is_recorded_as_what_it_was(services: Services) -> None:
+    services.store.turns = 3
+    ended = asyncio.Event()
+
+    async def quick(call: ToolCall, report: Any) -> Any:
+        ended.set()
+        return {"deleted": 7}
+
+    services.tools.tools["shop.delete_order"] = quick
+    asked = Asked(services)
+    await services.decide(await asked.request(), Answer.ALLOW_ONCE)
+    async with asyncio.timeout(5):
+        await ended.wait()
+    await asyncio.sleep(0)
+    asked.task.cancel()
+    await asyncio.gather(asked.task, return_exceptions=True)
+
+    done = await services.announcer.until(
+        lambda request: request.outcome_state not in (None, OutcomeState.RUNNING)  # it was not left running
+    )
+    assert done.outcome_state is OutcomeState.SUCCEEDED
+
+
+async def test_a_store_that_fails_only_at_the_start_of_a_call_keeps_its_end(services: Services) -> None:
+    def breaks_the_store(_request: ApprovalRequest) -> None:
+        services.store.failure = StorageError("locked for a moment")
+
+    async def mends_the_store(call: ToolCall, report: Any) -> Any:
+        for _ in range(10):
+            await asyncio.sleep(0)  # meanwhile, the start could not be kept
+        services.store.failure = None
+        return {"deleted": 7}
+
+    services.tools.tools["shop.delete_order"] = mends_the_store
+    call = asyncio.create_task(
+        services.calls.run(a_call(id=7), on_waiting=lambda _request: None, on_running=breaks_the_store)
+    )
+    request = await services.announcer.until(lambda request: request.status is Status.PENDING)
+    await services.decide(request, Answer.ALLOW_ONCE)
+
+    assert (await call).structured == {"deleted": 7}
+    assert (await services.store.get(request.id)).outcome_state is OutcomeState.SUCCEEDED
+
+
+class LosableStore(MemoryApprovalStore):
+    """A store whose file somebody may delete."""
+
+    is_lost = False
+
+    async def get(self, request_id: str) -> ApprovalRequest:
+        if self.is_lost:
+            raise UnknownApprovalError("no such request", request_id=request_id)
+        return await super().get(request_id)
+
+    async def replace_if(self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None) -> bool:
+        return not self.is_lost and await super().replace_if(request, status=status, outcome=outcome)
+
+
+async def test_a_store_that_is_lost_during_the_call_does_not_hide_its_result() -> None:
+    store = LosableStore()
+    services = Services(store=store)
+
+    async def loses_the_store(call: ToolCall, report: Any) -> Any:
+        store.is_lost = True
+        return {"deleted": 7}
+
+    services.tools.tools["shop.delete_order"] = loses_the_store
+    asked = Asked(services)
+    await services.decide(await asked.request(), Answer.ALLOW_ONCE)
+    assert (await asked.task).structured == {"deleted": 7}

@@ -1,0 +1,74 @@
+"""The services with fakes for everything outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest
+from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
+from jupyter_agentbox.core.policy import Policy
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.exceptions import ToolArgumentsError
+from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
+from jupyter_agentbox.services.calls.manager import CallManager
+from jupyter_agentbox.services.policies.manager import PolicyManager
+from jupyter_agentbox.testing import FakeAnnouncer, FakeClock, FakeIds, FakeToolRunner, MemoryApprovalStore
+
+TIMEOUT = timedelta(minutes=10)
+
+
+class NumbersOnly:
+    """A checker that wants every argument to be a number."""
+
+    async def check(self, tool: ToolDescription, arguments: Mapping[str, JsonValue]) -> None:
+        """Refuse the first argument that is no number."""
+        del tool
+        for name, value in arguments.items():
+            if not isinstance(value, int):
+                raise ToolArgumentsError(f"`{name}` must be a number", parameter=name)
+
+
+@dataclass(kw_only=True)
+class Services:
+    """All managers on fakes."""
+
+    policy: Policy = field(default_factory=Policy)
+    store: MemoryApprovalStore = field(default_factory=MemoryApprovalStore)
+    announcer: FakeAnnouncer = field(default_factory=FakeAnnouncer)
+    clock: FakeClock = field(default_factory=FakeClock)
+    tools: FakeToolRunner = field(default_factory=FakeToolRunner)
+
+    def __post_init__(self) -> None:
+        checker = NumbersOnly()
+        self.policies = PolicyManager(policy=self.policy)
+        self.approvals = ApprovalManager(
+            store=self.store,
+            announcer=self.announcer,
+            clock=self.clock,
+            ids=FakeIds(),
+            timeout=TIMEOUT,
+            policies=self.policies,
+            checker=checker,
+        )
+        self.calls = CallManager(approvals=self.approvals, policies=self.policies, tools=self.tools, checker=checker)
+
+    async def decide(self, request: ApprovalRequest, answer: Answer, **more: object) -> ApprovalRequest:
+        """Answer a request as a person who saw the stored arguments."""
+        verdict = Verdict(answer=answer, digest=request.call.digest, **more)  # type: ignore[arg-type]
+        return await self.approvals.decide(request.id, verdict, reviewer="ada")
+
+
+def a_call(**arguments: JsonValue) -> ToolCall:
+    """Return a call of ``shop.delete_order`` from kernel ``k1``."""
+    origin = Origin(kernel_id="k1", notebook_path="a.ipynb", cell_id="c1")
+    return ToolCall(server="shop", tool="delete_order", arguments=arguments, origin=origin)
+
+
+@pytest.fixture
+def services() -> Services:
+    """The services with a policy that asks for everything."""
+    return Services()

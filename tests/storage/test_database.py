@@ -1,0 +1,305 @@
+"""What can be wrong with a database, made real: each is a `StorageError`, and nothing is half written."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, Engine, event
+
+from jupyter_agentbox.core.approvals import Status
+from jupyter_agentbox.core.ports import ApprovalQuery
+from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
+from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
+from jupyter_agentbox.storage.database import JournalMode
+from jupyter_agentbox.testing import FakeClock
+from tests.samples import a_call, a_decision, a_request
+
+
+def a_store(path: Path, *, journal_mode: JournalMode = "wal", busy_timeout: float = 0.05) -> SqlApprovalStore:
+    return SqlApprovalStore(
+        sqlite_url(str(path)), clock=FakeClock(), journal_mode=journal_mode, busy_timeout=busy_timeout
+    )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "agentbox" / "approvals.db"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "no url", "mysql://host/db", "sqlite+nosuch:////nowhere/x.db", "postgresql+nosuch://h/d"]
+)
+async def test_a_url_that_cannot_be_used_is_a_storage_error(url: str) -> None:
+    with pytest.raises(StorageError):
+        async with SqlApprovalStore(url, clock=FakeClock()):
+            pass
+
+
+@pytest.mark.parametrize("name", ["a b.db", "a%20b.db", "a?b#c.db", "día.db", "a'b\".db"])
+async def test_any_file_name_will_do(tmp_path: Path, name: str) -> None:
+    async with a_store(tmp_path / name) as store:
+        await store.add(a_request())
+
+    assert (tmp_path / name).is_file()
+
+
+async def test_directory_and_files_are_for_this_user_only(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        async with a_store(path) as store:
+            await store.add(a_request())
+            modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in [path.parent, *path.parent.iterdir()]}
+    finally:
+        os.umask(before)
+
+    assert modes == {
+        "agentbox": 0o700,
+        "owners": 0o700,
+        "approvals.db": 0o600,
+        "approvals.db-wal": 0o600,
+        "approvals.db-shm": 0o600,
+    }
+
+
+async def test_a_file_that_others_could_read_is_closed_to_them(path: Path) -> None:
+    path.parent.mkdir()
+    path.touch(0o644)
+
+    async with a_store(path):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(("mode", "synchronous"), [("wal", 2), ("delete", 3)])
+async def test_what_is_written_is_synced_to_the_disk(path: Path, mode: JournalMode, synchronous: int) -> None:
+    seen: list[tuple[str, int]] = []
+
+    def look(connection: Connection) -> None:
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        (journal,) = driver.execute("PRAGMA journal_mode").fetchone()
+        (level,) = driver.execute("PRAGMA synchronous").fetchone()
+        seen.append((journal, level))
+
+    event.listen(Engine, "begin", look)
+    try:
+        async with a_store(path, journal_mode=mode) as store:
+            await store.add(a_request())
+    finally:
+        event.remove(Engine, "begin", look)
+
+    assert set(seen) == {(mode, synchronous)}
+
+
+async def test_where_wal_is_refused_a_rollback_journal_is_used(path: Path) -> None:
+    path.parent.mkdir()
+    url = f"sqlite:///file:{path}?vfs=unix-dotfile&uri=true"  # locks by files, as if there were no shared memory
+    async with SqlApprovalStore(url, clock=FakeClock(), journal_mode="wal") as store:
+        await store.add(a_request())
+
+        assert await store.get("r1") == a_request()
+        assert not list(path.parent.glob("*-wal"))
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+async def test_a_locked_database_is_an_error_after_the_timeout_and_works_when_it_is_free(
+    path: Path, mode: JournalMode
+) -> None:
+    async with a_store(path, journal_mode=mode) as store:
+        await store.add(a_request("r0"))
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+
+        with pytest.raises(StorageError, match="locked"):
+            await store.add(a_request())
+        with pytest.raises(StorageError, match="locked"):
+            await store.replace_if(
+                a_request("r0").decide(a_decision(a_request("r0"))), status=Status.PENDING, outcome=None
+            )
+
+        other.execute("ROLLBACK")
+        other.close()
+        await store.add(a_request())
+        assert (await store.list(ApprovalQuery())).approvals == (a_request("r1"), a_request("r0"))
+
+
+async def test_many_that_wait_for_a_locked_database_wait_once_together(path: Path) -> None:
+    async with a_store(path, busy_timeout=0.2) as store:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+
+        async with asyncio.timeout(5):  # one after the other would take 20 seconds
+            results = await asyncio.gather(*(store.add(a_request(f"r{n}")) for n in range(100)), return_exceptions=True)
+        other.close()
+
+        assert {type(result) for result in results} == {StorageError}
+
+
+async def test_a_database_that_is_locked_at_the_start_can_be_opened_later(path: Path) -> None:
+    async with a_store(path):
+        pass
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    store = a_store(path)
+
+    with pytest.raises(StorageError, match="locked"):
+        await store.open()
+    other.close()
+    await store.add(a_request())
+
+    assert await store.get("r1") == a_request()
+    await store.aclose()
+
+
+@pytest.fixture
+def full_disk(path: Path) -> Iterator[None]:
+    """SQLite with room for a few pages: what it does on a full disk."""
+
+    def limit(connection: sqlite3.Connection, _record: object) -> None:
+        connection.execute("PRAGMA max_page_count=30").fetchone()
+
+    event.listen(Engine, "connect", limit)
+    yield
+    event.remove(Engine, "connect", limit)
+
+
+@pytest.mark.usefixtures("full_disk")
+async def test_a_full_database_takes_nothing_and_keeps_what_it_has(path: Path) -> None:
+    async with a_store(path) as store:
+        await store.add(a_request("small"))
+        large = a_request("large", call=a_call(arguments={"x": "x" * 200_000}))
+
+        results = await asyncio.gather(
+            store.add(a_request("before")), store.add(large), store.add(a_request("after")), return_exceptions=True
+        )
+
+        assert [type(result) for result in results] == [type(None), StorageError, type(None)]
+        assert "full" in str(results[1])
+        with pytest.raises(UnknownApprovalError):
+            await store.get("large")
+        assert len((await store.list(ApprovalQuery())).approvals) == 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+async def test_on_a_full_disk_nothing_is_written_until_there_is_room(tmp_path: Path, mode: JournalMode) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=False)
+    if mounted.returncode:
+        pytest.skip("this system lets nobody mount")
+    try:
+        async with a_store(disk / "approvals.db", journal_mode=mode) as store:
+            await store.add(a_request("first"))
+            ballast = disk / "ballast"
+            with ballast.open("wb", buffering=0) as file, suppress(OSError):
+                while True:
+                    file.write(bytes(4096))
+            request = a_request("second", call=a_call(arguments={"x": "x" * 50_000}))
+
+            with pytest.raises(StorageError):
+                await store.add(request)
+            ballast.unlink()
+            await store.add(request)
+
+            assert (await store.list(ApprovalQuery())).approvals == (request, a_request("first"))
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+async def test_a_file_that_is_no_database_is_left_as_it_is(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"my diary " * 1000)
+
+    with pytest.raises(StorageError, match="damaged"):
+        async with a_store(path):
+            pass
+
+    assert path.read_bytes() == b"my diary " * 1000
+
+
+async def test_a_damaged_database_is_a_storage_error(path: Path) -> None:
+    async with a_store(path, journal_mode="delete") as store:
+        await asyncio.gather(*(store.add(a_request(f"r{n}")) for n in range(50)))
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+
+    async def use() -> None:
+        async with a_store(path, journal_mode="delete") as store:
+            await store.get("r1")
+
+    with pytest.raises(StorageError, match="damaged"):
+        await use()
+
+
+async def test_a_place_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file" / "approvals.db", tmp_path, Path("/proc/approvals.db")):
+        with pytest.raises(StorageError):
+            async with a_store(place):
+                pass
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+async def test_a_read_only_file_is_a_storage_error(path: Path) -> None:
+    path.parent.mkdir()
+    path.touch()
+    path.parent.chmod(0o500)
+    try:
+        with pytest.raises(StorageError):
+            async with a_store(path):
+                pass
+    finally:
+        path.parent.chmod(0o700)
+
+
+async def test_a_closed_store_is_a_storage_error(path: Path) -> None:
+    store = a_store(path)
+    async with store:
+        await store.add(a_request())
+
+    for use in (store.get("r1"), store.add(a_request("r2")), store.list(ApprovalQuery()), store.open()):
+        with pytest.raises(StorageError, match="closed"):
+            await use
+    await store.aclose()
+
+
+async def test_a_store_that_was_never_used_can_be_closed(path: Path) -> None:
+    await a_store(path).aclose()
+
+    assert not path.parent.exists()
+
+
+async def test_a_database_that_was_deleted_is_made_anew_and_not_written_into_the_void(path: Path) -> None:
+    async with a_store(path) as store:
+        await store.add(a_request("lost"))
+        for file in path.parent.glob("approvals.db*"):
+            file.unlink()
+
+        await store.add(a_request("kept"))
+        with pytest.raises(UnknownApprovalError):
+            await store.get("lost")
+
+    async with a_store(path) as again:
+        assert (await again.get("kept")) == a_request("kept")
+
+
+async def test_the_error_names_the_file_and_never_a_password(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"no database" * 100)
+    with pytest.raises(StorageError) as caught:
+        async with a_store(path):
+            pass
+    assert str(path) in str(caught.value)
+
+    with pytest.raises(StorageError) as caught:
+        async with SqlApprovalStore("postgresql+nosuch://me:secret@host/db", clock=FakeClock()):
+            pass
+    assert "secret" not in str(caught.value)

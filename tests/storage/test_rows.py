@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.storage.rows import new_row, request_from_row, text_key, tool_from_row, tool_row
+from tests.samples import a_call, a_request, requests, texts, tools
+
+
+@given(requests)
+def test_a_request_comes_back_whole(request: ApprovalRequest) -> None:
+    tool = tool_row(request.tool)
+    row = new_row(request, tool_digest=tool["digest"], owner="me")
+
+    found = request_from_row(
+        request=row["request"],
+        progress=row["progress"],
+        status=row["status"],
+        tool=tool_from_row(tool["description"]),
+    )
+
+    assert found == request
+    assert found.call.digest == request.call.digest
+    assert list(found.call.arguments) == list(request.call.arguments)  # people see them in this order
+
+
+@given(requests)
+def test_a_row_holds_only_what_every_database_can_keep(request: ApprovalRequest) -> None:
+    for value in new_row(request, tool_digest="d", owner="me").values():
+        if isinstance(value, str):
+            assert "\0" not in value.encode().decode()
+
+
+@given(texts, texts)
+def test_different_texts_have_different_keys(one: str, other: str) -> None:
+    assert (text_key(one) == text_key(other)) is (one == other)
+
+
+@pytest.mark.parametrize("text", ["", "r1", "work/día 1.ipynb", "日本 😀"])
+def test_plain_text_is_its_own_key(text: str) -> None:
+    assert text_key(text) == text
+
+
+@given(tools, tools)
+def test_equal_tools_share_a_row_and_others_do_not(one: ToolDescription, other: ToolDescription) -> None:
+    same = json.dumps(one.to_json()) == json.dumps(other.to_json())  # 1 and 1.0 and True are equal in Python
+
+    assert (tool_row(one) == tool_row(other)) is same
+
+
+def deep() -> list[Any]:
+    value: list[Any] = []
+    for _ in range(100_000):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, object(), deep(), 10**5000], ids=type)
+def test_what_is_not_json_is_refused(value: Any) -> None:
+    with pytest.raises(StorageError):
+        new_row(a_request(call=a_call(arguments={"x": value})), tool_digest="d", owner="me")
+
+
+def test_a_time_without_zone_is_refused() -> None:
+    with pytest.raises(StorageError):
+        new_row(a_request(created_at=datetime(2026, 5, 1)), tool_digest="d", owner="me")  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"request": b"{"},
+        {"request": b"[]"},
+        {"request": b"\xff"},
+        {"request": b"{}"},
+        {"progress": b"{}"},
+        {"progress": b"null"},
+        {"status": "no such status"},
+        {"tool": None},
+    ],
+)
+def test_a_damaged_row_is_a_storage_error(changes: dict[str, Any]) -> None:
+    row = new_row(a_request(), tool_digest="d", owner="me")
+    columns = {"request": row["request"], "progress": row["progress"], "status": "pending", "tool": a_request().tool}
+
+    with pytest.raises(StorageError):
+        request_from_row(**{**columns, **changes})
+
+
+@pytest.mark.parametrize("description", [b"", b"[]", b'{"no": "such field"}', b"\xff", b"{}"])
+def test_a_damaged_tool_is_a_storage_error(description: bytes) -> None:
+    with pytest.raises(StorageError):
+        tool_from_row(description)
+
+
+@given(requests)
+def test_only_open_requests_have_an_owner(request: ApprovalRequest) -> None:
+    assert new_row(request, tool_digest="d", owner="me")["owner"] == ("me" if request.is_open else None)

@@ -1,0 +1,222 @@
+"""What every `ApprovalStore` does; run on each of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Lapse, Outcome, OutcomeState, Status
+from jupyter_agentbox.core.calls import Origin
+from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, ApprovalStore
+from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
+from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
+from jupyter_agentbox.testing import FakeClock, MemoryApprovalStore
+from tests.samples import NOON, a_call, a_decision, a_request
+
+
+@pytest.fixture(params=["memory", "wal", "delete", "sqlite in memory"])
+def store(
+    request: pytest.FixtureRequest, tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop
+) -> Iterator[ApprovalStore]:
+    if request.param == "memory":
+        yield MemoryApprovalStore()
+        return
+    in_memory = request.param == "sqlite in memory"
+    sql = SqlApprovalStore(
+        "sqlite://" if in_memory else sqlite_url(str(tmp_path / "new" / "approvals.db")),
+        clock=FakeClock(),
+        journal_mode="delete" if request.param == "delete" else "wal",
+    )
+    jp_asyncio_loop.run_until_complete(sql.open())
+    yield sql
+    jp_asyncio_loop.run_until_complete(sql.aclose())
+
+
+async def test_a_request_reads_back_as_it_was_kept(store: ApprovalStore) -> None:
+    await store.add(a_request())
+
+    assert await store.get("r1") == a_request()
+
+
+async def test_an_unknown_id_is_an_error(store: ApprovalStore) -> None:
+    for request_id in ("r1", "", "\0", "\ud800", "' OR 1=1 --"):
+        with pytest.raises(UnknownApprovalError):
+            await store.get(request_id)
+
+
+async def test_an_id_is_kept_once(store: ApprovalStore) -> None:
+    await store.add(a_request())
+
+    with pytest.raises(StorageError):
+        await store.add(a_request(call=a_call(tool="other")))
+
+    assert await store.get("r1") == a_request()
+
+
+async def test_one_request_that_cannot_be_kept_does_not_harm_those_that_come_with_it(store: ApprovalStore) -> None:
+    await store.add(a_request("r3"))
+
+    results = await asyncio.gather(*(store.add(a_request(f"r{n}")) for n in range(6)), return_exceptions=True)
+
+    assert [type(result) for result in results] == [*[type(None)] * 3, StorageError, *[type(None)] * 2]
+    assert len((await store.list(ApprovalQuery())).approvals) == 6
+
+
+async def test_the_whole_life_of_a_request_is_kept(store: ApprovalStore) -> None:
+    asked = a_request()
+    approved = asked.decide(a_decision(asked, arguments={"order_id": 8}, reason="fine"))
+    running = approved.with_outcome(Outcome(state=OutcomeState.RUNNING, started_at=NOON))
+    ended = running.with_outcome(Outcome(state=OutcomeState.FAILED, started_at=NOON, finished_at=NOON, error="no"))
+
+    await store.add(asked)
+    for before, after in [(asked, approved), (approved, running), (running, ended)]:
+        assert await store.replace_if(after, status=before.status, outcome=before.outcome_state)
+        assert await store.get("r1") == after
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (Status.PENDING, None),
+        (Status.REJECTED, None),
+        (Status.APPROVED, None),
+        (Status.APPROVED, OutcomeState.SUCCEEDED),
+    ],
+)
+async def test_a_request_that_changed_meanwhile_is_not_replaced(
+    store: ApprovalStore, status: Status, outcome: OutcomeState | None
+) -> None:
+    asked = a_request()
+    approved = asked.decide(a_decision(asked))
+    running = approved.with_outcome(Outcome(state=OutcomeState.RUNNING))
+    await store.add(running)
+
+    assert not await store.replace_if(approved, status=status, outcome=outcome)
+    assert await store.get("r1") == running
+
+
+async def test_an_unknown_request_is_not_replaced(store: ApprovalStore) -> None:
+    assert not await store.replace_if(a_request(), status=Status.PENDING, outcome=None)
+    with pytest.raises(UnknownApprovalError):
+        await store.get("r1")
+
+
+async def test_of_many_decisions_at_once_one_is_kept(store: ApprovalStore) -> None:
+    asked = a_request()
+    await store.add(asked)
+    decided = [asked.decide(a_decision(asked, answer, reviewer=f"p{n}")) for n in range(10) for answer in Answer]
+
+    written = await asyncio.gather(
+        *(store.replace_if(request, status=Status.PENDING, outcome=None) for request in decided)
+    )
+
+    assert written.count(True) == 1
+    assert await store.get("r1") == decided[written.index(True)]
+
+
+async def kept(store: ApprovalStore, *requests: ApprovalRequest) -> None:
+    await asyncio.gather(*(store.add(request) for request in requests))
+
+
+def ids_of(page: ApprovalPage) -> list[str]:
+    return [request.id for request in page.approvals]
+
+
+async def test_lists_are_newest_first_and_of_one_time_by_id(store: ApprovalStore) -> None:
+    later = NOON + timedelta(microseconds=1)
+    await kept(store, a_request("b"), a_request("z", created_at=later), a_request("a"), a_request("c"))
+
+    assert ids_of(await store.list(ApprovalQuery())) == ["z", "c", "b", "a"]
+
+
+async def test_pages_follow_each_other_without_gap_or_repetition(store: ApprovalStore) -> None:
+    await kept(store, *(a_request(f"r{n}", created_at=NOON + timedelta(seconds=n // 3)) for n in range(10)))
+    whole = ids_of(await store.list(ApprovalQuery()))
+
+    pages, cursor = [], None
+    while True:
+        page = await store.list(ApprovalQuery(limit=3, cursor=cursor))
+        pages.append(ids_of(page))
+        cursor = page.next
+        if cursor is None:
+            break
+
+    assert [len(page) for page in pages] == [3, 3, 3, 1]
+    assert [id for page in pages for id in page] == whole
+
+
+async def test_a_page_stays_where_it_is_when_newer_requests_come(store: ApprovalStore) -> None:
+    await kept(store, a_request("a"), a_request("b"))
+    first = await store.list(ApprovalQuery(limit=1))
+
+    await kept(store, a_request("c", created_at=NOON + timedelta(seconds=1)))
+
+    assert ids_of(first) == ["b"]
+    assert ids_of(await store.list(ApprovalQuery(cursor=first.next))) == ["a"]
+
+
+async def test_a_full_last_page_has_no_next(store: ApprovalStore) -> None:
+    await kept(store, a_request("a"), a_request("b"))
+
+    assert (await store.list(ApprovalQuery(limit=2))).next is None
+
+
+async def test_lists_are_filtered_by_all_that_is_asked(store: ApprovalStore) -> None:
+    def call(kernel_id: str | None, path: str | None) -> dict[str, object]:
+        return {"call": a_call(origin=Origin(kernel_id=kernel_id, notebook_path=path))}
+
+    asked = a_request("rejected", **call("k1", "a.ipynb"))
+    await kept(
+        store,
+        a_request("k1a", **call("k1", "a.ipynb")),
+        a_request("k2a", **call("k2", "a.ipynb")),
+        a_request("k2b", **call("k2", "b.ipynb")),
+        a_request("odd", **call("\ud800", "\\ud800")),
+        a_request("none", **call(None, None)),
+        asked.decide(a_decision(asked, Answer.REJECT_ONCE)),
+        replace(a_request("expired"), status=Status.EXPIRED),
+    )
+
+    async def found(**query: object) -> list[str]:
+        return sorted(ids_of(await store.list(ApprovalQuery(**query))))  # type: ignore[arg-type]
+
+    assert await found(kernel_id="k2") == ["k2a", "k2b"]
+    assert await found(notebook_path="a.ipynb") == ["k1a", "k2a", "rejected"]
+    assert await found(notebook_path="a.ipynb", kernel_id="k1") == ["k1a", "rejected"]
+    assert await found(notebook_path="a.ipynb", kernel_id="k1", statuses=(Status.PENDING,)) == ["k1a"]
+    assert await found(statuses=(Status.REJECTED, Status.EXPIRED)) == ["expired", "rejected"]
+    assert await found(kernel_id="\ud800") == ["odd"]
+    assert await found(kernel_id="\\ud800") == []
+    assert await found(notebook_path="\\ud800") == ["odd"]
+    assert await found(notebook_path="%") == []
+
+
+async def test_a_cursor_that_is_none_is_a_value_error(store: ApprovalStore) -> None:
+    for cursor in ("", "x", "\ud800", "WzEsMl0="):
+        with pytest.raises(ValueError):
+            await store.list(ApprovalQuery(cursor=cursor))
+
+
+async def test_nothing_is_abandoned_while_its_owner_lives(store: ApprovalStore) -> None:
+    await store.add(a_request())
+
+    assert list(await store.adopt_abandoned()) == []
+
+
+async def test_requests_of_all_times_are_kept_in_order(store: ApprovalStore) -> None:
+    times = [NOON.replace(year=year) for year in (1960, 1970, 2026, 9999)]
+    await kept(store, *(a_request(f"r{time.year}", created_at=time) for time in times))
+
+    assert ids_of(await store.list(ApprovalQuery())) == ["r9999", "r2026", "r1970", "r1960"]
+
+
+async def test_a_lapsed_request_is_kept_and_final(store: ApprovalStore) -> None:
+    await store.add(a_request())
+
+    assert await store.replace_if(a_request().lapse(Lapse.TIMED_OUT), status=Status.PENDING, outcome=None)
+    assert (await store.get("r1")).status is Status.EXPIRED

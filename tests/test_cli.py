@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SERVER = Path(__file__).parent / "executor" / "mini_server.py"
+CALL = "from jupyter_agentbox import tools\nprint(tools.mini.add(a=1, b=2))"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    config = tmp_path / "config"
+    config.mkdir()
+    servers = {"mini": {"command": sys.executable, "args": [str(SERVER)]}}
+    (config / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    places = {f"JUPYTER_{name}_DIR": str(tmp_path / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
+    return {**os.environ, **places, "PYTHONPATH": str(Path(__file__).parents[1])}
+
+
+def command(*args: str) -> list[str]:
+    return [sys.executable, "-m", "jupyter_agentbox.cli", "exec", *args]
+
+
+def run(environment: dict[str, str], *args: str, code: str) -> subprocess.CompletedProcess[str]:
+    """Run code from standard input, with no terminal."""
+    return subprocess.run(
+        command("-", *args),
+        input=code,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        check=False,
+        start_new_session=True,
+    )
+
+
+def with_terminal(environment: dict[str, str], path: Path, answers: str) -> tuple[int, str]:
+    """Run a file in a terminal of its own; return the exit code and what the terminal showed."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        argv = command(str(path))
+        os.execve(argv[0], argv, environment)
+    os.write(terminal, answers.encode())
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(terminal, 4096)
+        except OSError:  # Linux says so at the end
+            break
+        if not chunk:
+            break
+        shown += chunk
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode()
+
+
+def test_output_is_written_and_success_is_0(environment: dict[str, str]) -> None:
+    done = run(environment, code="print(6 * 7)")
+    assert (done.returncode, done.stdout) == (0, "42\n")
+
+
+def test_an_error_is_1_with_the_traceback(environment: dict[str, str]) -> None:
+    done = run(environment, code="1 / 0")
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_without_a_terminal_and_a_rule_a_call_is_refused(environment: dict[str, str]) -> None:
+    done = run(environment, code=CALL)
+    assert done.returncode == 3
+    assert "nobody could be asked" in done.stderr
+
+
+@pytest.mark.parametrize(("effect", "code", "output"), [("allow", 0, "3\n"), ("deny", 1, "")])
+def test_rules_decide_without_a_terminal(
+    environment: dict[str, str], tmp_path: Path, effect: str, code: int, output: str
+) -> None:
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps({"rules": [{"tool": "mini.*", "effect": effect, "reason": "as told"}]}))
+    done = run(environment, "--rules", str(rules), code=CALL)
+    assert (done.returncode, done.stdout) == (code, output)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"rules": [{"tool": "*", "effect": "perhaps"}]}', '{"rules": [{"x": 1}]}']
+)
+def test_rules_that_are_not_understood_are_an_error_and_nothing_runs(
+    environment: dict[str, str], tmp_path: Path, text: str
+) -> None:
+    rules = tmp_path / "rules.json"
+    rules.write_text(text)
+    done = run(environment, "--rules", str(rules), code="print('ran')")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_time_that_is_over_is_124(environment: dict[str, str]) -> None:
+    done = run(environment, "--timeout", "0.3", code="while True: pass")
+    assert done.returncode == 124
+
+
+def test_a_notebooks_code_cells_run_in_order(environment: dict[str, str], tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "code", "source": ["x = 1\n", "print(x)"]},
+        {"cell_type": "markdown", "source": "# no code"},
+        {"cell_type": "code", "source": "print(x + 1)"},
+    ]
+    path = tmp_path / "some.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
+    done = subprocess.run(command(str(path)), capture_output=True, text=True, env=environment, timeout=60, check=False)
+    assert done.stdout == "1\n2\n"
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "shown"),
+    [("y\n", 0, "3\r\n"), ("n\n", 3, "ToolCallRejectedError"), ("what?\nr\nnot today\n", 3, "not today")],
+)
+def test_a_person_decides_in_the_terminal(
+    environment: dict[str, str], tmp_path: Path, answers: str, code: int, shown: str
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(CALL)
+    status, text = with_terminal(environment, script, answers)
+    assert "mini.add wants to run with" in text
+    assert shown in text
+    assert status == code

@@ -1,0 +1,119 @@
+"""Whatever a user can set, call, catch or receive stands in the reference."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import jupyter_agentbox
+from jupyter_agentbox.app import AgentBoxApp
+from jupyter_agentbox.core.approvals import Answer, Lapse, Outcome, OutcomeState, Status, request_to_json
+from jupyter_agentbox.core.tools import ServerState, ServerStatus, ToolDescription
+from jupyter_agentbox.exceptions import ERRORS_BY_CODE
+from jupyter_agentbox.mcp import configuration
+from jupyter_agentbox.sandbox.provisioner import SandboxProvisioner
+from tests.samples import a_decision, a_request
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs" / "reference").glob("*.md"))}
+
+
+def endpoints() -> list[str]:
+    """Return the routes as the reference writes them: ``approvals/{id}/decision``."""
+    routes = [route for route, *_ in AgentBoxApp.handlers if "jupyter-agentbox" in route]
+    names = {"request_id": "id"}
+    return [
+        re.sub(r"\(\?P<(\w+)>[^)]*\)", lambda group: f"{{{names.get(group[1], group[1])}}}", route)
+        .removeprefix("/jupyter-agentbox/")
+        .removesuffix("/?")
+        for route in routes
+    ]
+
+
+def configuration_keys() -> set[str]:
+    """Return the keys that the reader of ``mcp.json`` asks for."""
+    source = Path(configuration.__file__).read_text("utf-8")
+    return set(re.findall(r'(?:entry\.get\(|_strings?\(entry, |\bin entry.*?)"(\w+)"', source))
+
+
+def settings_keys() -> set[str]:
+    """Return the keys of the lab extension's settings."""
+    schemas = [json.loads(path.read_text("utf-8")) for path in (ROOT / "labextension" / "schema").glob("*.json")]
+    return {key for schema in schemas for key in schema.get("properties", {})}
+
+
+def request_fields() -> list[str]:
+    """Return the fields of a request as the reference writes them: ``call.digest``."""
+    request = a_request()
+    request = request.decide(a_decision(request)).with_outcome(Outcome(state=OutcomeState.RUNNING))
+    return [
+        f"{name}.{part}" if parts else name
+        for name, value in request_to_json(request).items()
+        for parts in [list(value) if isinstance(value, dict) else []]
+        for part in parts or [""]
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(AgentBoxApp.class_own_traits(config=True)))
+def test_every_trait_is_in_the_reference(name: str) -> None:
+    assert f"`AgentBoxApp.{name}`" in REFERENCE["settings"]
+
+
+@pytest.mark.parametrize("name", sorted(SandboxProvisioner.class_own_traits(config=True)))
+def test_every_trait_of_a_sandbox_is_in_the_reference(name: str) -> None:
+    assert f"`SandboxProvisioner.{name}`" in REFERENCE["settings"]
+
+
+@pytest.mark.parametrize("name", sorted(jupyter_agentbox.__all__))
+def test_every_public_name_is_in_the_reference(name: str) -> None:
+    assert f"`{name}`" in REFERENCE["python"]
+
+
+@pytest.mark.parametrize(("code", "error"), sorted(ERRORS_BY_CODE.items()), ids=str)
+def test_every_exception_is_in_the_reference(code: str, error: type[Exception]) -> None:
+    assert f"| `{error.__name__}` | `{code}` |" in REFERENCE["exceptions"]
+
+
+@pytest.mark.parametrize("endpoint", endpoints())
+def test_every_endpoint_is_in_the_reference(endpoint: str) -> None:
+    assert re.search(rf"`(GET|POST) {re.escape(endpoint)}`", REFERENCE["rest"])
+
+
+@pytest.mark.parametrize("field", request_fields())
+def test_every_field_of_a_request_is_in_the_reference(field: str) -> None:
+    assert f"`{field}`" in REFERENCE["rest"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "jupyter_agentbox" / "event_schemas").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_every_event_and_its_fields_are_in_the_reference(path: Path) -> None:
+    schema = yaml.safe_load(path.read_text("utf-8"))
+    assert f"`{schema['$id']}`" in REFERENCE["events"]
+    assert [name for name in schema["properties"] if f"`{name}`" not in REFERENCE["events"]] == []
+
+
+def test_every_configuration_key_is_in_the_reference() -> None:
+    keys = configuration_keys()
+    assert {"command", "url", "env", "envFile", "timeout", "disabled"} <= keys
+    assert [key for key in sorted(keys) if f"`{key}`" not in REFERENCE["configuration"]] == []
+
+
+def test_every_setting_of_the_lab_extension_is_in_the_reference() -> None:
+    assert [key for key in sorted(settings_keys()) if f"`{key}`" not in REFERENCE["settings"]] == []
+
+
+@pytest.mark.parametrize("kind", [Status, Answer, Lapse, OutcomeState])
+def test_every_status_answer_and_outcome_is_in_the_reference(kind: type[Status]) -> None:
+    assert [member.value for member in kind if f"`{member.value}`" not in REFERENCE["approvals"]] == []
+
+
+def test_every_field_of_a_server_is_in_the_reference() -> None:
+    server = ServerStatus(name="shop", state=ServerState.RUNNING, transport="stdio").to_json()
+    assert [name for name in server if f'"{name}"' not in REFERENCE["rest"]] == []
+    assert [state.value for state in ServerState if f"`{state.value}`" not in REFERENCE["rest"]] == []
+    assert [name for name in ToolDescription(name="t").to_json() if f'"{name}"' not in REFERENCE["rest"]] == []

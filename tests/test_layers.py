@@ -1,0 +1,263 @@
+"""The imports of every module against the picture in the design: arrows point down, adapters do not know each other."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import jupyter_agentbox
+
+ROOT = Path(jupyter_agentbox.__file__).parent
+
+#: Part -> its height. A part may import lower ones and itself; parts of one height are strangers.
+HEIGHTS = {
+    "exceptions": 0,
+    "core": 1,
+    "protocol": 2,
+    "processes": 2,
+    "bridge": 3,
+    "codegen": 3,
+    "events": 3,
+    "execution": 3,
+    "kernel": 3,
+    "mcp": 3,
+    "sandbox": 3,
+    "storage": 3,
+    "system": 3,
+    "testing": 3,
+    "services": 4,
+    "agents": 5,
+    "composition": 6,
+    "executor": 7,
+    "app": 8,
+    "cli": 8,
+    "gateway_server": 8,
+}
+
+#: Modules that belong to a part of another name.
+BELONGS_TO = {"tools": "kernel"}
+
+#: What the kernel's environment surely has.
+KERNEL_PACKAGES = {"IPython", "comm", "ipykernel", "ipywidgets", "jupyter_client", "traitlets", "zmq"}
+
+#: What the core must do without.
+IMPURE = {
+    *("asyncio", "concurrent", "multiprocessing", "os", "pathlib", "queue", "random", "secrets"),
+    *("select", "selectors", "shutil", "signal", "socket", "subprocess", "tempfile", "threading", "time", "uuid"),
+}
+
+#: An outside package -> the only parts that may know it.
+ONLY_IN = {
+    "IPython": {"kernel"},
+    "comm": {"kernel"},
+    "ipywidgets": {"kernel"},
+    "jsonschema": {"mcp"},
+    "mcp": {"mcp", "demo"},
+    "sqlalchemy": {"storage"},
+    "tornado": {"services", "bridge", "app", "kernel", "execution", "sandbox"},
+    "jupyter_server": {"services", "bridge", "app", "gateway_server"},
+    "jupyter_client": {"bridge", "kernel", "sandbox"},
+    "jupyter_events": {"bridge", "events", "app"},
+    "zmq": {"bridge", "execution", "kernel", "gateway_server"},
+}
+
+_LIGHT = "an entry point: importing the package must be light"
+_ENVIRONMENT = "Jupyter reads the environment when it is imported, so that has to be set before"
+_SOURCES = "the package may be run from its sources, and is put on the path first"
+_IN_THE_KERNEL = "this file is run by its path, and finds its package only then"
+_KERNEL_START = "loading the kernel side must cost a kernel's start next to nothing"
+
+#: (module, what it imports late) -> why. Paths are below the package.
+LATE = {
+    ("", "kernel.extension"): _LIGHT,
+    ("", "app"): _LIGHT,
+    ("kernel.display", "kernel.card"): "ipywidgets is slow, and may be missing",
+    ("kernel.magics", "kernel.modules"): _KERNEL_START,
+    ("kernel.magics", "tools"): _KERNEL_START,
+    ("kernel.launcher", ""): _SOURCES,
+    ("kernel.launcher", "kernel.workspace"): _SOURCES,
+    ("kernel.media", "IPython.display"): "results can be read where IPython is not",
+    ("kernel.runtime", "kernel.failures"): _KERNEL_START,
+    ("kernel.runtime", "kernel.link"): _KERNEL_START,
+    ("kernel.runtime", "kernel.transport"): _KERNEL_START,
+    ("execution.server_api", "jupyter_core.paths"): "only where no token was given",
+    ("executor.places", "jupyter_core.paths"): "only where a tool is called",
+    ("gateway_server", ""): _SOURCES,
+    ("gateway_server", "jupyter_core.paths"): _ENVIRONMENT,
+    ("gateway_server", "jupyter_server.serverapp"): _ENVIRONMENT,
+    ("gateway_server", "jupyter_server.services.kernels.websocket"): _ENVIRONMENT,
+    ("gateway_server", "traitlets.config"): _ENVIRONMENT,
+    ("gateway_server", "zmq"): _ENVIRONMENT,
+    ("processes.process", "fcntl"): "not on every platform",
+    ("processes.reaper", "ctypes"): "costs the reaper milliseconds where it is of no use",
+    ("sandbox.guard", "ipykernel.kernelapp"): _IN_THE_KERNEL,
+    ("sandbox.guard", "resource"): "only where there are no namespaces",
+    ("sandbox.guard", "sandbox.kernel_calls"): _IN_THE_KERNEL,
+    ("sandbox.guard", "sandbox.seccomp"): _IN_THE_KERNEL,
+    ("sandbox.guard", "sandbox.supervision"): _IN_THE_KERNEL,
+    ("sandbox.guard", "socket"): "only to probe",
+    ("mcp.server", "mcp.connections"): "the MCP SDK takes a second, which a server that calls no tool should not pay",
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    module: str
+    imported: str
+    line: int
+    late: bool
+    for_types: bool
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line} imports {self.imported}"
+
+
+def name_of(path: Path) -> str:
+    parts = ["jupyter_agentbox", *path.relative_to(ROOT).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def part_of(module: str) -> str:
+    """Return the part of the package; empty for the package itself."""
+    names = module.split(".")
+    return BELONGS_TO.get(names[1], names[1]) if len(names) > 1 else ""
+
+
+MODULES = {name_of(path): path for path in sorted(ROOT.rglob("*.py"))}
+
+
+def imports_in(module: str) -> Iterator[Import]:
+    path = MODULES[module]
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    yield from walk(ast.parse(path.read_text(encoding="utf-8")), module, package, late=False, for_types=False)
+
+
+def walk(node: ast.AST, module: str, package: str, *, late: bool, for_types: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            for alias in child.names:
+                yield Import(module, alias.name, child.lineno, late, for_types)
+        elif isinstance(child, ast.ImportFrom):
+            yield from imports_from(child, module, package, late=late, for_types=for_types)
+        else:
+            is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            is_for_types = isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING")
+            yield from walk(child, module, package, late=late or is_function, for_types=for_types or is_for_types)
+
+
+def imports_from(node: ast.ImportFrom, module: str, package: str, *, late: bool, for_types: bool) -> Iterator[Import]:
+    base = node.module or ""
+    if node.level:
+        above = package.split(".")[: len(package.split(".")) - node.level + 1]
+        base = ".".join([*above, base] if base else above)
+    for alias in node.names:
+        whole = f"{base}.{alias.name}"
+        yield Import(module, whole if whole in MODULES else base, node.lineno, late, for_types)
+
+
+IMPORTS = [found for module in MODULES for found in imports_in(module)]
+
+
+def is_ours(name: str) -> bool:
+    return name.split(".", maxsplit=1)[0] == "jupyter_agentbox"
+
+
+def is_allowed(found: Import) -> bool:
+    importer, imported = part_of(found.module), part_of(found.imported)
+    if imported in ("", importer):  # the package itself is only a version and lazy names
+        return True
+    if importer == "":
+        return found.late or found.for_types
+    if importer == "demo" or importer not in HEIGHTS or imported not in HEIGHTS:
+        return False
+    return HEIGHTS[imported] < HEIGHTS[importer]
+
+
+def test_every_part_has_a_place() -> None:
+    assert {part_of(module) for module in MODULES} - {"", "demo"} <= HEIGHTS.keys()
+
+
+def test_arrows_point_down_and_adapters_do_not_know_each_other() -> None:
+    assert [str(found) for found in IMPORTS if is_ours(found.imported) and not is_allowed(found)] == []
+
+
+def test_the_demo_stands_alone() -> None:
+    ours = [
+        str(found)
+        for found in IMPORTS
+        if part_of(found.module) == "demo" and is_ours(found.imported) and part_of(found.imported) != "demo"
+    ]
+
+    assert ours == []
+
+
+@pytest.mark.parametrize("part", ["exceptions", "core", "protocol", "testing"])
+def test_the_lower_parts_use_the_standard_library_only(part: str) -> None:
+    outside = [
+        str(found)
+        for found in IMPORTS
+        if part_of(found.module) == part
+        and not is_ours(found.imported)
+        and found.imported.split(".")[0] not in sys.stdlib_module_names
+    ]
+
+    assert outside == []
+
+
+@pytest.mark.parametrize("part", ["exceptions", "core", "protocol"])
+def test_what_decides_has_no_file_socket_loop_clock_or_random(part: str) -> None:
+    impure = [
+        str(found)
+        for found in IMPORTS
+        if part_of(found.module) == part and {found.imported, found.imported.split(".")[0]} & IMPURE
+    ]
+
+    assert impure == []
+
+
+def test_the_kernel_needs_nothing_that_its_environment_may_lack() -> None:
+    unsure = [
+        str(found)
+        for found in IMPORTS
+        if part_of(found.module) == "kernel"
+        and not is_ours(found.imported)
+        and found.imported.split(".")[0] not in {*sys.stdlib_module_names, *KERNEL_PACKAGES}
+    ]
+
+    assert unsure == []
+
+
+def test_an_outside_package_is_known_where_its_adapter_is_and_nowhere_else() -> None:
+    astray = [
+        str(found)
+        for found in IMPORTS
+        if not found.for_types
+        and part_of(found.module) not in ONLY_IN.get(found.imported.split(".")[0], {part_of(found.module)})
+    ]
+
+    assert astray == []
+
+
+def late_imports() -> set[tuple[str, str]]:
+    return {(below(found.module), below(found.imported)) for found in IMPORTS if found.late}
+
+
+def below(name: str) -> str:
+    return name.removeprefix("jupyter_agentbox").removeprefix(".") if is_ours(name) else name
+
+
+def test_late_imports_are_few_and_each_has_a_reason() -> None:
+    assert late_imports() - LATE.keys() == set()
+
+
+def test_reasons_for_late_imports_are_not_left_behind() -> None:
+    assert LATE.keys() - late_imports() == set()
+
+
+def test_no_module_is_named_for_having_no_name() -> None:
+    assert [name for name in MODULES if name.rpartition(".")[2] in {"utils", "helpers", "common", "misc"}] == []
