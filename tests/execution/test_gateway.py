@@ -3,10 +3,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import psutil
 import pytest
 
 from jupyter_agentbox import ExecutionError, ExecutionResult, KernelClient, KernelGateway
+from tests.processes_alive import children, survivors
 
 
 @pytest.fixture(autouse=True)
@@ -58,11 +58,11 @@ async def test_what_a_gateway_refuses_is_an_error_that_says_so(tmp_path: Path) -
 
 
 async def test_stop_ends_the_kernels_too(tmp_path: Path) -> None:
+    before = children()
     async with KernelGateway(port=0, working_dir=tmp_path) as gateway:
         client = KernelClient(port=gateway.port, token=gateway.token)
         await client.connect()
-        processes = psutil.Process().children(recursive=True)
+        processes = children(beside=before)
         assert len(processes) >= 3
-    _, alive = await asyncio.to_thread(psutil.wait_procs, processes, timeout=10)
-    assert alive == []
+    assert not await asyncio.to_thread(survivors, processes)
     await client.disconnect()

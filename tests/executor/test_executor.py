@@ -23,6 +23,7 @@ from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.exceptions import InvalidTransitionError
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.system import SystemClock
+from tests.processes_alive import children, survivors
 
 Make = Callable[..., CodeExecutor]
 TIMEOUT = 30
@@ -50,14 +51,9 @@ async def run(executor: CodeExecutor, code: str, **options: Any) -> list[object]
     return items
 
 
-def children() -> list[psutil.Process]:
-    return psutil.Process().children(recursive=True)
-
-
 async def gone(processes: list[psutil.Process]) -> bool:
     """Wait until the processes have ended."""
-    _, alive = await asyncio.to_thread(psutil.wait_procs, processes, timeout=10)
-    return not alive
+    return not await asyncio.to_thread(survivors, processes)
 
 
 # -- code and results
@@ -424,19 +420,21 @@ async def test_executors_run_in_parallel(make_executor: Make) -> None:
 
 
 async def test_stop_leaves_no_process(make_executor: Make) -> None:
+    before = children()
     async with make_executor() as executor:
         await executor.execute(ADD)
         await executor.execute("import subprocess; p = subprocess.Popen(['sleep', '1000'])")
-        processes = children()
+        processes = children(beside=before)
         assert len(processes) >= 4  # two reapers, the kernel, the MCP server
     assert await gone(processes)
 
 
 async def test_reset_stops_the_mcp_servers(make_executor: Make) -> None:
     code = "from jupyter_agentbox import tools\nprint(tools.mini.pid())"
+    others = children()
     async with make_executor() as executor:
         before = await executor.execute(code)
-        processes = children()
+        processes = children(beside=others)
         await executor.reset()
         assert await gone(processes)
         after = await executor.execute(code)

@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
+
+from tests.processes_alive import children, survivors
 
 OWNER = """
 import asyncio
@@ -46,11 +47,10 @@ def test_no_process_outlives_its_owner(places: Path, number: signal.Signals) -> 
     try:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "ready\n"
-        started = psutil.Process(owner.pid).children(recursive=True)
+        started = children(owner.pid)
         assert len(started) >= 10  # for each executor: two reapers, the kernel, its child, the MCP server
         owner.send_signal(number)
-        _, alive = psutil.wait_procs(started, timeout=20)
-        assert alive == []
+        assert not survivors(started, timeout=20)
     finally:
         owner.kill()
         owner.wait()

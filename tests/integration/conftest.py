@@ -31,6 +31,7 @@ class Cell:
     """What a cell printed, what it was worth, and how it failed."""
 
     stdout: str = ""
+    stderr: str = ""
     value: str | None = None
     error: str | None = None
     displays: list[dict[str, Any]] = field(default_factory=list)
@@ -73,8 +74,8 @@ class Kernel:
 
 def _collect(cell: Cell, told: dict[str, Any]) -> None:
     content = told["content"]
-    if told["msg_type"] == "stream" and content["name"] == "stdout":
-        cell.stdout += content["text"]
+    if told["msg_type"] == "stream":
+        setattr(cell, content["name"], getattr(cell, content["name"]) + content["text"])
     elif told["msg_type"] == "execute_result":
         cell.value = content["data"]["text/plain"]
     elif told["msg_type"] == "display_data":

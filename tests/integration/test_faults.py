@@ -12,6 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.processes_alive import children, survivors
+
 from .conftest import SHOP, TIMEOUT, Kernel, Server, start_server
 
 CALL = "from jupyter_agentbox import tools\nresult = tools.shop.list_orders()\nprint('ran', len(result))"
@@ -20,7 +22,7 @@ SLOW = "from jupyter_agentbox import tools\nprint(tools.shop.forecast(seconds=10
 
 def kernel_process(server: Server, kernel: Kernel) -> psutil.Process:
     """Return the kernel's process."""
-    for child in psutil.Process(server.process.pid).children(recursive=True):
+    for child in children(server.process.pid):
         if any(f"kernel-{kernel.id}" in part for part in child.cmdline()):
             return child
     raise AssertionError("the kernel has no process")
@@ -141,14 +143,13 @@ async def test_a_server_that_is_killed_leaves_its_requests_orphaned_and_runs_not
         running = await server.pending("forecast")
         await server.decide(running)
         await outcome(server, running["id"], "running")
-        children = psutil.Process(server.process.pid).children(recursive=True)
+        below = children(server.process.pid)
         os.killpg(server.process.pid, signal.SIGKILL)
         await server.process.wait()
         for cell in cells:
             cell.cancel()
     await server.stop()
-    _, alive = await asyncio.to_thread(psutil.wait_procs, children, timeout=TIMEOUT)
-    assert alive == []
+    assert not await asyncio.to_thread(survivors, below, TIMEOUT)
 
     again = await start_server(tmp_path)
     _, orphaned = await again.api("GET", f"jupyter-agentbox/approvals/{waiting['id']}")

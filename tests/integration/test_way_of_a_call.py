@@ -38,9 +38,10 @@ orders
     async with server.kernel("walk.ipynb", ipykernel) as kernel:
         cell = asyncio.create_task(kernel.run(code))
         decided = 0
-        async for approval in server.pending_requests():
-            await server.decide(approval)
-            decided += 1
+        async for approvals in server.pending_requests():
+            for approval in approvals:
+                await server.decide(approval)
+            decided += len(approvals)
             if decided == 4:
                 break
         done = await cell

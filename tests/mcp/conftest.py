@@ -11,10 +11,10 @@ from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanag
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import psutil
 import pytest
 
 from jupyter_agentbox.mcp.servers import McpServers
+from tests.processes_alive import children, survivors
 
 SCRIPTS = Path(__file__).parent / "servers"
 Running: TypeAlias = Callable[..., AbstractAsyncContextManager[McpServers]]
@@ -64,7 +64,7 @@ def script() -> Callable[..., dict[str, Any]]:
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
     """Run servers of these entries; afterwards no process may be left."""
-    before = set(psutil.Process().children(recursive=True))
+    before = children()
 
     @asynccontextmanager
     async def run(entries: dict[str, Any], **options: Any) -> AsyncIterator[McpServers]:
@@ -77,5 +77,4 @@ def running(tmp_path: Path) -> Iterator[Running]:
             await servers.aclose()
 
     yield run
-    _, alive = psutil.wait_procs(set(psutil.Process().children(recursive=True)) - before, timeout=5)
-    assert not alive
+    assert not survivors(children(beside=before), timeout=5)

@@ -25,6 +25,7 @@ from jupyter_agentbox.exceptions import (
     UnknownToolError,
 )
 from jupyter_agentbox.mcp.servers import McpServers
+from tests.processes_alive import children, survivors
 
 from .conftest import Changes, Running
 
@@ -46,8 +47,7 @@ def status(servers: McpServers, name: str = "raw") -> ServerStatus:
 
 async def gone(*pids: int) -> bool:
     processes = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
-    _, alive = await asyncio.to_thread(psutil.wait_procs, processes, timeout=10)
-    return not alive
+    return not await asyncio.to_thread(survivors, processes)
 
 
 # -- start and stop
@@ -568,10 +568,9 @@ def test_the_whole_tree_ends_when_its_owner_is_killed(script: Script, tmp_path: 
     assert owner.stdout is not None
     with owner.stdout:
         pids = [int(owner.stdout.readline()), *json.loads(owner.stdout.readline())]
-        tree = [psutil.Process(pid) for pid in pids] + psutil.Process(owner.pid).children(recursive=True)
+        tree = [psutil.Process(pid) for pid in pids] + children(owner.pid)
 
         owner.send_signal(signal.SIGKILL)
         owner.wait()
 
-    _, alive = psutil.wait_procs(tree, timeout=10)
-    assert not alive
+    assert not survivors(tree)

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from jupyter_agentbox.processes import reaper
+from tests.processes_alive import survivors
 
 AS_IF_ELSEWHERE = (
     f"import runpy, sys; sys.platform = 'darwin'; runpy.run_path({reaper.__file__!r}, run_name='__main__')"
@@ -40,8 +41,7 @@ def test_the_tree_ends_when_the_lifeline_is_cut(code: tuple[str, ...], shield: s
         tree = [psutil.Process(int(pid)) for pid in process.stdout.readline().split()]
         lifeline.close()
         assert process.wait(5) in (128 + signal.SIGTERM, 128 + signal.SIGKILL)
-    _, alive = psutil.wait_procs(tree, timeout=5)
-    assert not alive
+    assert not survivors(tree)
 
 
 def test_the_tree_ends_when_the_reaper_is_told_to_end() -> None:
@@ -61,8 +61,7 @@ def test_the_command_ends_even_if_its_reaper_is_killed() -> None:
         child = psutil.Process(int(process.stdout.readline()))
         process.kill()
         process.wait(5)
-    _, alive = psutil.wait_procs([child], timeout=5)
-    assert not alive
+    assert not survivors([child])
 
 
 def test_nothing_is_started_if_the_owner_goes_away_before_it_said_what() -> None:

@@ -16,18 +16,18 @@ from tornado.web import HTTPError
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.sandbox.settings import SANDBOX_LEVELS
+from tests.processes_alive import children, survivors
 
 from .conftest import TIMEOUT, Sandboxed, Start, can_reach, manager_of
 
 
 def below(process: int) -> list[psutil.Process]:
-    return psutil.Process(process).children(recursive=True)
+    return children(process)
 
 
 async def gone(processes: list[psutil.Process]) -> None:
     """Wait until processes have ended."""
-    _, alive = await asyncio.to_thread(psutil.wait_procs, processes, timeout=TIMEOUT)
-    assert alive == []
+    assert not await asyncio.to_thread(survivors, processes, TIMEOUT)
 
 
 def process_of(kernel: Sandboxed) -> int:

@@ -1,0 +1,39 @@
+"""Which processes a test started, and whether they have ended."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+
+import psutil
+
+
+def children(pid: int | None = None, *, beside: Iterable[psutil.Process] = ()) -> list[psutil.Process]:
+    """Return the processes below `pid` (this one by default), but for those of `beside`.
+
+    This process has the browser and its JupyterLab below it, if their tests ran before.
+    """
+    known = set(beside)
+    return [child for child in psutil.Process(pid or os.getpid()).children(recursive=True) if child not in known]
+
+
+def survivors(processes: Iterable[psutil.Process], timeout: float = 10) -> list[psutil.Process]:
+    """Return the processes that still run after `timeout` seconds; return at once when none does.
+
+    A zombie has ended: when it leaves the process table is up to process 1, which in a container may never look.
+    """
+    left = list(processes)
+    end = time.monotonic() + timeout
+    while True:
+        left = [process for process in left if _runs(process)]
+        if not left or time.monotonic() > end:
+            return left
+        time.sleep(0.02)
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
