@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import html
 import logging
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from jupyter_agentbox.core.text import one_line
@@ -83,11 +87,31 @@ class Card:
 
 
 def attempt(step: Callable[..., None], *arguments: object) -> None:
-    """Show something; if that fails, say so in the log and go on: the call does not depend on its card."""
+    """Show something; if that fails, say so in the log and go on: the call does not depend on its card.
+
+    An interrupt waits for the end of it: in the middle it would leave half a card, or half of ipywidgets imported.
+    """
+    with _interrupts_held():
+        try:
+            step(*arguments)
+        except Exception:  # whatever a front end's library raises
+            log.warning("the card of an approval request could not be shown", exc_info=True)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    handle = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handle):
+        yield
+        return
+    held: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: held.append((number, frame)))
     try:
-        step(*arguments)
-    except Exception:  # whatever a front end's library raises
-        log.warning("the card of an approval request could not be shown", exc_info=True)
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handle)
+        if held:
+            handle(*held[0])
 
 
 def _new_widget(request_id: str) -> ApprovalCard | None:

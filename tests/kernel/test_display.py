@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from typing import Any
 
 import pytest
 from ipywidgets.widgets.widget import _instances
 
 from jupyter_agentbox.kernel.cells import Cell
-from jupyter_agentbox.kernel.display import Card
+from jupyter_agentbox.kernel.display import Card, attempt
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
 
 from .ends import FakeTransport
@@ -105,3 +107,24 @@ def test_finished_card_is_one_line_without_a_widget(transport: FakeTransport) ->
         "text/html": "<div>shop.add: rejected (&lt;i&gt;no&lt;/i&gt;)</div>",
         "text/plain": "shop.add: rejected (<i>no</i>)",
     }
+
+
+def test_an_interrupt_waits_for_the_end_of_what_is_shown() -> None:
+    done = []
+
+    def step() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        attempt(step)
+    assert done
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_is_shown_by_a_thread_leaves_the_interrupt_alone() -> None:
+    seen = []
+    thread = threading.Thread(target=attempt, args=(lambda: seen.append(signal.getsignal(signal.SIGINT)),))
+    thread.start()
+    thread.join()
+    assert seen == [signal.default_int_handler]
