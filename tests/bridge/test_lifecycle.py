@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from .conftest import Kernels
+from .conftest import TIMEOUT, Kernels
 
 LOADED = "print('agentbox' in get_ipython().magics_manager.magics['line'], 'jupyter_agentbox' in globals())"
 
@@ -83,13 +83,17 @@ async def test_nothing_is_followed_after_the_end(kernels: Kernels) -> None:
 
 
 async def test_kernels_leave_no_descriptor_behind(kernels: Kernels) -> None:
-    async def come_and_go(times: int) -> int:
+    async def come_and_go(times: int) -> None:
         for _ in range(times):
             kernel_id = await kernels.start()
             await kernels.run_unheard(kernel_id, "1")
             await kernels.manager.shutdown_kernel(kernel_id, now=True)
             await kernels.heard.until(lambda: kernels.heard.lost.count(kernel_id) == 1)  # noqa: B023  # awaited here
-        return psutil.Process().num_fds()
 
-    before = await come_and_go(2)
-    assert await come_and_go(4) <= before + 2
+    await come_and_go(2)
+    before = psutil.Process().num_fds()
+    await come_and_go(6)
+    # zmq closes a socket in a thread of its own, some time after it was asked to
+    async with asyncio.timeout(TIMEOUT):
+        while psutil.Process().num_fds() > before + 2:  # noqa: ASYNC110  # no event tells
+            await asyncio.sleep(0.05)

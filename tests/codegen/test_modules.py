@@ -64,13 +64,13 @@ def test_every_published_tool_sends_exactly_the_names_of_its_schema(
 
 def test_all_published_tools_are_generated_and_compiled_in_under_a_second() -> None:
     lists = corpus()
-    started = time.perf_counter()
+    started = time.process_time()
 
     for server, tools in lists.items():
         compile(generate_module(server, tools).source, server, "exec")
 
     assert sum(map(len, lists.values())) == 503
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_same_tools_give_the_same_source() -> None:
@@ -270,7 +270,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("schema", HOSTILE.values(), ids=list(HOSTILE))
 def test_hostile_schema_costs_little_and_gives_a_function(schema: Any, build: Build, recorder: Recorder) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
 
     function = build(schema, output_schema=schema)
     function.__kwdefaults__ = None
@@ -281,7 +281,7 @@ def test_hostile_schema_costs_little_and_gives_a_function(schema: Any, build: Bu
     }
     function(**required)
 
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
     assert len(recorder.sent) == 1
 
 

@@ -23,11 +23,11 @@ def test_lines_are_the_same_however_they_are_cut(parts: list[bytes], size: int) 
 def test_a_long_line_takes_linear_time() -> None:
     chunk = b"x" * 65536
     splitter = LineSplitter(10**9)
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(1600):
         assert not list(splitter.feed(chunk))
     (line,) = splitter.feed(b"\n")
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     assert len(line if isinstance(line, bytes) else b"") == 1600 * 65536
 
 

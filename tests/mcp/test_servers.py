@@ -250,12 +250,12 @@ async def test_invalid_utf8_costs_characters_and_not_the_connection(running: Run
 
 
 @pytest.mark.parametrize("id_last", [False, True])
-async def test_fifty_megabytes_take_less_than_two_seconds(running: Running, script: Script, id_last: bool) -> None:
+async def test_fifty_megabytes_are_read_in_linear_time(running: Running, script: Script, id_last: bool) -> None:
     async with running({"raw": script("raw.py")}) as servers:
         await servers.list_tools("raw")
         began = time.perf_counter()
         result = await servers.call_tool(call("big", size=50_000_000, id_last=id_last))
-        assert time.perf_counter() - began < 2
+        assert time.perf_counter() - began < 8  # 0.8 s on an idle machine; read in quadratic time, 24 s
         assert len(result.text) == 50_000_000
 
 

@@ -108,14 +108,12 @@ async def test_a_server_that_does_not_listen_says_so(running: Running) -> None:
 
 
 @pytest.mark.parametrize("events", [False, True])
-async def test_fifty_megabytes_take_less_than_two_seconds(
-    running: Running, http_server: HttpServer, events: bool
-) -> None:
+async def test_fifty_megabytes_are_read_in_linear_time(running: Running, http_server: HttpServer, events: bool) -> None:
     async with running(entry(http_server("raw_http.py"))) as servers:
         await servers.list_tools("web")
         began = time.perf_counter()
         result = await servers.call_tool(call("big", size=50_000_000, events=events))
-        assert time.perf_counter() - began < 2
+        assert time.perf_counter() - began < 8  # 0.8 s on an idle machine; read in quadratic time, 24 s
         assert len(result.text) == 50_000_000
 
 
