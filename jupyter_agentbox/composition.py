@@ -75,6 +75,7 @@ class AgentBox:
         """Orphan what is pending, stop the MCP servers, close the store."""
         await self.approvals.orphan()
         await self.tools.aclose()
+        await self.approvals.recorded()
         await self.store.aclose()
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -56,6 +57,11 @@ class Services:
         )
         self.calls = CallManager(approvals=self.approvals, policies=self.policies, tools=self.tools, checker=checker)
 
+    async def stored(self, request_id: str) -> ApprovalRequest:
+        """Return what is kept of a request once nothing more is being kept."""
+        await self.approvals.recorded()
+        return await self.store.get(request_id)
+
     async def decide(self, request: ApprovalRequest, answer: Answer, **more: object) -> ApprovalRequest:
         """Answer a request as a person who saw the stored arguments."""
         verdict = Verdict(answer=answer, digest=request.call.digest, **more)  # type: ignore[arg-type]
@@ -69,6 +75,8 @@ def a_call(**arguments: JsonValue) -> ToolCall:
 
 
 @pytest.fixture
-def services() -> Services:
+def services(jp_asyncio_loop: asyncio.AbstractEventLoop) -> Iterator[Services]:
     """The services with a policy that asks for everything."""
-    return Services()
+    services = Services()
+    yield services
+    jp_asyncio_loop.run_until_complete(services.approvals.recorded())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -107,6 +107,7 @@ class ApprovalManager:
         self._live: dict[str, ApprovalRequest] = {}
         self._settled: dict[str, asyncio.Event] = {}
         self._progress: dict[str, Progress] = {}
+        self._recordings: set[asyncio.Future[None]] = set()
         self._recovery: asyncio.Future[None] | None = None
 
     async def recover(self) -> None:
@@ -136,7 +137,7 @@ class ApprovalManager:
                 await self._write(request, request.with_outcome(self._outcome(OutcomeState.FAILED, request, error)))
 
     async def open(self, call: ToolCall, tool: ToolDescription, evaluation: Evaluation) -> ApprovalRequest:
-        """Keep a new request, then announce it.
+        """Keep a new request, then announce it. One that needs no asking is kept as running: its call follows at once.
 
         Raises
         ------
@@ -152,6 +153,8 @@ class ApprovalManager:
             created_at=now,
             expires_at=now + self._timeout if self._timeout is not None else None,
         )
+        if request.status is Status.APPROVED:
+            request = request.with_outcome(self._outcome(OutcomeState.RUNNING, request, ""))
         await self._store.add(request)
         if request.status is not Status.REJECTED:
             self._live[request.id] = request
@@ -166,7 +169,7 @@ class ApprovalManager:
         ------
         UnknownApprovalError, StorageError
         """
-        request = await self.get(request_id)
+        request = await self._get(request_id)
         event = self._settled.get(request_id)
         while event is not None and request.status is Status.PENDING and not event.is_set():
             try:
@@ -174,7 +177,18 @@ class ApprovalManager:
                     await event.wait()
             except TimeoutError:
                 await self._expire(request)
-        return await self.get(request_id)
+        return await self._get(request_id)
+
+    def record_meanwhile(self, recording: Coroutine[None, None, None]) -> None:
+        """Let the end of a call be kept while others go on. Whoever reads waits for it."""
+        task = asyncio.ensure_future(recording)
+        self._recordings.add(task)
+        task.add_done_callback(self._recordings.discard)
+
+    async def recorded(self) -> None:
+        """Wait until the ends that are being kept are kept."""
+        if self._recordings:
+            await asyncio.wait(set(self._recordings))
 
     async def get(self, request_id: str) -> ApprovalRequest:
         """Return a request.
@@ -183,6 +197,10 @@ class ApprovalManager:
         ------
         UnknownApprovalError, StorageError
         """
+        await self.recorded()
+        return await self._get(request_id)
+
+    async def _get(self, request_id: str) -> ApprovalRequest:
         live = self._live.get(request_id)
         if live is not None:
             return live
@@ -198,6 +216,7 @@ class ApprovalManager:
             If the cursor is none of ours.
         StorageError
         """
+        await self.recorded()
         await self.recover()
         return await self._store.list(query)
 
@@ -219,7 +238,7 @@ class ApprovalManager:
         """
         if verdict.arguments is not None:
             check_arguments(verdict.arguments)
-        request = await self.get(request_id)
+        request = await self._get(request_id)
         decided = request.decide(
             Decision(
                 answer=verdict.answer,
@@ -250,7 +269,7 @@ class ApprovalManager:
         ------
         UnknownApprovalError, InvalidTransitionError, StorageError
         """
-        request = await self.get(request_id)
+        request = await self._get(request_id)
         lapsed = request.lapse(lapse)
         await self._write(request, lapsed)
         return lapsed
@@ -300,7 +319,7 @@ class ApprovalManager:
             If the call is not approved, or has ended.
         UnknownApprovalError, StorageError
         """
-        request = await self.get(request_id)
+        request = await self._get(request_id)
         changed = request.with_outcome(self._outcome(state, request, error))
         await self._write(request, changed)
         return changed

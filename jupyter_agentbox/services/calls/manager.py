@@ -58,6 +58,8 @@ class CallManager:
     async def run(self, call: ToolCall, *, on_waiting: Notify, on_running: Notify) -> ToolResult:
         """Run the call once, if it may run. Cancelling the task withdraws the request or cancels the tool.
 
+        The start is on disk before the tool runs. The end is kept after it, while the result is on its way.
+
         Parameters
         ----------
         call : ToolCall
@@ -130,36 +132,36 @@ class CallManager:
 
     async def _run_approved(self, request: ApprovalRequest, on_running: Notify) -> ToolResult:
         on_running(request)
-        marked = asyncio.ensure_future(self._approvals.record(request.id, OutcomeState.RUNNING))
+        marked = asyncio.ensure_future(self._mark(request))
         try:
             result = await self._tools.call_tool(
                 request.effective_call, on_progress=lambda progress: self._progress(request.id, progress)
             )
         except asyncio.CancelledError:
-            await self._finish(marked, request.id, OutcomeState.CANCELLED)
+            self._finish(marked, request.id, OutcomeState.CANCELLED)
             raise
         except AgentBoxError as error:
-            await self._finish(marked, request.id, OutcomeState.FAILED, str(error))
+            self._finish(marked, request.id, OutcomeState.FAILED, str(error))
             error.request_id = request.id
             raise
         except Exception as error:
             # A boundary: the record must say that the call ended, whatever an adapter raises.
-            await self._finish(marked, request.id, OutcomeState.FAILED, type(error).__name__)
+            self._finish(marked, request.id, OutcomeState.FAILED, type(error).__name__)
             raise
         state = OutcomeState.FAILED if result.is_error else OutcomeState.SUCCEEDED
-        await self._finish(marked, request.id, state, result.text if result.is_error else "")
+        self._finish(marked, request.id, state, result.text if result.is_error else "")
         return result
 
-    async def _finish(
-        self, marked: asyncio.Future[ApprovalRequest], request_id: str, state: OutcomeState, error: str = ""
-    ) -> None:
-        """Record the end after the start, also when who waits for it goes away meanwhile."""
-        await asyncio.shield(self._record_end(marked, request_id, state, error[:ERROR_TEXT_LIMIT]))
+    async def _mark(self, request: ApprovalRequest) -> None:
+        if request.outcome is None:
+            await self._approvals.record(request.id, OutcomeState.RUNNING)
 
-    async def _record_end(
-        self, marked: asyncio.Future[ApprovalRequest], request_id: str, state: OutcomeState, error: str
-    ) -> None:
-        """Record the end. The tool has run: a store that fails now must not hide its result."""
+    def _finish(self, marked: asyncio.Future[None], request_id: str, state: OutcomeState, error: str = "") -> None:
+        recording = self._record_end(marked, request_id, state, error[:ERROR_TEXT_LIMIT])
+        self._approvals.record_meanwhile(recording)
+
+    async def _record_end(self, marked: asyncio.Future[None], request_id: str, state: OutcomeState, error: str) -> None:
+        """Record the end after the start. The tool has run: a store that fails now must not hide its result."""
         try:
             await self._marked(marked, request_id)
             await self._approvals.record(request_id, state, error)
@@ -167,7 +169,7 @@ class CallManager:
             log.exception("the outcome of request %s could not be kept", request_id)
             self._approvals.abandon(request_id)
 
-    async def _marked(self, marked: asyncio.Future[ApprovalRequest], request_id: str) -> None:
+    async def _marked(self, marked: asyncio.Future[None], request_id: str) -> None:
         try:
             await marked
         except StorageError:

@@ -84,6 +84,7 @@ class Broker(RuleBasedStateMachine):
             assert asked.task is not None
             asked.task.cancel()
         self.run(asyncio.gather(*(asked.task for asked in self.all if asked.task), return_exceptions=True))
+        self.run(self.services.approvals.recorded())
         self.loop.close()
 
     def run(self, work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:

@@ -10,6 +10,7 @@ import pytest
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
+from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.core.tools import Progress, ToolResult
 from jupyter_agentbox.exceptions import (
     ApprovalCancelledError,
@@ -51,8 +52,7 @@ class Asked:
 
 
 @pytest.fixture
-def services() -> Services:
-    services = Services()
+def services(services: Services) -> Services:
     services.tools.tools["shop.delete_order"] = delete_order
     return services
 
@@ -68,7 +68,7 @@ async def test_allowed_call_runs_once_with_the_stored_arguments(services: Servic
     assert result.structured == {"deleted": 7}
     assert services.tools.calls == [request.call]
     assert (asked.waiting, asked.running) == ([request.id], [request.id])
-    stored = await services.store.get(request.id)
+    stored = await services.stored(request.id)
     assert stored.decision is not None
     assert stored.outcome is not None
     assert (stored.status, stored.decision.reviewer, stored.outcome.state) == (
@@ -94,7 +94,7 @@ async def test_edited_arguments_run_and_both_versions_are_kept(services: Service
     await services.decide(request, Answer.ALLOW_ONCE, arguments={"id": 8})
 
     assert (await asked.task).structured == {"deleted": 8}
-    stored = await services.store.get(request.id)
+    stored = await services.stored(request.id)
     assert (stored.call, stored.effective_call) == (a_call(id=7), a_call(id=8))
 
 
@@ -109,9 +109,7 @@ async def test_edited_arguments_that_do_not_fit_are_refused_and_the_request_stil
     asked.task.cancel()
 
 
-async def test_edited_arguments_that_a_rule_denies_are_refused() -> None:
-    services = Services()
-    services.tools.tools["shop.delete_order"] = delete_order
+async def test_edited_arguments_that_a_rule_denies_are_refused(services: Services) -> None:
     asked = Asked(services)
     request = await asked.request()
     services.policies.replace(Policy((Rule(tool="shop.*", effect=Effect.DENY),)))
@@ -143,7 +141,7 @@ async def test_a_rule_that_allows_asks_no_one_and_is_recorded_with_the_rule(serv
 
     await Asked(services).task
 
-    stored = await services.store.get("r1")
+    stored = await services.stored("r1")
     assert (stored.status, stored.evaluation.rule, stored.decision) == (Status.APPROVED, rule, None)
 
 
@@ -154,7 +152,7 @@ async def test_a_rule_that_denies_raises_its_reason_and_is_recorded(services: Se
         await Asked(services).task
 
     assert (caught.value.reason, services.tools.calls) == ("frozen", [])
-    assert (await services.store.get("r1")).status is Status.REJECTED
+    assert (await services.stored("r1")).status is Status.REJECTED
 
 
 async def test_request_expires_when_nobody_answers_and_that_is_no_rejection(services: Services) -> None:
@@ -165,7 +163,7 @@ async def test_request_expires_when_nobody_answers_and_that_is_no_rejection(serv
 
     with pytest.raises(ApprovalExpiredError):
         await asked.task
-    assert (await services.store.get(request.id)).status is Status.EXPIRED
+    assert (await services.stored(request.id)).status is Status.EXPIRED
 
 
 async def test_cancelling_a_waiting_call_withdraws_its_request(services: Services) -> None:
@@ -175,7 +173,7 @@ async def test_cancelling_a_waiting_call_withdraws_its_request(services: Service
 
     with pytest.raises(asyncio.CancelledError):
         await asked.task
-    assert (await services.store.get(request.id)).status is Status.CANCELLED
+    assert (await services.stored(request.id)).status is Status.CANCELLED
 
 
 async def test_cancelling_a_running_call_cancels_the_tool_and_records_it(services: Services) -> None:
@@ -197,7 +195,7 @@ async def test_cancelling_a_running_call_cancels_the_tool_and_records_it(service
 
     with pytest.raises(asyncio.CancelledError):
         await asked.task
-    stored = await services.store.get("r1")
+    stored = await services.stored("r1")
     assert stopped.is_set()
     assert stored.outcome is not None
     assert stored.outcome.state is OutcomeState.CANCELLED
@@ -215,7 +213,7 @@ async def test_a_call_that_is_withdrawn_as_it_is_approved_never_runs_and_says_so
     with pytest.raises(asyncio.CancelledError):
         await asked.task
     assert (await deciding).status is Status.APPROVED
-    stored = await services.store.get(request.id)
+    stored = await services.stored(request.id)
     assert services.tools.calls == []
     assert stored.outcome is not None
     assert stored.outcome.state is OutcomeState.CANCELLED
@@ -228,7 +226,7 @@ async def test_a_lost_kernel_orphans_its_request(services: Services) -> None:
 
     with pytest.raises(ApprovalCancelledError):
         await asked.task
-    assert (await services.store.get(request.id)).status is Status.ORPHANED
+    assert (await services.stored(request.id)).status is Status.ORPHANED
 
 
 async def test_a_store_that_fails_before_the_decision_keeps_the_call_from_running(services: Services) -> None:
@@ -275,6 +273,7 @@ async def test_a_store_that_fails_after_the_call_does_not_hide_its_result(servic
     asked = Asked(services)
     await services.decide(await asked.request(), Answer.ALLOW_ONCE)
     assert (await asked.task).structured == {"deleted": 7}
+    await services.approvals.recorded()
 
 
 async def test_a_tool_that_answers_with_an_error_is_recorded_as_failed(services: Services) -> None:
@@ -286,7 +285,7 @@ async def test_a_tool_that_answers_with_an_error_is_recorded_as_failed(services:
     await services.decide(await asked.request(), Answer.ALLOW_ONCE)
 
     assert (await asked.task).is_error
-    outcome = (await services.store.get("r1")).outcome
+    outcome = (await services.stored("r1")).outcome
     assert outcome is not None
     assert (outcome.state, outcome.error) == (OutcomeState.FAILED, "no such order")
 
@@ -301,7 +300,7 @@ async def test_a_server_that_dies_is_recorded_and_the_call_is_not_repeated(servi
 
     with pytest.raises(ToolCallInterruptedError):
         await asked.task
-    outcome = (await services.store.get("r1")).outcome
+    outcome = (await services.stored("r1")).outcome
     assert outcome is not None
     assert (outcome.state, len(services.tools.calls)) == (OutcomeState.FAILED, 1)
 
@@ -362,7 +361,7 @@ async def test_a_store_that_fails_only_at_the_start_of_a_call_keeps_its_end(serv
     await services.decide(request, Answer.ALLOW_ONCE)
 
     assert (await call).structured == {"deleted": 7}
-    assert (await services.store.get(request.id)).outcome_state is OutcomeState.SUCCEEDED
+    assert (await services.stored(request.id)).outcome_state is OutcomeState.SUCCEEDED
 
 
 class LosableStore(MemoryApprovalStore):
@@ -391,3 +390,32 @@ async def test_a_store_that_is_lost_during_the_call_does_not_hide_its_result() -
     asked = Asked(services)
     await services.decide(await asked.request(), Answer.ALLOW_ONCE)
     assert (await asked.task).structured == {"deleted": 7}
+    await services.approvals.recorded()
+
+
+async def test_the_result_does_not_wait_for_the_record_of_the_end(services: Services) -> None:
+    asked = Asked(services)
+    request = await asked.request()
+    await services.decide(request, Answer.ALLOW_ONCE)
+    services.store.turns = 1000
+    assert (await asked.task).structured == {"deleted": 7}
+    assert (await services.store.get(request.id)).outcome_state is not OutcomeState.SUCCEEDED
+    services.store.turns = 1
+    assert (await services.approvals.get(request.id)).outcome_state is OutcomeState.SUCCEEDED
+
+
+async def test_whoever_reads_after_the_result_sees_the_end(services: Services) -> None:
+    services.policies.replace(Policy((Rule(tool="shop.*", effect=Effect.ALLOW),)))
+    await Asked(services).task
+    page = await services.approvals.list(ApprovalQuery())
+    assert [request.outcome_state for request in page.approvals] == [OutcomeState.SUCCEEDED]
+
+
+async def test_a_call_that_needs_no_asking_is_kept_as_running_at_once(services: Services) -> None:
+    services.policies.replace(Policy((Rule(tool="shop.*", effect=Effect.ALLOW),)))
+    await Asked(services).task
+    await services.approvals.recorded()
+    assert [request.outcome_state for request in services.store.writes] == [
+        OutcomeState.RUNNING,
+        OutcomeState.SUCCEEDED,
+    ]

@@ -151,7 +151,7 @@ async def test_lost_kernel_orphans_what_waits_and_cancels_what_runs(kernel: Kern
     await kernel.links.kernel_lost("k1")
 
     assert stopped.is_set()
-    assert (await kernel.services.store.get(str(waiting["request_id"]))).status is Status.ORPHANED
+    assert (await kernel.services.stored(str(waiting["request_id"]))).status is Status.ORPHANED
 
 
 async def test_ping_names_the_calls_that_are_unknown_here(kernel: Kernel) -> None:
