@@ -23,7 +23,7 @@ from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ToolArgumentsError
 
 from .patterns import PatternTimeoutError
-from .schemas import OutOfTimeError, UncheckableError, compile_schema, limit_time
+from .schemas import OutOfTimeError, UncheckableError, compile_schema, is_plain, limit_time
 
 #: Seconds that one check may take, with the schema's own check the first time.
 TIME_LIMIT: Final = 2.0
@@ -32,6 +32,8 @@ _KEPT_SCHEMAS: Final = 512
 #: How many problems are looked at to find the one that is worth telling.
 _MOST_PROBLEMS: Final = 20
 _LONGEST_MESSAGE: Final = 300
+#: How many arguments, and how many steps for each, are checked on the spot.
+_FEW: Final = 100
 
 
 class JsonSchemaChecker:
@@ -45,7 +47,7 @@ class JsonSchemaChecker:
 
     def __init__(self, *, time_limit: float = TIME_LIMIT) -> None:
         self._time_limit = time_limit
-        self._validators: OrderedDict[int, tuple[Mapping[str, JsonValue], Validator]] = OrderedDict()
+        self._validators: OrderedDict[int, tuple[Mapping[str, JsonValue], Validator, bool]] = OrderedDict()
 
     def check(self, tool: ToolDescription, arguments: Mapping[str, JsonValue]) -> None:
         """Do nothing if the arguments fit.
@@ -75,6 +77,13 @@ class JsonSchemaChecker:
         if problem is not None:
             raise _complaint(problem)
 
+    def is_quick(self, tool: ToolDescription, arguments: Mapping[str, JsonValue]) -> bool:
+        """Return whether `check` takes no longer than handing it to a thread and back would."""
+        if len(arguments) > _FEW or any(isinstance(value, dict | list) for value in arguments.values()):
+            return False
+        kept = self._validators.get(id(tool.input_schema))
+        return kept is not None and kept[2]
+
     def _validator(self, schema: Mapping[str, JsonValue]) -> Validator:
         # by identity: the schema of a listed tool stays the same object until the list is read again, and hashing it
         # would cost more than the check; the entry keeps the object alive, so its id is not given to another one
@@ -83,7 +92,7 @@ class JsonSchemaChecker:
         if kept is not None:
             return kept[1]
         validator = compile_schema(schema)
-        self._validators[key] = (schema, validator)
+        self._validators[key] = (schema, validator, is_plain(schema, _FEW))
         if len(self._validators) > _KEPT_SCHEMAS:
             self._validators.popitem(last=False)
         return validator
@@ -109,7 +118,10 @@ class ThreadedChecker:
         ToolArgumentsError
             With the top-level parameter's name in `parameter`.
         """
-        await asyncio.to_thread(self._checker.check, tool, arguments)
+        if self._checker.is_quick(tool, arguments):
+            self._checker.check(tool, arguments)
+        else:
+            await asyncio.to_thread(self._checker.check, tool, arguments)
 
 
 def check_is_json(arguments: Mapping[str, JsonValue]) -> None:

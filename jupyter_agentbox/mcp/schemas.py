@@ -122,6 +122,32 @@ def _check_schema(limited: Any, meta_schema: Any, schema: Mapping[str, JsonValue
         raise UncheckableError(f"{problem.json_path}: {problem.message}")
 
 
+def is_plain(schema: Mapping[str, JsonValue], limit: int) -> bool:
+    """Return whether a check takes at most `limit` steps for each value that is checked, whatever the values are.
+
+    So it is with a small schema that refers to nothing and matches no pattern.
+    """
+    waiting: list[object] = [schema]
+    steps = 0
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, bool):
+            continue
+        if not isinstance(node, dict) or not node.keys() <= _PLAIN:
+            return False
+        steps += len(node) + sum(len(each) for each in node.values() if isinstance(each, list | dict))
+        if steps > limit:
+            return False
+        for name, value in node.items():
+            if name == "properties" and isinstance(value, dict):
+                waiting += value.values()
+            elif name in ("anyOf", "oneOf", "allOf") and isinstance(value, list):
+                waiting += value
+            elif name in ("items", "additionalProperties"):
+                waiting.append(value)
+    return True
+
+
 def _mentions(schema: Mapping[str, JsonValue], keyword: str) -> bool:
     return f'"{keyword}"' in json.dumps(schema)
 
@@ -202,6 +228,38 @@ def _plain(value: Any) -> Any:
     return value
 
 
+#: Keywords whose check takes as many steps as they have parts.
+_PLAIN: Final = frozenset(
+    [
+        "type",
+        "title",
+        "description",
+        "default",
+        "examples",
+        "enum",
+        "const",
+        "format",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "required",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "properties",
+        "items",
+        "additionalProperties",
+        "anyOf",
+        "oneOf",
+        "allOf",
+    ]
+)
 #: Keywords that are checked here and not by jsonschema.
 _OWN: Final[dict[str, _Keyword]] = {
     "pattern": _pattern,

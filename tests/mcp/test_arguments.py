@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,38 @@ def test_every_schema_of_the_corpus_can_be_checked(path: Path) -> None:
             assert caught.value.parameter in required
         else:
             checker.check(tool, {})
+
+
+def _is_quick(schema: JsonObject, arguments: JsonObject) -> bool:
+    checker = JsonSchemaChecker()
+    tool = ToolDescription(name="t", input_schema=schema)
+    assert not checker.is_quick(tool, arguments), "before the first check nothing is known"
+    with suppress(ToolArgumentsError):
+        checker.check(tool, arguments)
+    return checker.is_quick(tool, arguments)
+
+
+def test_few_plain_arguments_are_checked_on_the_spot() -> None:
+    assert _is_quick({**one({"type": "integer", "minimum": 0}), "required": ["a"]}, {"a": 1})
+    assert _is_quick(one({"anyOf": [{"enum": [1, 2]}, {"type": "null"}]}, additionalProperties=False), {"a": None})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        _multiplying(),
+        {"$ref": "#"},
+        one({"pattern": "(a+)+$"}),
+        one({"enum": list(range(1000))}),
+        one({"allOf": [{"type": "string"}] * 1000}),
+        one({"type": "array", "uniqueItems": True}),
+        one({"items": {"not": {"pattern": "(a+)+$"}}}),
+    ],
+)
+def test_what_may_take_long_is_not_checked_on_the_spot(schema: JsonObject) -> None:
+    assert not _is_quick(schema, {"a": 1})
+
+
+def test_large_arguments_are_not_checked_on_the_spot() -> None:
+    assert not _is_quick({"type": "object"}, {f"a{n}": n for n in range(1000)})
+    assert not _is_quick({"type": "object"}, {"a": [[]]})
