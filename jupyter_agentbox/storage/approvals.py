@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Final, Self
@@ -14,13 +15,15 @@ from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Statu
 from jupyter_agentbox.core.cursors import Cursor
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, Clock
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.exceptions import UnknownApprovalError
+from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 
 from .committer import GroupCommitter
 from .database import Database, JournalMode
 from .owners import owners_for
 from .rows import new_row, progress_row, request_from_row, text_key, tool_from_row, tool_row
 from .schema import approvals, tools
+
+log = logging.getLogger(__name__)
 
 #: How many tool descriptions are kept in memory.
 _KNOWN_TOOLS: Final = 1000
@@ -127,7 +130,9 @@ class SqlApprovalStore:
         """Return a request, also one of another process."""
 
         def job(connection: Connection) -> Sequence[ApprovalRequest]:
-            return self._read(connection, connection.execute(_GET, {"sought": text_key(request_id)}).all())
+            rows = connection.execute(_GET, {"sought": text_key(request_id)}).all()
+            self._learn_tools(connection, rows)
+            return [self._read(row) for row in rows]
 
         found = await self._committer.run(job, write=False)
         if not found:
@@ -148,7 +153,7 @@ class SqlApprovalStore:
         return await self._committer.run(job, write=True)
 
     async def list(self, query: ApprovalQuery) -> ApprovalPage:
-        """Return a page of requests, newest first."""
+        """Return a page of requests, newest first. A damaged one is left out, and the log says so."""
         statement = self._list_statement(query)
         size = query.page_size
 
@@ -156,7 +161,7 @@ class SqlApprovalStore:
             rows = connection.execute(statement).all()
             page = rows[:size]
             cursor = Cursor(created_at=page[-1].created_at, id=page[-1].id).encode() if len(rows) > size else None
-            return ApprovalPage(approvals=tuple(self._read(connection, page)), next=cursor)
+            return ApprovalPage(approvals=self._read_sound(connection, page), next=cursor)
 
         return await self._committer.run(job, write=False)
 
@@ -189,26 +194,42 @@ class SqlApprovalStore:
         gone = [owner for owner in connection.scalars(others) if self._owners.is_gone(connection, owner)]
         abandoned = select(*_COLUMNS).where(columns.owner.in_(gone)).with_for_update(skip_locked=True)
         rows = connection.execute(abandoned.order_by(columns.created_at, columns.id)).all()
-        requests = self._read(connection, rows)
+        requests = self._read_sound(connection, rows)
         if rows:
             adopt = approvals.update().where(columns.id == bindparam("sought")).values(owner=self._owner)
             connection.execute(adopt, [{"sought": row.id} for row in rows])
         self._owners.sweep(connection)
         return requests
 
-    def _read(self, connection: Connection, rows: Sequence[Any]) -> Sequence[ApprovalRequest]:
-        if missing := {row.tool_digest for row in rows} - self._known_tools.keys():
-            if len(self._known_tools) >= _KNOWN_TOOLS:
-                self._known_tools.clear()
-                missing = {row.tool_digest for row in rows}
-            for digest, description in connection.execute(select(tools).where(tools.c.digest.in_(missing))):
+    def _read_sound(self, connection: Connection, rows: Sequence[Any]) -> tuple[ApprovalRequest, ...]:
+        """Return the requests of the rows; one that is damaged must not hide the others."""
+        self._learn_tools(connection, rows)
+        sound: list[ApprovalRequest] = []
+        for row in rows:
+            try:
+                sound.append(self._read(row))
+            except StorageError as error:
+                log.warning("request %s is left out: %s", row.id, error)
+        return tuple(sound)
+
+    def _read(self, row: Any) -> ApprovalRequest:
+        return request_from_row(
+            request=row.request,
+            progress=row.progress,
+            status=row.status,
+            tool=self._known_tools.get(row.tool_digest),
+        )
+
+    def _learn_tools(self, connection: Connection, rows: Sequence[Any]) -> None:
+        """Read the descriptions of the rows' tools that are not known yet; a damaged one stays unknown."""
+        missing = {row.tool_digest for row in rows} - self._known_tools.keys()
+        if not missing:
+            return
+        if len(self._known_tools) >= _KNOWN_TOOLS:
+            self._known_tools.clear()
+            missing = {row.tool_digest for row in rows}
+        for digest, description in connection.execute(select(tools).where(tools.c.digest.in_(missing))):
+            try:
                 self._known_tools[digest] = tool_from_row(description)
-        return [
-            request_from_row(
-                request=row.request,
-                progress=row.progress,
-                status=row.status,
-                tool=self._known_tools.get(row.tool_digest),
-            )
-            for row in rows
-        ]
+            except StorageError as error:
+                log.warning("%s", error)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from jupyter_agentbox.core.approvals import Outcome, OutcomeState, Status
 from jupyter_agentbox.core.ports import ApprovalQuery
+from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.testing import FakeClock
@@ -204,3 +207,28 @@ async def test_a_request_that_is_not_json_is_refused_and_the_store_goes_on(url: 
         await store.add(a_request())
 
         assert await store.get("r1") == a_request()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE agentbox_approvals SET request = '{' WHERE id = 'damaged'",
+        "UPDATE agentbox_approvals SET status = 'lost' WHERE id = 'damaged'",
+        "UPDATE agentbox_tools SET description = '[' WHERE description LIKE '%other%'",
+    ],
+)
+async def test_a_damaged_request_hides_no_other(
+    url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
+    async with a_store(url) as store:
+        await store.add(a_request("sound"))
+        await store.add(a_request("damaged", tool=ToolDescription(name="other")))
+    with closing(sqlite3.connect(tmp_path / "approvals.db")) as database, database:
+        database.execute(damage)
+
+    async with a_store(url) as store:
+        assert [request.id for request in await store.adopt_abandoned()] == ["sound"]
+        assert [request.id for request in (await store.list(ApprovalQuery())).approvals] == ["sound"]
+        assert "request damaged is left out" in caplog.text
+        with pytest.raises(StorageError):
+            await store.get("damaged")
