@@ -214,7 +214,7 @@ async def test_a_request_that_is_not_json_is_refused_and_the_store_goes_on(url: 
     [
         "UPDATE agentbox_approvals SET request = '{' WHERE id = 'damaged'",
         "UPDATE agentbox_approvals SET status = 'lost' WHERE id = 'damaged'",
-        "UPDATE agentbox_tools SET description = '[' WHERE description LIKE '%other%'",
+        "UPDATE agentbox_tools SET description = '[' WHERE CAST(description AS TEXT) LIKE '%other%'",
     ],
 )
 async def test_a_damaged_request_hides_no_other(
