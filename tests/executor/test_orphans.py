@@ -13,7 +13,7 @@ import pytest
 from tests.processes_alive import children, survivors
 
 OWNER = """
-import asyncio
+import asyncio, signal
 from jupyter_agentbox import CodeExecutor
 
 CODE = '''
@@ -29,6 +29,8 @@ async def main():
         print("ready", flush=True)
         await one.execute("while True: pass")
 
+# as under a terminal, also where the tests were started in the background and ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 asyncio.run(main())
 """
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -109,6 +110,15 @@ def test_finished_card_is_one_line_without_a_widget(transport: FakeTransport) ->
     }
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT as a kernel has it, also where the tests were started in the background and ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_waits_for_the_end_of_what_is_shown() -> None:
     done = []
 
@@ -122,6 +132,7 @@ def test_an_interrupt_waits_for_the_end_of_what_is_shown() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_what_is_shown_by_a_thread_leaves_the_interrupt_alone() -> None:
     seen = []
     thread = threading.Thread(target=attempt, args=(lambda: seen.append(signal.getsignal(signal.SIGINT)),))
