@@ -158,14 +158,19 @@ class CodeServer:
             return self._session
 
     async def _reset(self, session: Session) -> None:
-        if self._refusal is None:
+        if not await self._can_move():
             await session.reset()
             return
-        # Nobody could be asked so far. By now a JupyterLab may run.
         async with self._opening:
             if self._session is session:
-                self._session = None
+                self._session = None  # the next request opens one there
                 await session.aclose()
+
+    async def _can_move(self) -> bool:
+        """Whether nobody could be asked so far, and there is a JupyterLab by now."""
+        if self._refusal is None or self._settings.approver is not Approver.AUTO or self._settings.only_local():
+            return False
+        return await find_jupyterlab() is not None
 
     async def _open(self, can_elicit: bool) -> Session:
         settings = self._settings
