@@ -138,7 +138,6 @@ class JupyterSession:
 
     async def reset(self) -> None:
         """Start again with a fresh kernel."""
-        self._generation += 1
         await self._hang_up()
         await self._connected()
 
@@ -183,6 +182,7 @@ class JupyterSession:
             return self._client
 
     async def _hang_up(self) -> None:
+        self._generation += 1
         client, self._client = self._client, None
         if client is not None:
             await client.disconnect()
@@ -223,9 +223,10 @@ class _Run:
         finally:
             for task in (reading, watching):
                 task.cancel()
-            ended = await asyncio.gather(reading, watching, return_exceptions=True)
-        if isinstance(ended[0], Executed):  # it ended while it was being interrupted
-            return ended[0]
+            ended, _ = await asyncio.gather(reading, watching, return_exceptions=True)
+        watching.result()  # it ended because the time is over, or with an error
+        if isinstance(ended, Executed):  # it ended while it was being interrupted
+            return ended
         seconds = self._cell.timeout or 0
         error = (
             f"the code ran for more than {seconds:g} s, without the time that decisions took; it was interrupted,"

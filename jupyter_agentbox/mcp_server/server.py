@@ -136,7 +136,7 @@ class CodeServer:
                     cell = Cell(code=code, timeout=seconds, asker=asker, tell=pulse.tell)
                     return results.executed(await session.execute(cell))
                 case tools.Reset():
-                    await self._reset(session)
+                    await self._reset(session, can_elicit)
                     return results.told("The kernel is a fresh one.")
                 case tools.RegisterMcpServer(name=name, configuration=configuration):
                     pulse.tell("waiting for a decision about the new server")
@@ -157,14 +157,16 @@ class CodeServer:
                 self._session = await self._open(can_elicit)
             return self._session
 
-    async def _reset(self, session: Session) -> None:
-        if not await self._can_move():
+    async def _reset(self, session: Session, can_elicit: bool) -> None:
+        if isinstance(session, LocalSession) and not await self._can_move():
             await session.reset()
             return
+        # Another Jupyter server may run by now, or the same one at another address.
         async with self._opening:
             if self._session is session:
-                self._session = None  # the next request opens one there
+                self._session = None
                 await session.aclose()
+        await self._opened(can_elicit)
 
     async def _can_move(self) -> bool:
         """Whether nobody could be asked so far, and there is a JupyterLab by now."""
