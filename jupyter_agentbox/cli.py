@@ -1,21 +1,25 @@
-"""``jupyter agentbox``: run code from a terminal, with approvals asked there; install a sandboxed kernel."""
+"""``jupyter agentbox``: run code from a terminal, or for an MCP client, with approvals; install a sandboxed kernel."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import json
+import math
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TextIO
 
+from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.executor.executor import CodeExecutor
 from jupyter_agentbox.executor.requests import ApprovalRequest
 from jupyter_agentbox.executor.results import CodeExecutionChunk, CodeExecutionError
 from jupyter_agentbox.executor.rules import read_rules
+from jupyter_agentbox.mcp_server.settings import Approver, CodeServerSettings
 from jupyter_agentbox.sandbox import install
 
 #: Exit codes.
@@ -41,11 +45,44 @@ def main(argv: Sequence[str] | None = None) -> int:
         return install.main(rest)
     options = _parser().parse_args(argv)
     try:
-        cells = _read_cells(options.file)
         policy = read_rules(options.rules) if options.rules is not None else None
+        if options.command == "mcp":
+            return _serve_mcp(options, policy)
+        cells = _read_cells(options.file)
     except (OSError, ValueError) as error:
         print(f"jupyter agentbox: {error}", file=sys.stderr)  # noqa: T201  # a command's output
         return USAGE
+    return _execute(options, policy, cells)
+
+
+def entry() -> None:
+    """Run the command and exit with its code: the entry point ``jupyter-agentbox``."""
+    sys.exit(main())
+
+
+def _serve_mcp(options: argparse.Namespace, policy: Policy | None) -> int:
+    from jupyter_agentbox.mcp_server import command  # noqa: PLC0415  # the MCP SDK takes a second
+
+    if options.working_dir is not None and not options.working_dir.is_dir():
+        raise ValueError(f"`{options.working_dir}` is no directory")
+    return command.main(
+        CodeServerSettings(
+            approver=Approver(options.ask),
+            server_url=options.server,
+            token=options.token,
+            policy=policy,
+            timeout=options.timeout,
+            working_dir=options.working_dir,
+            images_dir=options.images_dir,
+            mcp_config=options.mcp_config,
+            approve_shell_cmds=options.approve_shell_cmds,
+            approval_timeout=options.approval_timeout,
+            log_level=options.log_level,
+        )
+    )
+
+
+def _execute(options: argparse.Namespace, policy: Policy | None, cells: Iterable[str]) -> int:
     executor = CodeExecutor(
         policy=policy,
         working_dir=options.working_dir,
@@ -57,11 +94,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return asyncio.run(_run(executor, cells, options.timeout))
     except KeyboardInterrupt:
         return INTERRUPTED
-
-
-def entry() -> None:
-    """Run the command and exit with its code: the entry point ``jupyter-agentbox``."""
-    sys.exit(main())
 
 
 class Asker:
@@ -191,15 +223,58 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     execute = commands.add_parser("exec", help="run a script or a notebook, and ask in this terminal")
     execute.add_argument("file", help="a script, a notebook, or - for standard input")
-    execute.add_argument("--rules", type=Path, help="a JSON file of rules that allow or deny calls without asking")
-    execute.add_argument("--timeout", type=float, help="seconds that a cell may run, without the time for decisions")
-    execute.add_argument("--working-dir", type=Path, help="where the code starts (default: here)")
-    execute.add_argument("--images-dir", type=Path, help="where images are written (default: ./images)")
-    execute.add_argument("--mcp-config", type=Path, help="the file that names the MCP servers (default: Jupyter's)")
-    execute.add_argument("--approve-shell-cmds", action="store_true", help="ask before shell commands, too")
+    _add_options(execute, images="./images")
+    serve = commands.add_parser("mcp", help="run code for an MCP client, and ask there or in JupyterLab")
+    _add_options(serve, images="none are left")
+    _add_mcp_options(serve)
     # Takes its own arguments; listed here for the help.
     commands.add_parser("install-kernel", help="install a kernel that runs in a sandbox", add_help=False)
     return parser
+
+
+def _add_options(parser: argparse.ArgumentParser, *, images: str) -> None:
+    parser.add_argument("--rules", type=Path, help="a JSON file of rules that allow or deny calls without asking")
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        help="seconds that a cell may run, without the time for decisions (default: no limit)",
+    )
+    parser.add_argument("--working-dir", type=Path, help="where the code starts (default: here)")
+    parser.add_argument("--images-dir", type=Path, help=f"where images are written (default: {images})")
+    parser.add_argument("--mcp-config", type=Path, help="the file that names the MCP servers (default: Jupyter's)")
+    parser.add_argument("--approve-shell-cmds", action="store_true", help="ask before shell commands, too")
+
+
+def _add_mcp_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ask",
+        choices=[approver.value for approver in Approver],
+        default=Approver.AUTO.value,
+        help="who decides about calls: the client's user, the user of a running JupyterLab, nobody, or the first of"
+        " these that there is (default: auto)",
+    )
+    parser.add_argument("--server", metavar="URL", help="the Jupyter server to run code on, which decides about calls")
+    parser.add_argument(
+        "--token",
+        default=os.environ.get("JUPYTER_TOKEN") or None,
+        help="its token (default: JUPYTER_TOKEN in the environment, where others do not see it, or its runtime file)",
+    )
+    parser.add_argument(
+        "--approval-timeout", type=_seconds, help="seconds that a call waits for its decision (default: for ever)"
+    )
+    parser.add_argument(
+        "--log-level",
+        choices=["DEBUG", "INFO", "WARNING", "ERROR"],
+        default="WARNING",
+        help="of the log on standard error (default: WARNING)",
+    )
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise argparse.ArgumentTypeError("must be a number of seconds greater than 0")
+    return seconds
 
 
 if __name__ == "__main__":

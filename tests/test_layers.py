@@ -35,8 +35,9 @@ HEIGHTS = {
     "composition": 6,
     "executor": 7,
     "app": 8,
-    "cli": 8,
+    "cli": 9,
     "gateway_server": 8,
+    "mcp_server": 8,
 }
 
 #: Modules that belong to a part of another name.
@@ -57,7 +58,7 @@ ONLY_IN = {
     "comm": {"kernel"},
     "ipywidgets": {"kernel"},
     "jsonschema": {"mcp"},
-    "mcp": {"mcp", "demo"},
+    "mcp": {"mcp", "mcp_server", "demo"},
     "sqlalchemy": {"storage"},
     "tornado": {"services", "bridge", "app", "kernel", "execution", "sandbox"},
     "jupyter_server": {"services", "bridge", "app", "gateway_server"},
@@ -85,7 +86,8 @@ LATE = {
     ("kernel.runtime", "kernel.failures"): _KERNEL_START,
     ("kernel.runtime", "kernel.link"): _KERNEL_START,
     ("kernel.runtime", "kernel.transport"): _KERNEL_START,
-    ("execution.server_api", "jupyter_core.paths"): "only where no token was given",
+    ("cli", "mcp_server.command"): "the MCP SDK takes a second, which the other commands should not pay",
+    ("execution.running", "jupyter_core.paths"): "only where a server is looked for",
     ("executor.places", "jupyter_core.paths"): "only where a tool is called",
     ("gateway_server", ""): _SOURCES,
     ("gateway_server", "jupyter_core.paths"): _ENVIRONMENT,

@@ -11,7 +11,8 @@ from typing import Self
 
 from .remote import RemoteKernel
 from .results import ExecutionError, ExecutionResult
-from .server_api import ServerAddress, known_token
+from .running import known_token
+from .server_api import ServerAddress
 from .turns import Turns
 
 
@@ -58,7 +59,6 @@ class KernelClient:
         kernel_init_timeout: float = 60.0,
     ) -> None:
         self._url = url if url is not None else f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-        self._port = port
         self._token = token
         self._images_dir = Path(images_dir) if images_dir is not None else Path("images")
         self._attached_id = kernel_id
@@ -103,7 +103,7 @@ class KernelClient:
         """
         if self._kernel is not None:
             raise RuntimeError("the client is connected already")
-        token = known_token(self._port) if self._token is None else self._token
+        token = known_token(self._url) if self._token is None else self._token
         kernel = RemoteKernel(
             ServerAddress(url=self._url, token=token),
             kernel_id=self._attached_id,

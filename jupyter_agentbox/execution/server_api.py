@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
@@ -46,23 +45,6 @@ class ServerAddress:
         return urlunsplit((scheme, parts.netloc, "/".join([base, *(quote(each, safe="") for each in path)]), "", ""))
 
 
-def known_token(port: int) -> str:
-    """Return the token of this user's Jupyter server on a port of this machine; empty if none is known.
-
-    Servers write it to Jupyter's runtime directory, in a file that only this user can read.
-    """
-    from jupyter_core.paths import jupyter_runtime_dir  # noqa: PLC0415  # only if no token was given
-
-    for path in Path(jupyter_runtime_dir()).glob("jpserver-*.json"):
-        try:
-            info = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(info, dict) and info.get("port") == port:
-            return str(info.get("token") or "")
-    return ""
-
-
 class ServerApi:
     """Requests to one server.
 
@@ -76,7 +58,13 @@ class ServerApi:
         self._address = address
         self._client = AsyncHTTPClient(force_instance=True, max_body_size=2**30)
 
-    async def ask(self, method: str, *path: str, body: Mapping[str, Any] | None = None) -> Any:
+    async def ask(
+        self,
+        method: str,
+        *path: str,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> Any:
         """Send a request and return the answer's JSON; ``None`` if it has none.
 
         Raises
@@ -85,7 +73,7 @@ class ServerApi:
             If the server cannot be reached or refuses.
         """
         request = HTTPRequest(
-            self._address.at(*path),
+            self._address.at(*path) + (f"?{urlencode(query)}" if query else ""),
             method=method,
             headers={**self._address.headers, "Content-Type": "application/json"},
             body=json.dumps(body or {}) if method in {"POST", "PATCH", "PUT"} else None,

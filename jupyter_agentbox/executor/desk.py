@@ -16,7 +16,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Policy
-from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.exceptions import AgentBoxError, StorageError
 from jupyter_agentbox.protocol.messages import COMM_PREFIX
 
 from . import places
@@ -155,6 +155,21 @@ class Desk:
         managers = import_module("jupyter_agentbox.services.approvals.manager")
         verdict = managers.Verdict(answer=answer, digest=request.call.digest, reason=reason, arguments=arguments)
         await self._box.approvals.decide(request.id, verdict, reviewer=self._settings.reviewer)
+
+    async def box(self) -> AgentBox:
+        """Return the parts, once they are loaded.
+
+        Raises
+        ------
+        AgentBoxError
+            If they cannot be; the log says why.
+        """
+        self.preload()
+        if self._opening is not None:
+            await asyncio.wait([self._opening])
+        if self._box is None:
+            raise AgentBoxError("tool calls cannot be decided or run; the log says why")
+        return self._box
 
     async def stop_servers(self) -> None:
         """Stop the MCP servers; each starts anew on its next use."""

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.approvals import Status
@@ -23,6 +23,9 @@ from .budget import Budget
 from .desk import Desk, DeskSettings
 from .requests import ApprovalRequest
 from .results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
+
+if TYPE_CHECKING:
+    from jupyter_agentbox.services.servers.manager import ServerManager
 
 log = logging.getLogger(__name__)
 
@@ -315,6 +318,19 @@ class CodeExecutor:
             elif isinstance(item, CodeExecutionResult):
                 return item
         return CodeExecutionResult(text=None, images=[])
+
+    async def servers(self) -> ServerManager:
+        """Return the configured MCP servers: how they are doing and what tools they have. It calls none of the tools.
+
+        Raises
+        ------
+        RuntimeError
+            The executor does not run.
+        AgentBoxError
+            The parts that run tools cannot be loaded.
+        """
+        _, desk = self._require()
+        return (await desk.box()).servers
 
     async def _start_kernel(self, desk: Desk) -> _Running:
         kernel = LocalKernel(self._kernel_settings)

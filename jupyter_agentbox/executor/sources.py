@@ -64,7 +64,7 @@ async def generate_mcp_sources(
     if directory.exists():
         _check_is_ours(directory)
     parameters = {name: _plain(value) for name, value in server_params.items()}
-    tools = await _list_tools(server_name, parameters)
+    tools = await list_tools_of(server_name, parameters)
     packages = import_module("jupyter_agentbox.codegen.packages")
     package = packages.generate_package(server_name, tools, is_async=async_api)
     await asyncio.to_thread(_write, directory, package.files)
@@ -72,7 +72,14 @@ async def generate_mcp_sources(
     return list(package.modules)
 
 
-async def _list_tools(name: str, parameters: Mapping[str, Any]) -> list[ToolDescription]:
+async def list_tools_of(name: str, parameters: Mapping[str, Any]) -> list[ToolDescription]:
+    """Start a server that is configured nowhere, list its tools, and stop it.
+
+    Raises
+    ------
+    ToolServerError
+        If it does not start or list its tools.
+    """
     servers = await asyncio.to_thread(import_module, "jupyter_agentbox.mcp.servers")
     with tempfile.TemporaryDirectory(prefix="agentbox-sources-") as directory:  # for this user only
         path = Path(directory) / "mcp.json"

@@ -1,0 +1,56 @@
+"""Runs the MCP server on this process's standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from typing import Final
+
+from mcp.server.runner import serve_loop
+from mcp.server.stdio import stdio_server
+
+from .server import CodeServer
+from .settings import CodeServerSettings
+
+_SIGNALS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+def main(settings: CodeServerSettings) -> int:
+    """Serve until the client closes standard input, and return the exit code.
+
+    Nothing but the protocol is written to standard output: while the server runs, the SDK leads all else to standard
+    error.
+    """
+    logging.basicConfig(stream=sys.stderr, level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
+    return asyncio.run(_serve(settings))
+
+
+async def _serve(settings: CodeServerSettings) -> int:
+    code_server = CodeServer(settings)
+    received: list[int] = []
+    stop = asyncio.Event()
+
+    def on_signal(number: int) -> None:
+        received.append(number)
+        stop.set()
+
+    for number in _SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+    try:
+        async with stdio_server() as (incoming, outgoing):
+            serving = asyncio.ensure_future(serve_loop(code_server.build(), incoming, outgoing, lifespan_state={}))
+            stopping = asyncio.ensure_future(stop.wait())
+            await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+            if received:
+                await code_server.aclose()
+                logging.shutdown()
+                # A thread reads standard input, and nothing but its end would end that.
+                os._exit(128 + received[0])
+            stopping.cancel()
+            await serving
+    finally:
+        await code_server.aclose()
+    return 0

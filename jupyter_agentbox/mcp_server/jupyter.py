@@ -1,0 +1,272 @@
+"""Code in a kernel of a Jupyter server, whose calls are decided there: in its panel, with its rules and its record."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit, urlunsplit
+
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.execution.client import KernelClient
+from jupyter_agentbox.execution.results import ExecutionError, ExecutionResult
+from jupyter_agentbox.execution.running import known_token, running_servers
+from jupyter_agentbox.execution.server_api import ServerAddress, ServerApi
+from jupyter_agentbox.executor.budget import Budget
+
+from .questions import Asker
+from .sessions import Cell, Executed, SessionError
+
+log = logging.getLogger(__name__)
+
+_API: Final = "jupyter-agentbox"
+#: Seconds between two looks at what waits for a decision.
+_LOOK: Final = 1.0
+_RESET: Final = "the kernel was reset"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A Jupyter server on which code can run.
+
+    Parameters
+    ----------
+    address : ServerAddress
+        Where it is.
+    """
+
+    address: ServerAddress
+
+    @property
+    def name(self) -> str:
+        """Its URL, which holds no token."""
+        return self.address.url
+
+
+async def find_jupyterlab() -> Place | None:
+    """Return the JupyterLab with agentbox that this user started last on this machine."""
+    for server in await asyncio.to_thread(running_servers):
+        place = Place(address=ServerAddress(url=server.url, token=server.token))
+        with suppress(ExecutionError):
+            api = ServerApi(place.address)
+            try:
+                await api.ask("GET", _API, "servers")
+                # A kernel gateway has the same API and a runtime file, but no page at which somebody could decide.
+                await api.ask("GET", "lab", "api", "workspaces")
+            finally:
+                api.close()
+            return place
+    return None
+
+
+def place_of(url: str, token: str | None) -> Place:
+    """Return the server that an option names: its URL, also as a browser's address line or Jupyter's log shows it.
+
+    Raises
+    ------
+    SessionError
+        If it is no such URL.
+    """
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018  # raises for a port that is none
+    except ValueError as error:
+        raise SessionError(f"`--server` is no URL: {error}") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise SessionError(
+            "`--server` must be a URL such as http://localhost:8888/ or https://hub.example.org/user/ada/"
+        )
+    in_query = parse_qs(parts.query).get("token", [""])[0]
+    base = parts.path
+    for page in ("/lab", "/tree"):
+        base = base[: base.index(page)] if base.endswith(page) or f"{page}/" in base else base
+    plain = urlunsplit((parts.scheme, parts.netloc, f"{base.rstrip('/')}/", "", ""))
+    return Place(address=ServerAddress(url=plain, token=token or in_query or known_token(plain)))
+
+
+class JupyterSession:
+    """A `Session` in a kernel of its own on a Jupyter server.
+
+    Parameters
+    ----------
+    place : Place
+        The server.
+    working_dir : Path or None
+        Where the kernel starts; ``None`` leaves it to the server.
+    images_dir : Path
+        Where images are written.
+    """
+
+    def __init__(self, place: Place, *, working_dir: Path | None, images_dir: Path) -> None:
+        self._place = place
+        self._working_dir = working_dir
+        self._images_dir = images_dir
+        self._api = ServerApi(place.address)
+        self._client: KernelClient | None = None
+        self._turn = asyncio.Lock()
+        self._connecting = asyncio.Lock()
+        self._generation = 0
+
+    async def check(self) -> None:
+        """Make sure that calls are decided there.
+
+        Raises
+        ------
+        SessionError
+            If the server does not answer, or has no agentbox.
+        """
+        await self._ask("GET", "servers")
+
+    async def execute(self, cell: Cell) -> Executed:
+        """Run a cell."""
+        generation = self._generation
+        cell.tell("waiting for the cells before it")
+        async with self._turn:
+            if generation != self._generation:
+                return Executed(error=_RESET)
+            run = _Run(cell, await self._connected(), self._pending)
+            done = await run.execute()
+        if generation != self._generation:
+            return Executed(text=done.text, error=_RESET)
+        return done
+
+    async def reset(self) -> None:
+        """Start again with a fresh kernel."""
+        await self._hang_up()
+        await self._connected()
+
+    async def servers(self) -> Sequence[JsonObject]:
+        """Return the MCP servers of the Jupyter server."""
+        found = await self._ask("GET", "servers")
+        return [
+            {"name": str(status["name"]), "state": str(status["state"]), "error": str(status["error"])}
+            for status in found["servers"]
+        ]
+
+    async def list_tools(self, server: str) -> Sequence[ToolDescription]:
+        """Return a server's tools."""
+        found = await self._ask("GET", "servers", server, "tools")
+        return [ToolDescription(**tool) for tool in found["tools"]]
+
+    async def register(self, name: str, configuration: JsonObject, asker: Asker) -> Sequence[str]:  # noqa: ARG002
+        """Refuse: the servers of JupyterLab are its user's business."""
+        raise SessionError(
+            f"`{name}` was not registered: code runs in the Jupyter server at {self._place.name}, and a person adds"
+            " servers there, in the file `mcp.json` of Jupyter's configuration directory"
+        )
+
+    async def aclose(self) -> None:
+        """End the kernel."""
+        await self._hang_up()
+        self._api.close()
+
+    async def _connected(self) -> KernelClient:
+        async with self._connecting:
+            if self._client is None:
+                address = self._place.address
+                client = KernelClient(url=address.url, token=address.token, images_dir=self._images_dir)
+                try:
+                    await client.connect()
+                    if self._working_dir is not None:
+                        await client.execute(f"import os as _os\n_os.chdir({str(self._working_dir)!r})\ndel _os")
+                except (ExecutionError, TimeoutError) as error:
+                    await client.disconnect()
+                    raise SessionError(f"no kernel could be started at {self._place.name}: {error}") from None
+                self._client = client
+            return self._client
+
+    async def _hang_up(self) -> None:
+        self._generation += 1
+        client, self._client = self._client, None
+        if client is not None:
+            await client.disconnect()
+
+    async def _pending(self) -> str | None:
+        """Return which tool of the kernel waits for a decision; ``None`` if none does, or it is not known."""
+        if self._client is None:
+            return None
+        query = {"status": "pending", "kernel_id": self._client.kernel_id, "limit": "1"}
+        found = (await self._ask("GET", "approvals", query=query))["approvals"]
+        return f"{found[0]['call']['server']}.{found[0]['call']['tool']}" if found else None
+
+    async def _ask(self, method: str, *path: str, query: dict[str, str] | None = None) -> Any:
+        try:
+            return await self._api.ask(method, _API, *path, query=query)
+        except ExecutionError as error:
+            raise SessionError(str(error)) from None
+
+
+class _Run:
+    """One cell that runs."""
+
+    def __init__(self, cell: Cell, client: KernelClient, pending: Callable[[], Any]) -> None:
+        self._cell = cell
+        self._client = client
+        self._pending = pending
+        self._budget = Budget(cell.timeout)
+        self._chunks: list[str] = []
+
+    async def execute(self) -> Executed:
+        self._cell.tell("running")
+        reading = asyncio.ensure_future(self._read())
+        watching = asyncio.ensure_future(self._watch())
+        try:
+            await asyncio.wait([reading, watching], return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                return reading.result()
+        finally:
+            for task in (reading, watching):
+                task.cancel()
+            ended, _ = await asyncio.gather(reading, watching, return_exceptions=True)
+        watching.result()  # it ended because the time is over, or with an error
+        if isinstance(ended, Executed):  # it ended while it was being interrupted
+            return ended
+        seconds = self._cell.timeout or 0
+        error = (
+            f"the code ran for more than {seconds:g} s, without the time that decisions took; it was interrupted,"
+            " and the kernel can be used on"
+        )
+        return Executed(text="".join(self._chunks), error=error)
+
+    async def _read(self) -> Executed:
+        try:
+            async for item in self._client.stream(self._cell.code):
+                if isinstance(item, ExecutionResult):
+                    return Executed(text=item.text or "", bundles=item.mime_bundles)
+                self._chunks.append(item)
+        except (ExecutionError, RuntimeError) as error:
+            return Executed(text="".join(self._chunks), error=str(error))
+        raise AssertionError("the result comes last")
+
+    async def _watch(self) -> None:
+        """Return when the time is over, which stands still while a call waits for its decision."""
+        while True:
+            deadline = self._budget.deadline()
+            left = _LOOK if deadline is None else min(_LOOK, deadline - time.monotonic())
+            if left <= 0:
+                # a call may have begun to wait since the last look
+                await self._look()
+                if self._budget.deadline() is not None:
+                    return
+                continue
+            await asyncio.sleep(left)
+            await self._look()
+
+    async def _look(self) -> None:
+        try:
+            waits = await self._pending()
+        except SessionError as error:
+            log.info("what waits for a decision is not known: %s", error)
+            return
+        if waits is not None:
+            self._budget.pause()
+            self._cell.tell(f"waiting for a decision about {waits} in JupyterLab")
+        else:
+            self._budget.resume()
+            self._cell.tell("running")

@@ -1,0 +1,196 @@
+"""Code in a kernel of this process, whose calls are decided by rules and through the MCP client."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.exceptions import AgentBoxError, InvalidTransitionError
+from jupyter_agentbox.executor.executor import CodeExecutor
+from jupyter_agentbox.executor.places import register_server
+from jupyter_agentbox.executor.requests import ApprovalRequest
+from jupyter_agentbox.executor.results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
+from jupyter_agentbox.executor.sources import list_tools_of
+from jupyter_agentbox.services.servers.manager import ServerManager
+
+from . import registration
+from .questions import Asker, Question
+from .sessions import Cell, Executed, SessionError
+
+log = logging.getLogger(__name__)
+
+
+class LocalSession:
+    """A `Session` over a `CodeExecutor`.
+
+    Parameters
+    ----------
+    make_executor : callable
+        Makes it; it starts with the first cell.
+    can_register : bool
+        Whether the executor reads the file of registered servers.
+    """
+
+    def __init__(self, make_executor: Callable[[], CodeExecutor], *, can_register: bool) -> None:
+        self._make_executor = make_executor
+        self._can_register = can_register
+        self._executor: CodeExecutor | None = None
+        self._starting = asyncio.Lock()
+        self._registering = asyncio.Lock()
+
+    async def execute(self, cell: Cell) -> Executed:
+        """Run a cell."""
+        executor = await self._started()
+        run = _Run(executor, cell)
+        try:
+            return await run.execute()
+        finally:
+            await run.end()
+
+    async def reset(self) -> None:
+        """Start again with a fresh kernel, and stop the MCP servers."""
+        if self._executor is None:
+            await self._started()
+            return
+        try:
+            await self._executor.reset()
+        except (CodeExecutionError, TimeoutError) as error:
+            raise SessionError(f"the kernel could not be started: {error}") from None
+
+    async def servers(self) -> Sequence[JsonObject]:
+        """Return the configured MCP servers."""
+        manager = await self._manager()
+        problems = [f"{problem.path}: {problem.message}" for problem in manager.problems()]
+        if problems and not manager.servers():
+            raise SessionError("; ".join(problems))
+        return [
+            {"name": status.name, "state": status.state.value, "error": status.error} for status in manager.servers()
+        ]
+
+    async def list_tools(self, server: str) -> Sequence[ToolDescription]:
+        """Return a server's tools."""
+        try:
+            return await (await self._manager()).list_tools(server)
+        except AgentBoxError as error:
+            raise SessionError(str(error)) from None
+
+    async def register(self, name: str, configuration: JsonObject, asker: Asker) -> Sequence[str]:
+        """Add an MCP server, if a person approves."""
+        if not self._can_register:
+            raise SessionError("this server was started with `--mcp-config`: only a person adds servers, in that file")
+        async with self._registering:
+            await self._check(name, configuration)
+            answer = await asker.ask(registration.question(name, configuration))
+            if not answer.allowed:
+                reason = f": {answer.reason}" if answer.reason else ""
+                raise SessionError(f"`{name}` was not registered and not started: it was not approved{reason}")
+            await self._check(name, configuration)  # a person may have added it meanwhile
+            redact = registration.redactor(configuration)
+            try:
+                tools = await list_tools_of(name, configuration)
+            except AgentBoxError as error:
+                raise SessionError(f"`{name}` was not registered: {redact(str(error))}") from None
+            try:
+                await asyncio.to_thread(register_server, name, configuration)
+            except OSError as error:
+                raise SessionError(f"`{name}` could not be kept: {error}") from None
+            return [tool.name for tool in tools]
+
+    async def aclose(self) -> None:
+        """End the kernel and the MCP servers."""
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            await executor.stop()
+
+    async def _check(self, name: str, configuration: Mapping[str, object]) -> None:
+        manager = await self._manager()
+        registration.check_name(name, [status.name for status in manager.servers()])
+        registration.check_configuration(name, configuration)  # type: ignore[arg-type]  # JSON, from the client
+
+    async def _manager(self) -> ServerManager:
+        executor = await self._started()
+        try:
+            return await executor.servers()
+        except AgentBoxError as error:
+            raise SessionError(str(error)) from None
+
+    async def _started(self) -> CodeExecutor:
+        async with self._starting:
+            if self._executor is None:
+                executor = self._make_executor()
+                try:
+                    await executor.start()
+                except (CodeExecutionError, TimeoutError, OSError) as error:
+                    raise SessionError(f"the kernel could not be started: {error}") from None
+                self._executor = executor
+            return self._executor
+
+
+class _Run:
+    """One cell that runs, and the questions about its calls."""
+
+    def __init__(self, executor: CodeExecutor, cell: Cell) -> None:
+        self._executor = executor
+        self._cell = cell
+        self._chunks: list[str] = []
+        self._deciding: set[asyncio.Task[None]] = set()
+        self._failure: str | None = None
+
+    async def execute(self) -> Executed:
+        self._cell.tell("waiting for the cells before it, or running")
+        try:
+            async for item in self._executor.stream(self._cell.code, timeout=self._cell.timeout, chunks=True):
+                if isinstance(item, ApprovalRequest):
+                    self._start_deciding(item)
+                elif isinstance(item, CodeExecutionChunk):
+                    self._chunks.append(item.text)
+                elif isinstance(item, CodeExecutionResult):
+                    return Executed(text=item.text or "", bundles=item.mime_bundles)
+        except (CodeExecutionError, TimeoutError) as error:
+            return Executed(text="".join(self._chunks), error=str(error))
+        return Executed(text="".join(self._chunks), error=self._failure or "the cell was cancelled")
+
+    async def end(self) -> None:
+        """Withdraw the questions that are still open."""
+        for task in self._deciding:
+            task.cancel()
+        await asyncio.gather(*self._deciding, return_exceptions=True)
+
+    def _start_deciding(self, request: ApprovalRequest) -> None:
+        task = asyncio.create_task(self._decide(request))
+        self._deciding.add(task)
+        task.add_done_callback(self._deciding.discard)
+
+    async def _decide(self, request: ApprovalRequest) -> None:
+        self._cell.tell(f"waiting for a decision about {request.server_name}.{request.tool_name}")
+        asking = asyncio.ensure_future(self._cell.asker.ask(_question(request)))
+        settled = asyncio.ensure_future(request.response())
+        try:
+            await asyncio.wait([asking, settled], return_when=asyncio.FIRST_COMPLETED)
+            if settled.done():
+                return  # expired, or withdrawn
+            answer = asking.result()
+            try:
+                await (request.accept() if answer.allowed else request.reject(answer.reason))
+            except InvalidTransitionError as error:
+                log.info("an answer came too late: %s", error)
+        except Exception as error:
+            # The root of a task. A request that cannot be decided must not hold up its cell for ever.
+            log.exception("request %s could not be decided", request.id)
+            self._failure = f"{request.server_name}.{request.tool_name} could not be decided: {error}"
+            self._executor.cancel()
+        finally:
+            self._cell.tell("running")
+            for waiting in (asking, settled):
+                waiting.cancel()
+            await asyncio.gather(asking, settled, return_exceptions=True)
+
+
+def _question(request: ApprovalRequest) -> Question:
+    return Question(
+        headline="The code asks to call a tool.",
+        facts={"server": request.server_name, "tool": request.tool_name, "arguments": request.tool_args},
+    )

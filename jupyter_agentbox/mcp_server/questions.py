@@ -1,0 +1,126 @@
+"""What a person is asked through the MCP client, and how the answer is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.text import visible
+
+ALLOW: Final = "allow"
+REJECT: Final = "reject"
+#: The longest reason, as for the REST API.
+MAX_REASON: Final = 4_000
+
+#: A form of primitive fields, which is all that MCP has. There is no default: a decision has to be made.
+FORM: Final[JsonObject] = {
+    "type": "object",
+    "properties": {
+        "decision": {
+            "type": "string",
+            "title": "Decision",
+            "description": "Whether it may run, exactly as shown",
+            "enum": [ALLOW, REJECT],
+        },
+        "reason": {
+            "type": "string",
+            "title": "Reason",
+            "description": "Told to the code with a rejection; may be left empty",
+            "maxLength": MAX_REASON,
+        },
+    },
+    "required": ["decision"],
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Something that a person is to decide.
+
+    Parameters
+    ----------
+    headline : str
+        What it is about; ours.
+    facts : mapping
+        What would run, all of it. Untrusted.
+    """
+
+    headline: str
+    facts: Mapping[str, JsonValue]
+
+    @property
+    def text(self) -> str:
+        """The question as text that holds nothing invisible.
+
+        What is not ours is indented by four spaces, line by line: no line of it can pass for one of ours, and a client
+        that renders Markdown shows it as it is, with no link and no image.
+        """
+        shown = visible(json.dumps(self.facts, indent=2, ensure_ascii=False, allow_nan=True))
+        quoted = "\n".join(f"    {line}" for line in shown.split("\n"))
+        return f"{self.headline} What follows is untrusted text:\n\n{quoted}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a person said.
+
+    Parameters
+    ----------
+    allowed : bool
+        Whether it may run.
+    reason : str
+        Told to the code with a rejection.
+    """
+
+    allowed: bool
+    reason: str = ""
+
+
+class Asker(Protocol):
+    """Puts questions to a person."""
+
+    async def ask(self, question: Question) -> Answer:
+        """Return the answer. Never raises for what a client does: what is not a clear yes is a no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuser:
+    """An `Asker` where there is nobody to ask.
+
+    Parameters
+    ----------
+    reason : str
+        Why, and what to do.
+    """
+
+    reason: str
+
+    async def ask(self, _question: Question) -> Answer:
+        """Say no."""
+        return Answer(allowed=False, reason=self.reason)
+
+
+def read_answer(action: str, content: Mapping[str, object] | None) -> Answer:
+    """Read what the client sent back. Only a form that says ``allow`` allows.
+
+    Parameters
+    ----------
+    action : str
+        ``"accept"``: the form was sent; ``"decline"`` or ``"cancel"``.
+    content : mapping or None
+        The form.
+    """
+    if action == "decline":
+        return Answer(allowed=False)
+    if action != "accept":
+        return Answer(allowed=False, reason="the question was closed without a decision")
+    decision, reason = (content or {}).get("decision"), (content or {}).get("reason") or ""
+    text = reason[:MAX_REASON] if isinstance(reason, str) else ""
+    if decision == ALLOW:
+        return Answer(allowed=True)
+    if decision == REJECT:
+        return Answer(allowed=False, reason=text)
+    return Answer(allowed=False, reason="the MCP client sent a form without a decision")

@@ -1,0 +1,369 @@
+"""The MCP server: takes the clients' requests, chooses where code runs and who is asked, and answers.
+
+It speaks the versions of MCP that begin with a handshake, which every client does. In 2026-07-28 a server cannot ask
+something while a call runs: each question would end the call, to be sent again with the answer, and common clients do
+that ten times at most. A cell may ask any number of times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from mcp.server.context import CallNext, ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    CallToolRequestParams,
+    CallToolResult,
+    ClientCapabilities,
+    ListToolsResult,
+    PaginatedRequestParams,
+    RequestId,
+)
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from jupyter_agentbox import __version__
+from jupyter_agentbox.composition import module_json
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.names import python_names
+from jupyter_agentbox.executor.executor import CodeExecutor
+
+from . import results, tools
+from .jupyter import JupyterSession, find_jupyterlab, place_of
+from .local import LocalSession
+from .questions import FORM, Answer, Asker, Question, Refuser, read_answer
+from .sessions import Cell, Session, SessionError
+from .settings import Approver, CodeServerSettings
+
+log = logging.getLogger(__name__)
+
+#: Seconds between two words to a client that wants to know how far its request is.
+PULSE: Final = 5.0
+_MODERN: Final = "io.modelcontextprotocol/protocolVersion"
+
+_NO_ELICITATION: Final = "this MCP client cannot ask its user (it did not declare form elicitation)"
+_WHAT_TO_DO: Final = "start JupyterLab with agentbox, name one with --server, or allow the call in a file of --rules"
+
+
+class CodeServer:
+    """Serves one client.
+
+    Parameters
+    ----------
+    settings : CodeServerSettings
+        How code runs, and who is asked.
+    """
+
+    def __init__(self, settings: CodeServerSettings) -> None:
+        self._settings = settings
+        self._session: Session | None = None
+        self._refusal: str | None = None
+        self._opening = asyncio.Lock()
+        self._asking = asyncio.Lock()
+        self._tasks: set[asyncio.Task[CallToolResult]] = set()
+        self._images: tempfile.TemporaryDirectory[str] | None = None
+
+    def build(self) -> Server[Any]:
+        """Return the server in the terms of the SDK."""
+        server: Server[Any] = Server(
+            "jupyter-agentbox",
+            version=__version__,
+            title="Python with approvals",
+            instructions="Runs Python code. Calls of MCP tools in the code wait for a person's decision.",
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+        )
+        server.middleware.append(_refuse_modern)
+        return server
+
+    async def aclose(self) -> None:
+        """Interrupt what runs, and end the kernel and the MCP servers."""
+        for task in self._tasks:
+            task.cancel()
+        session, self._session = self._session, None
+        if session is not None:
+            await session.aclose()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._images is not None:
+            self._images.cleanup()
+
+    async def _list_tools(
+        self, _context: ServerRequestContext[Any], _params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return ListToolsResult(tools=tools.offered())
+
+    async def _call_tool(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+        try:
+            arguments = tools.read_arguments(params.name, dict(params.arguments or {}))
+        except SessionError as error:
+            return results.failed(str(error))
+        if arguments is None:
+            raise MCPError(code=INVALID_PARAMS, message=f"there is no tool `{params.name}`")
+        # In a task of its own: the SDK cancels a handler over and over, and a cell is interrupted with care.
+        pulse = _Pulse(context.session)
+        task = asyncio.create_task(self._answer(arguments, context, pulse))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        beating = asyncio.create_task(pulse.run())
+        try:
+            return await asyncio.shield(task)
+        finally:
+            beating.cancel()
+            if not task.done():  # the client cancelled, or left
+                task.cancel()
+
+    async def _answer(
+        self, arguments: tools.Arguments, context: ServerRequestContext[Any], pulse: _Pulse
+    ) -> CallToolResult:
+        can_elicit = _can_elicit(context.session.client_capabilities)
+        try:
+            session = await self._opened(can_elicit)
+            asker = self._asker(context)
+            match arguments:
+                case tools.ExecuteCode(code=code, timeout=timeout):
+                    seconds = timeout if timeout is not None else self._settings.timeout
+                    cell = Cell(code=code, timeout=seconds, asker=asker, tell=pulse.tell)
+                    return results.executed(await session.execute(cell))
+                case tools.Reset():
+                    await self._reset(session, can_elicit)
+                    return results.told("The kernel is a fresh one.")
+                case tools.RegisterMcpServer(name=name, configuration=configuration):
+                    pulse.tell("waiting for a decision about the new server")
+                    names = await session.register(name, configuration, asker)
+                    return results.told(f"`{name}` was registered. Its tools: {', '.join(names) or 'none'}")
+                case tools.ListTools(server=server):
+                    return await _listed(session, server)
+        except SessionError as error:
+            return results.failed(str(error))
+        except Exception:
+            # A boundary: the client gets an answer, whatever is wrong here.
+            log.exception("a request failed")
+            return results.failed("jupyter agentbox mcp failed; its log, on standard error, says why")
+
+    async def _opened(self, can_elicit: bool) -> Session:
+        async with self._opening:
+            if self._session is None:
+                self._session = await self._open(can_elicit)
+            return self._session
+
+    async def _reset(self, session: Session, can_elicit: bool) -> None:
+        if isinstance(session, LocalSession) and not await self._can_move():
+            await session.reset()
+            return
+        # Another Jupyter server may run by now, or the same one at another address.
+        async with self._opening:
+            if self._session is session:
+                self._session = None
+                await session.aclose()
+        await self._opened(can_elicit)
+
+    async def _can_move(self) -> bool:
+        """Whether nobody could be asked so far, and there is a JupyterLab by now."""
+        if self._refusal is None or self._settings.approver is not Approver.AUTO or self._settings.only_local():
+            return False
+        return await find_jupyterlab() is not None
+
+    async def _open(self, can_elicit: bool) -> Session:
+        settings = self._settings
+        self._refusal = None
+        match settings.approver:
+            case Approver.JUPYTERLAB:
+                return await self._open_jupyterlab()
+            case Approver.CLIENT:
+                self._refusal = None if can_elicit else f"{_NO_ELICITATION}; {_WHAT_TO_DO}"
+            case Approver.NOBODY:
+                self._refusal = "nobody is asked (`--ask nobody`), and no rule allows it: see --rules"
+            case Approver.AUTO if settings.server_url is not None:
+                return await self._open_jupyterlab()
+            case Approver.AUTO if not can_elicit:
+                return await self._open_found()
+        return self._open_local()
+
+    async def _open_found(self) -> Session:
+        """Return a session in a running JupyterLab; without one, here, with nobody to ask."""
+        if given := self._settings.only_local():
+            why = f"JupyterLab is not asked, because of {', '.join(given)}"
+        elif (place := await find_jupyterlab()) is not None:
+            log.warning("code runs, and is decided about, in the JupyterLab at %s", place.name)
+            return JupyterSession(place, working_dir=self._working_dir(), images_dir=self._images_dir())
+        else:
+            why = "no JupyterLab with agentbox runs on this machine"
+        self._refusal = f"nobody could be asked: {_NO_ELICITATION}, and {why}; {_WHAT_TO_DO}"
+        return self._open_local()
+
+    async def _open_jupyterlab(self) -> Session:
+        settings = self._settings
+        if given := settings.only_local():
+            raise SessionError(
+                f"{', '.join(given)} cannot be used with JupyterLab, which has its own rules and servers: leave"
+                " it out, or use `--ask client` or `--ask nobody`"
+            )
+        if settings.server_url is not None:
+            place = place_of(settings.server_url, settings.token)
+        elif (found := await find_jupyterlab()) is not None:
+            place = found
+        else:
+            raise SessionError("no JupyterLab with agentbox runs on this machine: start one, or name it with --server")
+        session = JupyterSession(place, working_dir=self._working_dir(), images_dir=self._images_dir())
+        await session.check()
+        return session
+
+    def _open_local(self) -> Session:
+        settings = self._settings
+
+        def make_executor() -> CodeExecutor:
+            return CodeExecutor(
+                policy=settings.policy,
+                working_dir=settings.working_dir,
+                images_dir=self._images_dir(),
+                approve_shell_cmds=settings.approve_shell_cmds,
+                approval_timeout=settings.approval_timeout,
+                mcp_config_path=settings.mcp_config,
+                log_level=settings.log_level,
+            )
+
+        return LocalSession(make_executor, can_register=settings.mcp_config is None)
+
+    def _asker(self, context: ServerRequestContext[Any]) -> Asker:
+        if self._refusal is not None:
+            return Refuser(self._refusal)
+        return _Elicitor(context.session, context.request_id, self._asking)
+
+    def _working_dir(self) -> Path | None:
+        return self._settings.working_dir.resolve() if self._settings.working_dir is not None else None
+
+    def _images_dir(self) -> Path:
+        """Return where images are written; without the option, a directory that goes with us."""
+        if self._settings.images_dir is not None:
+            return self._settings.images_dir
+        if self._images is None:
+            self._images = tempfile.TemporaryDirectory(prefix="agentbox-images-", ignore_cleanup_errors=True)
+        return Path(self._images.name)
+
+
+class _Elicitor:
+    """An `Asker` that asks the client's user.
+
+    Parameters
+    ----------
+    session : ServerSession
+        Sends the question.
+    request_id : str, int or None
+        The request that it belongs to.
+    one : asyncio.Lock
+        Held while a question is open: a person answers one at a time.
+    """
+
+    def __init__(self, session: ServerSession, request_id: RequestId | None, one: asyncio.Lock) -> None:
+        self._session = session
+        self._request_id = request_id
+        self._one = one
+
+    async def ask(self, question: Question) -> Answer:
+        """Put the question."""
+        async with self._one:
+            try:
+                result = await self._session.elicit_form(question.text, dict(FORM), self._request_id)
+            except (MCPError, ValidationError) as error:
+                log.warning("the MCP client could not ask: %s", type(error).__name__)
+                what = error.error.message if isinstance(error, MCPError) else "it sent something else than an answer"
+                return Answer(allowed=False, reason=f"the MCP client could not ask its user: {what}"[:1000])
+        return read_answer(result.action, result.content)
+
+
+class _Pulse:
+    """Tells a client that asked for it that its request is alive.
+
+    Parameters
+    ----------
+    session : ServerSession
+        Sends it; does nothing if the client did not ask.
+    """
+
+    def __init__(self, session: ServerSession) -> None:
+        self._session = session
+        self._message = "starting"
+        self._news = asyncio.Event()
+
+    def tell(self, message: str) -> None:
+        """Say what the request waits for."""
+        if message != self._message:
+            self._message = message
+            self._news.set()
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        start = time.monotonic()
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PULSE):
+                    await self._news.wait()
+            self._news.clear()
+            await self._session.report_progress(round(time.monotonic() - start, 3), None, self._message)
+
+
+def _can_elicit(capabilities: ClientCapabilities | None) -> bool:
+    elicitation = capabilities.elicitation if capabilities is not None else None
+    # Before there were modes, an empty object meant forms.
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+async def _refuse_modern(ctx: ServerRequestContext[Any], call_next: CallNext) -> Any:
+    """Tell a client of 2026-07-28 which versions there are; it takes one of them, or says why it cannot."""
+    meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
+    if _MODERN in meta and ctx.method != "initialize":
+        supported = list(HANDSHAKE_PROTOCOL_VERSIONS)
+        raise MCPError(
+            code=UNSUPPORTED_PROTOCOL_VERSION,
+            message=f"this server speaks MCP {supported[-1]} and older, which begin with `initialize`",
+            data={"supported": supported, "requested": str(meta[_MODERN])},
+        )
+    return await call_next(ctx)
+
+
+async def _listed(session: Session, wanted: str | None) -> CallToolResult:
+    servers = list(await session.servers())
+    names = [str(server["name"]) for server in servers]
+    if wanted is not None and wanted not in names:
+        known = ", ".join(f"`{name}`" for name in names) or "none is configured"
+        raise SessionError(f"there is no MCP server `{wanted}`. Servers: {known}.")
+    identifiers = python_names(names, reserved={"reload"}, prefix="server")
+    listed: list[Any] = []
+    for server in servers:
+        name = str(server["name"])
+        if wanted in (None, name):
+            listed.append(await _with_tools(session, server, identifiers[name], raises=wanted is not None))
+    return results.structured({"servers": listed})
+
+
+async def _with_tools(session: Session, server: JsonObject, identifier: str, *, raises: bool) -> JsonObject:
+    """Return a server with its tools; one that cannot list them with its error, and the others are listed."""
+    name = str(server["name"])
+    try:
+        found = await session.list_tools(name)
+    except SessionError as error:
+        if raises:
+            raise
+        return {"name": name, "python": f"tools.{identifier}", "error": str(error), "tools": []}
+    module = await asyncio.to_thread(module_json, name, found)
+    functions = {entry["name"]: entry["function"] for entry in module["tools"]}  # type: ignore[union-attr,index,call-overload]  # as `module_json` makes it
+    return {
+        "name": name,
+        "python": f"tools.{identifier}",
+        "tools": [
+            {**tool.to_json(), "python": f"tools.{identifier}.{functions[tool.name]}"}
+            for tool in found
+            if tool.name in functions
+        ],
+    }

@@ -1,0 +1,105 @@
+"""Where code runs: what both places, this process and a Jupyter server, have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.tools import ToolDescription
+
+from .questions import Asker
+
+
+class SessionError(Exception):
+    """Code cannot run, or something cannot be done; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed:
+    """What became of a cell.
+
+    Parameters
+    ----------
+    text : str
+        Its text, up to its error if there was one.
+    bundles : sequence of dict
+        Its rich outputs, MIME type to data; none if there was an error.
+    error : str or None
+        Why it did not run to its end, with the kernel's traceback.
+    """
+
+    text: str = ""
+    bundles: Sequence[Mapping[str, Any]] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """Code to run, and whom to tell and ask about it.
+
+    Parameters
+    ----------
+    code : str
+        Python, as in a notebook cell.
+    timeout : float or None
+        Seconds that it may run. Waiting for other cells and for decisions does not count.
+    asker : Asker
+        Asked about its calls.
+    tell : callable
+        Gets one line about what it waits for, whenever that changes.
+    """
+
+    code: str
+    timeout: float | None
+    asker: Asker
+    tell: Callable[[str], None] = field(repr=False)
+
+
+class Session(Protocol):
+    """A kernel, and the MCP servers that its code can call."""
+
+    async def execute(self, cell: Cell) -> Executed:
+        """Run a cell, after those before it. Cancelling the task interrupts it.
+
+        Raises
+        ------
+        SessionError
+            If there is no kernel to run it.
+        """
+
+    async def reset(self) -> None:
+        """Start again with a fresh kernel. Cells that run or wait end with an error.
+
+        Raises
+        ------
+        SessionError
+        """
+
+    async def servers(self) -> Sequence[JsonObject]:
+        """Return the configured MCP servers: ``name``, ``state``, ``error``.
+
+        Raises
+        ------
+        SessionError
+        """
+
+    async def list_tools(self, server: str) -> Sequence[ToolDescription]:
+        """Return a server's tools; starts it if need be.
+
+        Raises
+        ------
+        SessionError
+        """
+
+    async def register(self, name: str, configuration: JsonObject, asker: Asker) -> Sequence[str]:
+        """Add an MCP server, if a person approves; return the names of its tools.
+
+        Raises
+        ------
+        SessionError
+        """
+
+    async def aclose(self) -> None:
+        """End the kernel and what belongs to it."""

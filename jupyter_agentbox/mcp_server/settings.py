@@ -1,0 +1,71 @@
+"""What the command line says about the MCP server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from jupyter_agentbox.core.policy import Policy
+
+
+class Approver(str, Enum):
+    """Who is asked about calls that no rule decides."""
+
+    #: The client if it can ask, else a running JupyterLab, else nobody.
+    AUTO = "auto"
+    #: The MCP client's user, by elicitation.
+    CLIENT = "client"
+    #: The user of a running JupyterLab, whose kernel runs the code then.
+    JUPYTERLAB = "jupyterlab"
+    #: Nobody: what no rule allows is refused.
+    NOBODY = "nobody"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeServerSettings:
+    """How code runs, and who is asked.
+
+    Parameters
+    ----------
+    approver : Approver
+        Who is asked.
+    server_url : str or None
+        The Jupyter server to use; ``None`` for one that runs on this machine.
+    token : str or None
+        Its token; ``None`` for what its files in the runtime directory say.
+    policy : Policy or None
+        The rules of ``--rules``.
+    timeout : float or None
+        Seconds that a cell may run, where a request does not say.
+    working_dir, images_dir, mcp_config : Path or None
+        As for `CodeExecutor`.
+    approve_shell_cmds : bool
+        Whether shell commands ask.
+    approval_timeout : float or None
+        Seconds that a request waits for its decision.
+    log_level : str
+        Of the log, which goes to standard error.
+    """
+
+    approver: Approver = Approver.AUTO
+    server_url: str | None = None
+    token: str | None = field(default=None, repr=False)
+    policy: Policy | None = None
+    timeout: float | None = None
+    working_dir: Path | None = None
+    images_dir: Path | None = None
+    mcp_config: Path | None = None
+    approve_shell_cmds: bool = False
+    approval_timeout: float | None = None
+    log_level: str = "WARNING"
+
+    def only_local(self) -> list[str]:
+        """Return the options that were given and mean nothing to a kernel of a Jupyter server."""
+        given = {
+            "--rules": self.policy is not None,
+            "--mcp-config": self.mcp_config is not None,
+            "--approve-shell-cmds": self.approve_shell_cmds,
+            "--approval-timeout": self.approval_timeout is not None,
+        }
+        return [option for option, is_given in given.items() if is_given]

@@ -1,0 +1,491 @@
+"""The command as MCP clients see it: code here, decisions through the client or by rules."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import MCPError
+from mcp_types import ElicitResult
+
+from jupyter_agentbox.core.approvals import Status
+from jupyter_agentbox.core.ports import ApprovalQuery
+from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
+from jupyter_agentbox.system import SystemClock
+from tests.executor.conftest import MINI
+
+from .conftest import ADD, TIMEOUT, Connect, Person, command, rejects, text_of
+
+PNG = b"\x89PNG picture"
+PICTURE = f"from IPython.display import Image, display\ndisplay(Image(data={PNG!r}, format='png'))"
+WAITS = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)"
+
+
+async def records(places: Path) -> list[tuple[str, Status, str]]:
+    """Return what the approval store has, oldest first."""
+    url = sqlite_url(str(places / "data" / "agentbox" / "approvals.sqlite"))
+    store = SqlApprovalStore(url, clock=SystemClock())
+    await store.open()
+    try:
+        page = await store.list(ApprovalQuery())
+    finally:
+        await store.aclose()
+    return [
+        (found.call.qualified_name, found.status, found.decision.reason if found.decision else "")
+        for found in reversed(page.approvals)
+    ]
+
+
+# -- code and results
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_code_gives_text_images_and_errors_and_keeps_its_state(connect: Connect, mode: str) -> None:
+    async with connect(mode=mode) as caller:
+        printed = await caller.run("x = 6\nprint('a')\nx * 7")
+        image = await caller.run(f"print('before')\n{PICTURE}")
+        failed = await caller.run("print('before')\n1 / 0")
+        state = await caller.run("await __import__('asyncio').sleep(0, x)")
+        nothing = await caller.run("y = '\\ud800'")
+        lone = await caller.run("print(y)")
+
+    assert (text_of(printed), printed.is_error) == ("a\n42", False)
+    assert [block.type for block in image.content] == ["text", "image"]
+    (shown,) = (block for block in image.content if block.type == "image")
+    assert (base64.b64decode(shown.data), shown.mime_type) == (PNG, "image/png")
+    assert failed.is_error
+    assert text_of(failed).startswith("before\n")
+    assert "ZeroDivisionError" in text_of(failed)
+    assert text_of(state) == "6"
+    assert (text_of(nothing), nothing.is_error) == ("(no output)", False)
+    assert not lone.is_error
+
+
+async def test_images_are_files_only_if_asked(connect: Connect, places: Path) -> None:
+    async with connect() as caller:
+        await caller.run(PICTURE)
+    assert not list(places.rglob("*.png"))
+
+    async with connect("--images-dir", str(places / "kept")) as caller:
+        await caller.run(PICTURE)
+    assert [path.parent for path in places.rglob("*.png")] == [places / "kept"]
+
+
+async def test_the_tools_are_the_four_with_schemas_that_say_what_they_take(connect: Connect) -> None:
+    async with connect() as caller:
+        tools = {tool.name: tool for tool in (await caller.client.list_tools()).tools}
+        wrong = [
+            await caller.call("execute_code", arguments)
+            for arguments in ({}, {"code": 1}, {"code": "1", "timeout": 0}, {"code": "1", "time": 1})
+        ]
+        with pytest.raises(MCPError):
+            await caller.call("no_such_tool")
+
+    assert list(tools) == ["execute_code", "reset", "register_mcp_server", "list_tools"]
+    assert tools["execute_code"].input_schema["required"] == ["code"]
+    assert tools["execute_code"].input_schema["properties"]["timeout"]["type"] == "number"
+    assert all(result.is_error and "do not fit" in text_of(result) for result in wrong)
+
+
+async def test_a_client_that_insists_on_a_later_version_is_told_which_there_are(connect: Connect) -> None:
+    async with connect(mode="2026-07-28") as caller:
+        with pytest.raises(MCPError, match="2025-11-25 and older"):
+            await caller.run("1")
+
+
+# -- decisions
+
+
+async def test_a_person_at_the_client_decides_and_sees_what_would_run(connect: Connect, places: Path) -> None:
+    person = Person()
+    async with connect(person=person) as caller:
+        allowed = await caller.run(ADD)
+        person.answer = rejects("not today")
+        rejected = await caller.run("tools.mini.add(a=3, b=4)")
+        person.answer = lambda _: ElicitResult(action="decline")
+        declined = await caller.run("tools.mini.add(a=5, b=6)")
+        person.answer = lambda _: ElicitResult(action="cancel")
+        closed = await caller.run("tools.mini.add(a=7, b=8)")
+
+    assert (text_of(allowed), allowed.is_error) == ("3", False)
+    assert all(result.is_error for result in (rejected, declined, closed))
+    assert "ToolCallRejectedError" in text_of(rejected)
+    assert "not today" in text_of(rejected)
+    facts = [json.loads(text.partition("\n\n")[2]) for text in person.shown]
+    assert facts[0] == {"server": "mini", "tool": "add", "arguments": {"a": 1, "b": 2}}
+    assert person.schemas[0]["required"] == ["decision"]
+    assert await records(places) == [
+        ("mini.add", Status.APPROVED, ""),
+        ("mini.add", Status.REJECTED, "not today"),
+        ("mini.add", Status.REJECTED, ""),
+        ("mini.add", Status.REJECTED, "the question was closed without a decision"),
+    ]
+
+
+async def test_calls_of_threads_are_asked_about_one_at_a_time_and_each_is_answered(connect: Connect) -> None:
+    at_once: list[int] = []
+    open_now = 0
+
+    async def slowly(text: str) -> ElicitResult:
+        nonlocal open_now
+        open_now += 1
+        at_once.append(open_now)
+        await asyncio.sleep(0)
+        open_now -= 1
+        return ElicitResult(action="accept", content={"decision": "allow"})
+
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+from jupyter_agentbox import tools
+with ThreadPoolExecutor(4) as pool:
+    print(sorted(pool.map(lambda n: int(tools.mini.add(a=n, b=0)), range(8))))
+"""
+    async with connect(person=Person(slowly)) as caller:
+        result = await caller.run(code)
+
+    assert text_of(result) == "[0, 1, 2, 3, 4, 5, 6, 7]"
+    assert at_once == [1] * 8
+
+
+async def test_a_client_that_fails_to_ask_is_a_no(connect: Connect) -> None:
+    def fail(_: str) -> Any:
+        raise RuntimeError("no window")
+
+    async with connect(person=Person(fail)) as caller:
+        result = await caller.run(ADD)
+        after = await caller.run("1")
+
+    assert result.is_error
+    assert "could not ask" in text_of(result)
+    assert text_of(after) == "1"
+
+
+async def test_without_a_way_to_ask_a_call_is_refused_with_what_to_do(connect: Connect) -> None:
+    async with connect() as caller:
+        refused = await caller.run(ADD)
+        code = await caller.run("1 + 1")
+        registered = await caller.call("register_mcp_server", {"name": "two", "configuration": MINI})
+
+    assert refused.is_error
+    for words in ("nobody could be asked", "elicitation", "JupyterLab", "--rules"):
+        assert words in text_of(refused)
+    assert text_of(code) == "2"
+    assert registered.is_error
+    assert "nobody could be asked" in text_of(registered)
+
+
+@pytest.mark.parametrize(("effect", "text", "is_error"), [("allow", "3", False), ("deny", "as told", True)])
+async def test_rules_decide_before_anybody_is_asked(
+    connect: Connect, places: Path, effect: str, text: str, is_error: bool
+) -> None:
+    rules = places / "rules.json"
+    rules.write_text(json.dumps({"rules": [{"tool": "mini.*", "effect": effect, "reason": "as told"}]}))
+    person = Person(rejects())
+    async with connect("--rules", str(rules), person=person) as caller:
+        result = await caller.run(ADD)
+
+    assert result.is_error == is_error
+    assert text in text_of(result)
+    assert person.shown == []
+
+
+async def test_ask_nobody_asks_nobody(connect: Connect) -> None:
+    person = Person()
+    async with connect("--ask", "nobody", person=person) as caller:
+        result = await caller.run(ADD)
+
+    assert "--ask nobody" in text_of(result)
+    assert person.shown == []
+
+
+async def test_shell_commands_are_asked_about_if_the_option_says_so(connect: Connect, places: Path) -> None:
+    person = Person()
+    async with connect("--approve-shell-cmds", "--working-dir", str(places), person=person) as caller:
+        allowed = await caller.run("!pwd")
+        person.answer = rejects("no shell")
+        rejected = await caller.run("!echo hello")
+
+    assert text_of(allowed) == str(places)
+    assert '"cmd": "echo hello"' in person.shown[1]
+    assert "no shell" in text_of(rejected)
+
+
+async def test_a_request_that_nobody_answers_expires_and_its_question_is_withdrawn(connect: Connect) -> None:
+    withdrawn = asyncio.Event()
+
+    async def never(_: str) -> ElicitResult:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            withdrawn.set()
+        raise AssertionError
+
+    async with connect("--approval-timeout", "0.5", person=Person(never)) as caller:
+        result = await caller.run(ADD)
+        async with asyncio.timeout(TIMEOUT):
+            await withdrawn.wait()
+
+    assert result.is_error
+    assert "ApprovalExpiredError" in text_of(result)
+
+
+# -- time, cancellation, order
+
+
+async def test_a_cell_that_takes_too_long_is_interrupted(connect: Connect) -> None:
+    async with connect("--timeout", "1000") as caller:
+        over = await caller.run(WAITS, timeout=1)
+        after = await caller.run("1")
+
+    assert over.is_error
+    assert text_of(over).startswith("begun\n")
+    assert "more than 1 s" in text_of(over)
+    assert text_of(after) == "1"
+
+
+async def test_the_time_for_a_decision_does_not_count_and_progress_keeps_the_client_waiting(connect: Connect) -> None:
+    messages: list[str] = []
+    beats = asyncio.Event()
+
+    async def progress(_progress: float, _total: float | None, message: str | None) -> None:
+        messages.append(message or "")
+        if messages.count("waiting for a decision about mini.add") == 2:  # the second comes with time alone
+            beats.set()
+
+    async def think(_: str) -> ElicitResult:
+        await beats.wait()
+        return ElicitResult(action="accept", content={"decision": "allow"})
+
+    async with connect(person=Person(think)) as caller:
+        await caller.run("from jupyter_agentbox import tools")
+        arguments = {"code": "print(tools.mini.add(a=1, b=2))", "timeout": 3}
+        result = await caller.call("execute_code", arguments, progress_callback=progress)
+
+    assert text_of(result) == "3"
+
+
+async def test_cancelling_the_request_interrupts_the_cell_and_withdraws_its_question(connect: Connect) -> None:
+    withdrawn = asyncio.Event()
+
+    async def never(_: str) -> ElicitResult:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            withdrawn.set()
+        raise AssertionError
+
+    person = Person(never)
+    async with connect(person=person) as caller:
+        await caller.run("x = 1")
+        running = asyncio.ensure_future(caller.run(ADD))
+        await asyncio.wait_for(person.asked.wait(), TIMEOUT)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await asyncio.wait_for(withdrawn.wait(), TIMEOUT)
+        after = await caller.run("x")
+
+    assert text_of(after) == "1"
+
+
+async def test_requests_at_once_run_one_after_the_other_in_their_order(connect: Connect) -> None:
+    async with connect() as caller:
+        await caller.run("import time\norder = []")
+        code = "order.append(({0}, 'in')); time.sleep(0.02); order.append(({0}, 'out'))"
+        await asyncio.gather(*(caller.run(code.format(number)) for number in range(6)))
+        order = await caller.run("order == [(n, w) for n in range(6) for w in ('in', 'out')]")
+
+    assert text_of(order) == "True"
+
+
+async def test_a_request_that_waits_for_its_turn_can_be_cancelled(connect: Connect, places: Path) -> None:
+    gate = places / "gate"
+    async with connect() as caller:
+        await caller.run("import os, time")
+        first = asyncio.ensure_future(caller.run(f"while not os.path.exists({str(gate)!r}): time.sleep(0.01)\n'first'"))
+        second = asyncio.ensure_future(caller.run("ran = True"))
+        third = asyncio.ensure_future(caller.run("'ran' in globals()"))
+        await asyncio.sleep(0)  # they are sent in this order
+        listed = await caller.call("list_tools")  # is answered meanwhile
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        gate.touch()
+        results = [text_of(await request) for request in (first, third)]
+
+    assert not listed.is_error
+    assert results == ["'first'", "False"]
+
+
+async def test_reset_gives_a_fresh_kernel_and_ends_what_runs_and_waits(connect: Connect) -> None:
+    async with connect() as caller:
+        await caller.run("x = 1")
+        begun = asyncio.Event()
+
+        async def progress(_progress: float, _total: float | None, _message: str | None) -> None:
+            begun.set()
+
+        running = asyncio.ensure_future(
+            caller.call("execute_code", {"code": "while True: pass"}, progress_callback=progress)
+        )
+        await asyncio.wait_for(begun.wait(), TIMEOUT)
+        waiting = asyncio.ensure_future(caller.run("y = 1"))
+        await caller.call("list_tools")  # the request before is known by then
+        assert not (await caller.call("reset")).is_error
+        ended = [await request for request in (running, waiting)]
+        gone = await caller.run("'x' in globals(), 'y' in globals()")
+
+    assert all(result.is_error and "reset" in text_of(result) for result in ended)
+    assert text_of(gone) == "(False, False)"
+
+
+async def test_a_kernel_that_dies_is_an_error_that_says_what_to_do(connect: Connect) -> None:
+    async with connect() as caller:
+        died = await caller.run("import os; os._exit(3)")
+        again = await caller.run("1")
+        await caller.call("reset")
+        after = await caller.run("1")
+
+    assert died.is_error
+    assert "reset" in text_of(died)
+    assert again.is_error
+    assert text_of(after) == "1"
+
+
+# -- servers and tools
+
+
+async def test_tools_are_listed_with_their_exact_names_functions_and_schemas(connect: Connect, places: Path) -> None:
+    broken = {"command": "${AGENTBOX_TEST_UNSET}"}
+    servers = {"mini": MINI, "my-broken": broken}
+    (places / "config" / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    async with connect() as caller:
+        everything = await caller.call("list_tools")
+        one = await caller.call("list_tools", {"server": "mini"})
+        unusable = await caller.call("list_tools", {"server": "my-broken"})
+        unknown = await caller.call("list_tools", {"server": "none"})
+        works = await caller.run("from jupyter_agentbox import tools; tools.mini.Where_Is.__name__")
+
+    mini, other = everything.structured_content["servers"]
+    assert json.loads(text_of(everything)) == everything.structured_content
+    assert one.structured_content == {"servers": [mini]}
+    assert (mini["name"], mini["python"]) == ("mini", "tools.mini")
+    found = {tool["name"]: tool for tool in mini["tools"]}
+    assert found["Where-Is"]["python"] == "tools.mini.Where_Is"
+    assert found["Where-Is"]["description"] == "Find a place."
+    assert found["Where-Is"]["input_schema"]["required"] == ["name"]
+    assert (other["tools"], "AGENTBOX_TEST_UNSET" in other["error"]) == ([], True)
+    assert unusable.is_error
+    assert unknown.is_error
+    assert "`mini`" in text_of(unknown)
+    assert not works.is_error
+
+
+async def test_a_server_is_registered_once_a_person_approves(connect: Connect, places: Path) -> None:
+    registered = places / "data" / "agentbox" / "registered-servers.json"
+    new = {**MINI, "env": {"API_KEY": "s3cret-word", "REGION": "eu"}}
+    person = Person(rejects("who made it?"))
+    async with connect(person=person) as caller:
+        rejected = await caller.call("register_mcp_server", {"name": "two", "configuration": new})
+        assert not registered.exists()
+        person.answer = Person().answer
+        allowed = await caller.call("register_mcp_server", {"name": "two", "configuration": new})
+        again = await caller.call("register_mcp_server", {"name": "Two", "configuration": new})
+        configured = await caller.call("register_mcp_server", {"name": "mini", "configuration": new})
+        called = await caller.run("from jupyter_agentbox import tools; print(tools.two.add(a=1, b=1))")
+        listed = await caller.call("list_tools")
+
+    assert "who made it?" in text_of(rejected)
+    assert not allowed.is_error
+    assert "Where-Is" in text_of(allowed)
+    assert json.loads(registered.read_text())["mcpServers"] == {"two": new}
+    assert registered.stat().st_mode & 0o077 == 0
+    assert "`two` already" in text_of(again)
+    assert "`mini` already" in text_of(configured)
+    assert text_of(called) == "2"
+    assert len(person.shown) == 3  # twice for the server, once for the call
+    everything = [*person.shown, *map(text_of, (rejected, allowed, again, configured, called, listed))]
+    assert not any("s3cret-word" in text for text in everything)
+    assert '"REGION": "eu"' in person.shown[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "configuration"),
+    [
+        ("shell", MINI),
+        ("a b", MINI),
+        ("two", {"command": ""}),
+        ("two", {"command": "${AGENTBOX_TEST_UNSET}"}),
+        ("two", "a string"),
+    ],
+)
+async def test_what_cannot_be_registered_is_refused_without_asking(
+    connect: Connect, name: str, configuration: Any
+) -> None:
+    person = Person()
+    async with connect(person=person) as caller:
+        result = await caller.call("register_mcp_server", {"name": name, "configuration": configuration})
+
+    assert result.is_error
+    assert person.shown == []
+
+
+async def test_a_server_that_does_not_start_is_not_kept(connect: Connect, places: Path) -> None:
+    code = "import os, sys; sys.exit(f'no good: {os.environ[chr(75)]}')"
+    broken = {"command": sys.executable, "args": ["-c", code], "env": {"K": "s3cret-word"}}
+    async with connect(person=Person()) as caller:
+        result = await caller.call("register_mcp_server", {"name": "two", "configuration": broken})
+
+    assert result.is_error
+    assert "no good" in text_of(result)
+    assert "s3cret-word" not in text_of(result)
+    assert not (places / "data" / "agentbox" / "registered-servers.json").exists()
+
+
+async def test_with_a_configuration_file_of_its_own_no_server_is_registered(connect: Connect, places: Path) -> None:
+    own = places / "own.json"
+    own.write_text(json.dumps({"mcpServers": {"mine": MINI}}))
+    person = Person()
+    async with connect("--mcp-config", str(own), person=person) as caller:
+        result = await caller.call("register_mcp_server", {"name": "two", "configuration": MINI})
+        listed = await caller.call("list_tools")
+
+    assert "--mcp-config" in text_of(result)
+    assert person.shown == []
+    assert [server["name"] for server in listed.structured_content["servers"]] == ["mine"]
+
+
+# -- the command line
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--rules", "missing.json"),
+        ("--working-dir", "missing"),
+        ("--ask", "everybody"),
+        ("--timeout", "0"),
+        ("--timeout", "nan"),
+    ],
+)
+async def test_a_wrong_command_line_is_said_on_standard_error(
+    environment: Mapping[str, str], places: Path, options: tuple[str, ...]
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *command(*options),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=dict(environment),
+        cwd=places,
+    )
+    async with asyncio.timeout(TIMEOUT):
+        output, errors = await process.communicate()
+
+    assert process.returncode == 2
+    assert output == b""
+    assert options[0].encode() in errors or options[1].encode() in errors
