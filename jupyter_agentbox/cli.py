@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TextIO
 
+from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.executor.executor import CodeExecutor
 from jupyter_agentbox.executor.requests import ApprovalRequest
 from jupyter_agentbox.executor.results import CodeExecutionChunk, CodeExecutionError
@@ -22,7 +24,7 @@ from jupyter_agentbox.sandbox import install
 OK: Final = 0
 #: The code raised an error.
 FAILED: Final = 1
-#: The command line, the file or the rules are wrong; nothing ran.
+#: The command line, the file or the rules are wrong, or there can be no sandbox; nothing ran.
 USAGE: Final = 2
 #: A call needed a decision, or was refused one.
 REFUSED: Final = 3
@@ -43,18 +45,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         cells = _read_cells(options.file)
         policy = read_rules(options.rules) if options.rules is not None else None
+        executor = CodeExecutor(
+            policy=policy,
+            working_dir=options.working_dir,
+            images_dir=options.images_dir,
+            approve_shell_cmds=options.approve_shell_cmds,
+            mcp_config_path=options.mcp_config,
+            sandbox=options.sandbox,
+            sandbox_config=options.sandbox_config,
+        )
     except (OSError, ValueError) as error:
         print(f"jupyter agentbox: {error}", file=sys.stderr)  # noqa: T201  # a command's output
         return USAGE
-    executor = CodeExecutor(
-        policy=policy,
-        working_dir=options.working_dir,
-        images_dir=options.images_dir,
-        approve_shell_cmds=options.approve_shell_cmds,
-        mcp_config_path=options.mcp_config,
-    )
     try:
         return asyncio.run(_run(executor, cells, options.timeout))
+    except SandboxRefusedError as error:
+        print(f"jupyter agentbox: {error}", file=sys.stderr)  # noqa: T201  # a command's output
+        return USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -163,7 +170,8 @@ def _open_terminal() -> Iterator[Terminal | None]:
 
 def _described(request: ApprovalRequest) -> str:
     arguments = json.dumps(request.tool_args, indent=2, ensure_ascii=False, default=str)
-    return visible(f"{request.server_name}.{request.tool_name} wants to run with\n{arguments}")
+    kernel = "a plain kernel" if request.isolation == Isolation.NONE.value else f"a sandbox ({request.isolation})"
+    return visible(f"{request.server_name}.{request.tool_name} wants to run, asked for in {kernel}, with\n{arguments}")
 
 
 def _read_cells(file: str) -> list[str]:
@@ -196,6 +204,8 @@ def _parser() -> argparse.ArgumentParser:
     execute.add_argument("--working-dir", type=Path, help="where the code starts (default: here)")
     execute.add_argument("--images-dir", type=Path, help="where images are written (default: ./images)")
     execute.add_argument("--mcp-config", type=Path, help="the file that names the MCP servers (default: Jupyter's)")
+    execute.add_argument("--sandbox", action="store_true", help="run the code in a sandbox, or not at all")
+    execute.add_argument("--sandbox-config", type=Path, metavar="FILE", help="a JSON file of its settings")
     execute.add_argument("--approve-shell-cmds", action="store_true", help="ask before shell commands, too")
     # Takes its own arguments; listed here for the help.
     commands.add_parser("install-kernel", help="install a kernel that runs in a sandbox", add_help=False)

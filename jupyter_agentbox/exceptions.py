@@ -20,6 +20,7 @@
     │   ├── StaleDigestError      the decision was made about other arguments than the stored ones
     │   └── InvalidDecisionError  the decision itself is malformed
     ├── SandboxRefusedError       a sandboxed kernel cannot be started as asked; none was started
+    │   └── SandboxConfigError    the settings of the sandbox are not understood
     └── StorageError              the approval store cannot be read or written; nothing runs
 """
 
@@ -174,6 +175,12 @@ class SandboxRefusedError(AgentBoxError):
     """A sandboxed kernel cannot be started as asked, so none was started: a sandbox never degrades silently."""
 
     code = "sandbox_refused"
+
+
+class SandboxConfigError(SandboxRefusedError, ValueError):
+    """The settings of a sandbox are not understood, so no kernel was started."""
+
+    code = "sandbox_config"
 
 
 class StorageError(AgentBoxError):
