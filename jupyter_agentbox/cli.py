@@ -171,7 +171,9 @@ def _open_terminal() -> Iterator[Terminal | None]:
 def _described(request: ApprovalRequest) -> str:
     arguments = json.dumps(request.tool_args, indent=2, ensure_ascii=False, default=str)
     kernel = "a plain kernel" if request.isolation == Isolation.NONE.value else f"a sandbox ({request.isolation})"
-    return visible(f"{request.server_name}.{request.tool_name} wants to run, asked for in {kernel}, with\n{arguments}")
+    return visible(
+        f"{request.server_name}.{request.tool_name} wants to run with\n{arguments}\nIt was asked for in {kernel}."
+    )
 
 
 def _read_cells(file: str) -> list[str]:

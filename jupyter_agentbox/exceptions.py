@@ -7,6 +7,7 @@
     ├── ToolCallRejectedError     a person, or a rule, said no
     ├── ApprovalExpiredError      nobody answered in time
     ├── ApprovalCancelledError    the request was withdrawn, or its kernel went away
+    ├── TooManyRequestsError      as many requests of the kernel wait as may; nobody was asked
     ├── ToolArgumentsError        the arguments do not fit the tool's schema
     ├── ToolError                 the tool ran and answered with an error
     ├── ToolServerError           the MCP server is missing, misconfigured, dead or too slow
@@ -77,6 +78,12 @@ class ApprovalCancelledError(AgentBoxError):
     """The request was withdrawn before a decision; the tool did not run."""
 
     code = "cancelled"
+
+
+class TooManyRequestsError(AgentBoxError):
+    """As many requests of the kernel wait for a decision as may; nobody was asked and nothing ran."""
+
+    code = "too_many_requests"
 
 
 class ToolArgumentsError(AgentBoxError, ValueError):

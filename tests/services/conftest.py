@@ -37,6 +37,7 @@ class Services:
     """All managers on fakes."""
 
     policy: Policy = field(default_factory=Policy)
+    most_pending: int | None = None
     store: MemoryApprovalStore = field(default_factory=MemoryApprovalStore)
     announcer: FakeAnnouncer = field(default_factory=FakeAnnouncer)
     clock: FakeClock = field(default_factory=FakeClock)
@@ -53,6 +54,7 @@ class Services:
             timeout=TIMEOUT,
             policies=self.policies,
             checker=checker,
+            most_pending=self.most_pending,
         )
         self.calls = CallManager(approvals=self.approvals, policies=self.policies, tools=self.tools, checker=checker)
 
