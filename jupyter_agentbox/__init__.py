@@ -29,6 +29,8 @@ _LAZY = {
     "KernelClient": "jupyter_agentbox.execution.client",
     "KernelGateway": "jupyter_agentbox.execution.gateway",
     "NoServerError": "jupyter_agentbox.exceptions",
+    "SandboxConfigError": "jupyter_agentbox.exceptions",
+    "SandboxRefusedError": "jupyter_agentbox.exceptions",
     "ToolArgumentsError": "jupyter_agentbox.exceptions",
     "ToolCallRejectedError": "jupyter_agentbox.exceptions",
     "ToolError": "jupyter_agentbox.exceptions",

@@ -41,6 +41,13 @@ class AgentBoxApp(ExtensionApp):
         help="Seconds that a request waits for a person before it expires. None waits for ever.",
     ).tag(config=True)
 
+    max_pending = Int(
+        1000,
+        min=1,
+        allow_none=True,
+        help="How many requests of one kernel may wait for a decision; a call beyond fails at once. None is no limit.",
+    ).tag(config=True)
+
     load_kernel_side = Bool(
         True,
         help=(
@@ -135,6 +142,7 @@ class AgentBoxApp(ExtensionApp):
             database_url=self.database_url,
             journal_mode="delete" if self.journal_mode == "delete" else "wal",
             approval_timeout=self.approval_timeout,
+            most_pending=self.max_pending,
             limits=Limits(
                 start_timeout=self.mcp_start_timeout,
                 call_timeout=self.mcp_call_timeout,

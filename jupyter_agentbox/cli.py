@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TextIO
 
+from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.executor.executor import CodeExecutor
 from jupyter_agentbox.executor.requests import ApprovalRequest
 from jupyter_agentbox.executor.results import CodeExecutionChunk, CodeExecutionError
@@ -26,7 +28,7 @@ from jupyter_agentbox.sandbox import install
 OK: Final = 0
 #: The code raised an error.
 FAILED: Final = 1
-#: The command line, the file or the rules are wrong; nothing ran.
+#: The command line, the file or the rules are wrong, or there can be no sandbox; nothing ran.
 USAGE: Final = 2
 #: A call needed a decision, or was refused one.
 REFUSED: Final = 3
@@ -49,10 +51,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.command == "mcp":
             return _serve_mcp(options, policy)
         cells = _read_cells(options.file)
+        executor = _make_executor(options, policy)
     except (OSError, ValueError) as error:
         print(f"jupyter agentbox: {error}", file=sys.stderr)  # noqa: T201  # a command's output
         return USAGE
-    return _execute(options, policy, cells)
+    return _execute(executor, cells, options.timeout)
 
 
 def entry() -> None:
@@ -77,21 +80,31 @@ def _serve_mcp(options: argparse.Namespace, policy: Policy | None) -> int:
             mcp_config=options.mcp_config,
             approve_shell_cmds=options.approve_shell_cmds,
             approval_timeout=options.approval_timeout,
+            sandbox=options.sandbox,
+            sandbox_config=options.sandbox_config,
             log_level=options.log_level,
         )
     )
 
 
-def _execute(options: argparse.Namespace, policy: Policy | None, cells: Iterable[str]) -> int:
-    executor = CodeExecutor(
+def _make_executor(options: argparse.Namespace, policy: Policy | None) -> CodeExecutor:
+    return CodeExecutor(
         policy=policy,
         working_dir=options.working_dir,
         images_dir=options.images_dir,
         approve_shell_cmds=options.approve_shell_cmds,
         mcp_config_path=options.mcp_config,
+        sandbox=options.sandbox,
+        sandbox_config=options.sandbox_config,
     )
+
+
+def _execute(executor: CodeExecutor, cells: Iterable[str], timeout: float | None) -> int:
     try:
-        return asyncio.run(_run(executor, cells, options.timeout))
+        return asyncio.run(_run(executor, cells, timeout))
+    except SandboxRefusedError as error:
+        print(f"jupyter agentbox: {error}", file=sys.stderr)  # noqa: T201  # a command's output
+        return USAGE
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -195,7 +208,10 @@ def _open_terminal() -> Iterator[Terminal | None]:
 
 def _described(request: ApprovalRequest) -> str:
     arguments = json.dumps(request.tool_args, indent=2, ensure_ascii=False, default=str)
-    return visible(f"{request.server_name}.{request.tool_name} wants to run with\n{arguments}")
+    kernel = "a plain kernel" if request.isolation == Isolation.NONE.value else f"a sandbox ({request.isolation})"
+    return visible(
+        f"{request.server_name}.{request.tool_name} wants to run with\n{arguments}\nIt was asked for in {kernel}."
+    )
 
 
 def _read_cells(file: str) -> list[str]:
@@ -242,6 +258,8 @@ def _add_options(parser: argparse.ArgumentParser, *, images: str) -> None:
     parser.add_argument("--working-dir", type=Path, help="where the code starts (default: here)")
     parser.add_argument("--images-dir", type=Path, help=f"where images are written (default: {images})")
     parser.add_argument("--mcp-config", type=Path, help="the file that names the MCP servers (default: Jupyter's)")
+    parser.add_argument("--sandbox", action="store_true", help="run the code in a sandbox, or not at all")
+    parser.add_argument("--sandbox-config", type=Path, metavar="FILE", help="a JSON file of its settings")
     parser.add_argument("--approve-shell-cmds", action="store_true", help="ask before shell commands, too")
 
 

@@ -38,6 +38,8 @@ class Settings:
         SQLite's journal mode.
     approval_timeout : float or None
         Seconds that a request waits for a person; ``None`` for ever.
+    most_pending : int or None
+        How many requests of one kernel may wait at a time; ``None`` for any number.
     limits : Limits
         What an MCP server may use.
     """
@@ -46,6 +48,7 @@ class Settings:
     database_url: str
     journal_mode: JournalMode = "wal"
     approval_timeout: float | None = 600.0
+    most_pending: int | None = 1000
     limits: Limits = field(default_factory=Limits)
 
 
@@ -120,6 +123,7 @@ def build(
         timeout=timedelta(seconds=timeout) if timeout is not None else None,
         policies=policies,
         checker=checker,
+        most_pending=settings.most_pending,
     )
     calls = CallManager(approvals=approvals, policies=policies, tools=extend_tools(tools), checker=checker)
     return AgentBox(

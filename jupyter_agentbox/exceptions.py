@@ -7,6 +7,7 @@
     ├── ToolCallRejectedError     a person, or a rule, said no
     ├── ApprovalExpiredError      nobody answered in time
     ├── ApprovalCancelledError    the request was withdrawn, or its kernel went away
+    ├── TooManyRequestsError      as many requests of the kernel wait as may; nobody was asked
     ├── ToolArgumentsError        the arguments do not fit the tool's schema
     ├── ToolError                 the tool ran and answered with an error
     ├── ToolServerError           the MCP server is missing, misconfigured, dead or too slow
@@ -20,6 +21,7 @@
     │   ├── StaleDigestError      the decision was made about other arguments than the stored ones
     │   └── InvalidDecisionError  the decision itself is malformed
     ├── SandboxRefusedError       a sandboxed kernel cannot be started as asked; none was started
+    │   └── SandboxConfigError    the settings of the sandbox are not understood
     └── StorageError              the approval store cannot be read or written; nothing runs
 """
 
@@ -76,6 +78,12 @@ class ApprovalCancelledError(AgentBoxError):
     """The request was withdrawn before a decision; the tool did not run."""
 
     code = "cancelled"
+
+
+class TooManyRequestsError(AgentBoxError):
+    """As many requests of the kernel wait for a decision as may; nobody was asked and nothing ran."""
+
+    code = "too_many_requests"
 
 
 class ToolArgumentsError(AgentBoxError, ValueError):
@@ -174,6 +182,12 @@ class SandboxRefusedError(AgentBoxError):
     """A sandboxed kernel cannot be started as asked, so none was started: a sandbox never degrades silently."""
 
     code = "sandbox_refused"
+
+
+class SandboxConfigError(SandboxRefusedError, ValueError):
+    """The settings of a sandbox are not understood, so no kernel was started."""
+
+    code = "sandbox_config"
 
 
 class StorageError(AgentBoxError):

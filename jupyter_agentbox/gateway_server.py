@@ -18,7 +18,13 @@ _LAUNCHER = _HERE.parent / "kernel" / "launcher.py"
 def main() -> None:
     """Serve until we are told to end."""
     settings: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text("utf-8"))
-    specs = _write_kernel_spec(Path(sys.argv[1]).parent)
+    try:
+        import jupyter_agentbox  # noqa: F401, PLC0415
+    except ImportError:  # run from its sources
+        sys.path.append(str(_HERE.parent.parent))
+    if settings["sandbox"] is not None:
+        _check_sandbox(settings["sandbox"])
+    specs = _write_kernel_spec(Path(sys.argv[1]).parent, settings)
     config_dir = _config_dir()
     # Only what is set here: the user's pages and extensions have no place in it.
     os.environ["JUPYTER_NO_CONFIG"] = "1"
@@ -26,15 +32,13 @@ def main() -> None:
     import zmq  # noqa: PLC0415  # after the environment says what Jupyter may read
     from jupyter_server.serverapp import ServerApp  # noqa: PLC0415
 
-    try:
-        import jupyter_agentbox  # noqa: F401, PLC0415
-    except ImportError:  # run from its sources
-        sys.path.append(str(_HERE.parent.parent))
     app = ServerApp.instance()
     app.update_config(_config(settings, config_dir))
     app.initialize(argv=[])
     os.environ.pop("JUPYTER_NO_CONFIG")  # kernels shall find the user's configuration
-    app.kernel_spec_manager.kernel_dirs.insert(0, str(specs))  # type: ignore[union-attr]  # made by `initialize`
+    manager: Any = app.kernel_spec_manager
+    # With sandboxes there are no other kernels: one without could be started by its name.
+    manager.kernel_dirs = [str(specs), *([] if settings["sandbox"] is not None else manager.kernel_dirs)]
     app.kernel_manager.context.setsockopt(zmq.RCVHWM, 0)  # drop no output, however slow a client reads
     _send_at_once()
     app.start()
@@ -73,7 +77,9 @@ def _config(settings: dict[str, Any], config_dir: str) -> Any:
                 "open_browser": False,
                 "allow_root": True,
                 "jpserver_extensions": {"jupyter_agentbox": True},
+                "terminals_enabled": settings["sandbox"] is None,
             },
+            "KernelSpecManager": {"ensure_native_kernel": settings["sandbox"] is None},
             "IdentityProvider": {"token": settings["token"]},
             "AgentBoxApp": {"mcp_config_path": str(Path(config_dir) / "mcp.json")},
             "KernelManager": {"transport": _transport()},
@@ -90,16 +96,36 @@ def _transport() -> str:
     return "ipc" if os.name == "posix" and len(jupyter_runtime_dir()) < 50 else "tcp"
 
 
-def _write_kernel_spec(directory: Path) -> Path:
+def _check_sandbox(sandbox: dict[str, Any]) -> None:
+    """End with words that the gateway passes on, if no sandbox can be made here."""
+    from jupyter_agentbox.core.isolation import Isolation  # noqa: PLC0415  # may be run from its sources
+    from jupyter_agentbox.exceptions import SandboxRefusedError  # noqa: PLC0415  # as above
+    from jupyter_agentbox.execution.gateway import GATEWAY_REFUSED, REFUSAL  # noqa: PLC0415  # as above
+    from jupyter_agentbox.sandbox.probes import reach  # noqa: PLC0415  # as above
+
+    try:
+        reach([Isolation(level) for level in sandbox["levels"]], bubblewrap=sandbox["bubblewrap"])
+    except SandboxRefusedError as error:
+        sys.stderr.write(f"{REFUSAL}{error}\n")
+        sys.exit(GATEWAY_REFUSED)
+
+
+def _write_kernel_spec(directory: Path, settings: dict[str, Any]) -> Path:
     """Write a kernelspec whose kernels drop nothing; return the directory of kernelspecs."""
     folder = directory / "kernels" / "python3"
     folder.mkdir(parents=True)
-    spec = {
-        "argv": [sys.executable, "-P", str(_LAUNCHER), "{connection_file}", "{}"],
+    sandbox = settings["sandbox"]
+    program = [str(_LAUNCHER)] if sandbox is None else ["-m", "jupyter_agentbox.kernel.launcher"]
+    spec: dict[str, Any] = {
+        "argv": [sys.executable, "-P", *program, "{connection_file}", "{}"],
         "display_name": "Python 3",
         "language": "python",
-        "env": {"TERM": "dumb", "NO_COLOR": "1"},
+        "env": {"TERM": "dumb", "NO_COLOR": "1", **settings["kernel_env"]},
     }
+    if sandbox is not None:
+        # The directory has the server's token.
+        config = {**sandbox, "hidden": [*sandbox["hidden"], str(directory)]}
+        spec["metadata"] = {"kernel_provisioner": {"provisioner_name": "agentbox-sandbox", "config": config}}
     (folder / "kernel.json").write_text(json.dumps(spec))
     return folder.parent
 

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
+from tests.sandbox.conftest import can_reach
+
 SERVER = Path(__file__).parent / "executor" / "mini_server.py"
 CALL = "from jupyter_agentbox import tools\nprint(tools.mini.add(a=1, b=2))"
 
@@ -129,3 +132,23 @@ def test_a_person_decides_in_the_terminal(
     assert "mini.add wants to run with" in text
     assert shown in text
     assert status == code
+
+
+def test_code_runs_in_a_sandbox_or_not_at_all(environment: dict[str, str], tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    place = ("--working-dir", str(work))
+    refused = run(environment, "--sandbox", "--working-dir", str(tmp_path), code="print('ran')")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "no sandbox" in refused.stderr or "would show" in refused.stderr
+
+    settings = tmp_path / "box.json"
+    settings.write_text('{"readble": []}')
+    unknown = run(environment, "--sandbox-config", str(settings), *place, code="print('ran')")
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert "`readble` is not known" in unknown.stderr
+
+    can_reach(SANDBOX_LEVELS[0])
+    code = "import os\nprint(os.getcwd(), os.path.exists('../config'))"
+    inside = run(environment, "--sandbox", *place, code=code)
+    assert (inside.returncode, inside.stdout) == (0, f"{work} False\n"), inside.stderr

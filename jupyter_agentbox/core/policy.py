@@ -48,6 +48,8 @@ class Rule:
         For people; shown with the evaluation and, for ``deny``, raised in the cell.
     kernel_id : str or None
         Limits the rule to one kernel.
+    definition : str or None
+        Limits the rule to a tool as its server describes it now: the description's digest.
     """
 
     tool: str
@@ -55,10 +57,13 @@ class Rule:
     layer: Layer = Layer.USER
     reason: str = ""
     kernel_id: str | None = None
+    definition: str | None = None
 
-    def matches(self, call: ToolCall) -> bool:
-        """Whether the rule speaks of this call."""
+    def matches(self, call: ToolCall, definition: str | None = None) -> bool:
+        """Whether the rule speaks of this call of a tool with this description."""
         if self.kernel_id is not None and self.kernel_id != call.origin.kernel_id:
+            return False
+        if self.definition is not None and self.definition != definition:
             return False
         return fnmatchcase(call.qualified_name, self.tool)
 
@@ -94,9 +99,18 @@ class Policy:
 
     rules: tuple[Rule, ...] = ()
 
-    def evaluate(self, call: ToolCall) -> Evaluation:
-        """Return the strictest matching rule and its effect; ``ask`` if no rule matches."""
-        matching = [rule for rule in self.rules if rule.matches(call)]
+    def evaluate(self, call: ToolCall, definition: str | None = None) -> Evaluation:
+        """Return the strictest matching rule and its effect; ``ask`` if no rule matches.
+
+        Parameters
+        ----------
+        call : ToolCall
+            The call.
+        definition : str or None
+            The digest of what the server says of the tool; ``None`` if that is not known, and then no rule matches
+            that is bound to one.
+        """
+        matching = [rule for rule in self.rules if rule.matches(call, definition)]
         if not matching:
             return Evaluation(effect=Effect.ASK)
         rule = max(matching, key=lambda found: found.effect.strictness)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from math import isfinite
 
-from .calls import JsonObject, JsonValue
+from .calls import JsonObject, JsonValue, canonical_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,11 @@ class ToolDescription:
             "output_schema": self.output_schema,
             "annotations": self.annotations,
         }
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that the server says of the tool, in lower-case hex: another digest, another tool."""
+        return hashlib.sha256(canonical_json(self.to_json()).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,7 +60,8 @@ class KernelClient:
     ) -> None:
         self._url = url if url is not None else f"http://{f'[{host}]' if ':' in host else host}:{port}/"
         self._token = token
-        self._images_dir = Path(images_dir) if images_dir is not None else Path("images")
+        # resolved before code of ours could put a link there
+        self._images_dir = Path(images_dir if images_dir is not None else "images").resolve()
         self._attached_id = kernel_id
         self._kernel_name = kernel_name
         self._timeout = kernel_init_timeout

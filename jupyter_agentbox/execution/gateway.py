@@ -14,12 +14,14 @@ from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
+from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.processes.environment import process_environment
 from jupyter_agentbox.processes.process import Command, OwnedProcess
 
 from .results import ExecutionError
+from .sandbox_config import SandboxConfig, read_sandbox_config
 from .server_api import ServerAddress, ServerApi
 
 #: Run by path, so that it also works from the package's sources; never imported here.
@@ -27,6 +29,9 @@ _SERVER: Final = Path(__file__).parent.parent / "gateway_server.py"
 #: Where Jupyter keeps things, if the user chose other places.
 _PLACES: Final = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_PATH")
 _START_TIMEOUT: Final = 60.0
+#: The server's exit status if it cannot make sandboxes, and what it writes before it says why.
+GATEWAY_REFUSED: Final = 77
+REFUSAL: Final = "no sandbox: "
 _POLL: Final = 0.05
 #: Seconds between SIGTERM and SIGKILL; a server ends its kernels in it.
 _GRACE: Final = 5.0
@@ -51,13 +56,21 @@ class KernelGateway:
         Environment variables of the kernels. Of this process's they get only what any process needs, not its secrets.
     working_dir : Path, optional
         Where the server and its kernels work; here by default.
-    sandbox, sandbox_config
-        Not offered by this release: `start` raises `NotImplementedError` rather than run without one.
+    sandbox : bool
+        Whether the kernels run in sandboxes, and no others can be started. If no sandbox can be made, `start` raises.
+    sandbox_config : mapping, Path or str, optional
+        The sandboxes' settings, or the JSON file that has them; the keys are those of the traits of sandboxed kernels.
+        Implies `sandbox`.
 
     Attributes
     ----------
     token : str
         What clients have to send. Made anew for each gateway.
+
+    Raises
+    ------
+    SandboxConfigError
+        If `sandbox_config` is not understood. It is a `ValueError`, too.
     """
 
     def __init__(
@@ -70,7 +83,7 @@ class KernelGateway:
         env: Mapping[str, str] | None = None,
         working_dir: Path | str | None = None,
         sandbox: bool = False,
-        sandbox_config: Path | None = None,
+        sandbox_config: SandboxConfig | None = None,
     ) -> None:
         self.host = host
         self.port = port
@@ -79,7 +92,10 @@ class KernelGateway:
         self._log_to_stderr = log_to_stderr
         self._env = dict(env or {})
         self._working_dir = Path(working_dir if working_dir is not None else ".").resolve()
-        self._needs_sandbox = sandbox or sandbox_config is not None
+        self._sandbox = None
+        if sandbox or sandbox_config is not None:
+            given = self._working_dir if working_dir is not None else None
+            self._sandbox = read_sandbox_config(sandbox_config, work_dir=given)
         self._process: OwnedProcess | None = None
         self._directory: Path | None = None
         self._words: deque[str] = deque(maxlen=50)
@@ -100,11 +116,11 @@ class KernelGateway:
         ------
         RuntimeError
             If it runs already, or does not start; the text has its last words.
+        SandboxRefusedError
+            If its kernels are to have sandboxes and cannot; the text says what to install.
         TimeoutError
             If it does not answer within a minute.
         """
-        if self._needs_sandbox:
-            raise NotImplementedError("kernels started from here have no sandbox yet: nothing was started")
         if self._process is not None:
             raise RuntimeError("the gateway runs already")
         self.port = self.port or _free_port(self.host)
@@ -149,15 +165,23 @@ class KernelGateway:
                     "token": self.token,
                     "log_level": self._log_level,
                     "root_dir": str(self._working_dir),
+                    "sandbox": self._sandbox_json(),
+                    "kernel_env": self._env if self._sandbox is not None else {},
                 }
             )
         )
         places = {name: os.environ[name] for name in _PLACES if name in os.environ}
         return Command(
             argv=(sys.executable, "-P", str(_SERVER), str(settings)),
-            env=process_environment(os.environ, {**places, **self._env}),
+            # sandboxed kernels inherit nothing of it: theirs stands in their kernelspec
+            env=process_environment(os.environ, places if self._sandbox is not None else {**places, **self._env}),
             cwd=str(self._working_dir),
         )
+
+    def _sandbox_json(self) -> dict[str, Any] | None:
+        if self._sandbox is None:
+            return None
+        return {**self._sandbox.as_json(), "work_dir": self._sandbox.work_dir or str(self._working_dir)}
 
     async def _wait_until_it_answers(self, process: OwnedProcess) -> None:
         host = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104
@@ -171,7 +195,10 @@ class KernelGateway:
                 return
         finally:
             api.close()
-        raise RuntimeError(f"the gateway did not start.\n{''.join(self._words).strip()[-2000:]}")
+        words = "".join(self._words).strip()
+        if process.returncode == GATEWAY_REFUSED:
+            raise SandboxRefusedError(words.rpartition(REFUSAL)[2])
+        raise RuntimeError(f"the gateway did not start.\n{words[-2000:]}")
 
     def _hear(self, chunk: bytes) -> None:
         text = chunk.decode("utf-8", "replace")

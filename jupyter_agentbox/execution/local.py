@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import secrets
-import shutil
-import sys
-import tempfile
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,26 +16,20 @@ from uuid import uuid4
 import zmq
 
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.processes.environment import process_environment
-from jupyter_agentbox.processes.process import Command, OwnedProcess
+from jupyter_agentbox.core.isolation import Isolation
 
-from .ports import Lost, Receive
+from .plain import PlainProcess
+from .ports import Hear, KernelProcess, Launch, Lost, Receive
 from .results import ExecutionError
 from .sockets import LoopSocket, make_context
 from .wire import Message, Wire, WireError
 
-#: Run by the kernel's interpreter, never imported here.
-_LAUNCHER: Final = Path(__file__).parent.parent / "kernel" / "launcher.py"
-#: Seconds between SIGTERM and SIGKILL.
-GRACE: Final = 2.0
 #: Seconds that a kernel has to end when it is asked to.
 _PATIENCE: Final = 1.0
 #: Seconds without a word from a kernel whose ipykernel may be too old to say "welcome", until it is asked something.
 _NUDGE: Final = 1.0
 #: How much of a kernel's last words is told, in characters.
 _LAST_WORDS: Final = 2000
-#: The longest path of a socket (unix(7)) leaves this for the directory.
-_LONGEST_DIRECTORY: Final = 80
 _PORTS: Final = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}
 #: For people and programs: outputs are read as plain text.
 _PLAIN_TERMINAL: Final = {"TERM": "dumb", "NO_COLOR": "1"}
@@ -90,23 +80,29 @@ class LocalKernel:
     ----------
     settings : KernelSettings
         How to start it.
+    make_process : callable
+        Returns the process that it is to run in, given who hears what that writes.
     """
 
-    def __init__(self, settings: KernelSettings) -> None:
+    def __init__(self, settings: KernelSettings, make_process: Callable[[Hear], KernelProcess] = PlainProcess) -> None:
         self.id = str(uuid4())
         self._settings = settings
         self._key = secrets.token_hex(32)
         self._wire = Wire(self._key)
-        self._directory: Path | None = None
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
         self._sockets: dict[str, LoopSocket] = {}
-        self._process: OwnedProcess | None = None
+        self._process = make_process(self._hear)
         self._watch: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
         self._is_closing = False
         self._words: deque[str] = deque(maxlen=100)
         self._receive: Receive = lambda _: None
         self._lost: Lost = lambda _: None
+
+    @property
+    def isolation(self) -> Isolation:
+        """How far the running kernel is kept from what is around it."""
+        return self._process.isolation
 
     def listen(self, receive: Receive, lost: Lost) -> None:
         """Say who gets the messages."""
@@ -119,6 +115,8 @@ class LocalKernel:
         ------
         ExecutionError
             If it ends; the text has its last words.
+        SandboxRefusedError
+            If it cannot have the isolation that was asked for.
         TimeoutError
             If it takes too long.
         """
@@ -138,62 +136,47 @@ class LocalKernel:
             self._send("control", "comm_msg", {"comm_id": comm_id, "data": data})
 
     async def interrupt(self) -> None:
-        """Have the kernel send SIGINT to its process group, so that what a cell started gets it too."""
-        self._send("control", "interrupt_request", {})
+        """Have SIGINT sent to the kernel's process group, so that what a cell started gets it too."""
+        if not self._process.interrupt():
+            self._send("control", "interrupt_request", {})
 
     async def close(self) -> None:
         """End the process, gently at first, and with it all that it started."""
         self._is_closing = True
         if self._watch is not None:
             self._watch.cancel()
-        if self._process is not None:
-            if self._ready.is_set() and "control" in self._sockets:
-                self._send("control", "shutdown_request", {"restart": False})
-            await self._process.stop(patience=_PATIENCE if self._ready.is_set() else 0.0)
+        if self._ready.is_set() and "control" in self._sockets:
+            self._send("control", "shutdown_request", {"restart": False})
+        await self._process.stop(patience=_PATIENCE if self._ready.is_set() else 0.0)
         for socket in self._sockets.values():
             socket.close()
         self._sockets.clear()
         if self._context is not None:
             self._context.destroy()
             self._context = None
-        if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
-            self._directory = None
 
     async def _start(self) -> None:
-        self._directory = _make_directory()
-        connection = self._directory / "connection.json"
-        info = {"transport": "ipc", "ip": str(self._directory / "k"), **_PORTS}
+        sockets = self._process.open()
+        info = {"transport": "ipc", "ip": str(sockets / "k"), **_PORTS}
         signing = {"key": self._key, "signature_scheme": "hmac-sha256"}
-        connection.write_text(json.dumps({**info, **signing}))
-        connection.chmod(0o600)
-        self._process = OwnedProcess(
-            self._command(connection),
-            grace=GRACE,
-            on_output=self._hear,
-            on_error_output=self._hear,
-            on_closed=lambda: None,
+        preparation = self._settings.preparation
+        launch = Launch(
+            connection=json.dumps({**info, **signing}),
+            preparation=json.dumps(asdict(preparation)),
+            env={**_PLAIN_TERMINAL, **self._settings.env},
+            cwd=preparation.working_dir,
         )
-        starting = asyncio.ensure_future(self._process.start())
-        self._connect()
+        starting = asyncio.ensure_future(self._process.start(launch))
+        self._connect(sockets)
         await starting
-        self._watch = asyncio.ensure_future(self._watch_process(self._process))
+        self._watch = asyncio.ensure_future(self._watch_process())
         async with asyncio.timeout(self._settings.start_timeout):
             await self._wait_until_ready()
 
-    def _command(self, connection: Path) -> Command:
-        preparation = self._settings.preparation
-        options = json.dumps(asdict(preparation))
-        return Command(
-            argv=(sys.executable, "-P", "-X", "frozen_modules=on", str(_LAUNCHER), str(connection), options),
-            env=process_environment(os.environ, {**_PLAIN_TERMINAL, **self._settings.env}),
-            cwd=preparation.working_dir,
-        )
-
-    def _connect(self) -> None:
+    def _connect(self, sockets: Path) -> None:
         self._context = make_context()
         for channel, kind in (("iopub", zmq.SUB), ("shell", zmq.DEALER), ("control", zmq.DEALER)):
-            address = f"ipc://{self._directory}/k-{_PORTS[f'{channel}_port']}"
+            address = f"ipc://{sockets}/k-{_PORTS[f'{channel}_port']}"
             self._sockets[channel] = LoopSocket(self._context, kind, address, partial(self._read, channel))
 
     async def _wait_until_ready(self) -> None:
@@ -222,11 +205,11 @@ class LocalKernel:
             self._ready.set()  # the first message of any kind: from now on none is missed
         self._receive(message)
 
-    async def _watch_process(self, process: OwnedProcess) -> None:
-        await process.wait(None)
+    async def _watch_process(self) -> None:
+        await self._process.wait(None)
         self._ready.set()
         if not self._is_closing:
-            status = process.returncode
+            status = self._process.returncode
             how = f"by signal {status - 128}" if status is not None and status > 128 else f"with status {status}"
             self._lost(f"the kernel ended {how}; `reset()` gives a fresh one.{self._last_words()}")
 
@@ -236,11 +219,3 @@ class LocalKernel:
     def _last_words(self) -> str:
         words = "".join(self._words).strip()[-_LAST_WORDS:]
         return f"\n{words}" if words else ""
-
-
-def _make_directory() -> Path:
-    directory = Path(tempfile.mkdtemp(prefix="agentbox-"))
-    if len(str(directory)) > _LONGEST_DIRECTORY:
-        directory.rmdir()
-        directory = Path(tempfile.mkdtemp(prefix="agentbox-", dir="/tmp"))
-    return directory

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from uuid import uuid4
 
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
+
+from .images import write_images
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 #: How IPython spells a shell command in the code that it runs, and how people do.
@@ -82,7 +81,7 @@ class Outputs:
         """
         return ExecutionResult(
             text="".join(self._chunks).strip() if self._chunks else None,
-            images=_write_images(self._pngs, images_dir),
+            images=write_images(self._pngs, images_dir),
             mime_bundles=self._bundles,
         )
 
@@ -121,17 +120,3 @@ def _plain(text: str) -> str:
     text = _ANSI.sub("", text)
     text = _SYSTEM.sub(lambda found: f"{'!' if found[1] == 'system' else '!!'}{found[3]}", text)
     return _CELL_MAGIC.sub(lambda found: f"%%{found[2]} {found[5]}", text)
-
-
-def _write_images(pngs: Sequence[str], directory: Path) -> list[Path]:
-    paths = []
-    for png in pngs:
-        try:
-            data = b64decode(png)
-        except Base64Error:  # the kernel runs any code, which can display anything
-            continue
-        directory.mkdir(parents=True, exist_ok=True)
-        path = directory / f"{uuid4().hex[:8]}.png"
-        path.write_bytes(data)
-        paths.append(path)
-    return paths

@@ -11,6 +11,8 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
+from jupyter_agentbox.core.sandbox import NO_SANDBOXED_KERNEL
+
 from .results import ExecutionError
 
 #: Seconds that an answer may take; the start of a kernel is one.
@@ -109,8 +111,21 @@ class ServerApi:
 
 
 def _refusal(error: HTTPClientError) -> str:
+    if (reason := _reason(error)) is not None:
+        return f"refused: {reason}"
     if error.code in {401, 403}:
         return f"refused ({error.code}): its token is needed, and was not given or is another one"
     if error.code == 404:
         return "has no such kernel (404)"
     return f"failed: {error}"
+
+
+def _reason(error: HTTPClientError) -> str | None:
+    """Return why a sandbox's provisioner started no kernel; ``None`` for all other errors."""
+    try:
+        answer = json.loads(error.response.body) if error.response is not None else None
+    except ValueError:
+        return None
+    if not isinstance(answer, dict) or answer.get("reason") != NO_SANDBOXED_KERNEL:
+        return None
+    return str(answer.get("message") or NO_SANDBOXED_KERNEL)

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from urllib.parse import unquote, urlsplit
 
 from jupyter_agentbox.core.approvals import Answer
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
@@ -59,6 +60,12 @@ class DeskSettings:
     database_url: str | None
     reviewer: str
 
+    def files(self) -> tuple[Path, ...]:
+        """Return the files that were named, which no kernel may see; Jupyter's own are known."""
+        database = unquote(urlsplit(self.database_url).path[1:]) if self.database_url is not None else ""
+        named = [self.mcp_config_path, Path(database) if database else None]
+        return tuple(path.expanduser().absolute() for path in named if path is not None)
+
 
 class CommKernel(Protocol):
     """A kernel that takes comm messages on its control channel."""
@@ -66,6 +73,10 @@ class CommKernel(Protocol):
     @property
     def id(self) -> str:
         """The kernel's id."""
+
+    @property
+    def isolation(self) -> Isolation:
+        """How far it is kept from what is around it."""
 
     def send_comm(self, comm_id: str, data: JsonObject) -> None:
         """Send a message."""
@@ -79,7 +90,7 @@ class _Channel:
 
     @property
     def isolation(self) -> Isolation:
-        return Isolation.NONE  # the executor starts plain kernels, and what a remote server starts is not known
+        return self.kernel.isolation
 
     def send(self, comm_id: str, message: JsonObject) -> None:
         self.kernel.send_comm(comm_id, message)

@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Final, Self
 
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.approvals import Status
+from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.execution.local import KernelSettings, LocalKernel, Preparation
+from jupyter_agentbox.execution.plain import PlainProcess
+from jupyter_agentbox.execution.ports import Hear, KernelProcess
 from jupyter_agentbox.execution.results import ExecutionError
+from jupyter_agentbox.execution.sandbox_config import SandboxConfig, read_sandbox_config
 from jupyter_agentbox.execution.turns import Turn, Turns
 from jupyter_agentbox.protocol.shell import SHELL_SERVER
 
@@ -85,9 +89,11 @@ class CodeExecutor:
     kernel_init_timeout : float
         Seconds that the kernel may take to start.
     sandbox : bool
-        Not offered by this release: `start` raises `NotImplementedError` rather than run without one.
-    sandbox_config : Path, optional
-        See `sandbox`.
+        Whether the kernel runs in a sandbox: no network, no credentials, no files but `working_dir`. If no sandbox can
+        be made, `start` raises and nothing runs.
+    sandbox_config : mapping, Path or str, optional
+        The sandbox's settings, or the JSON file that has them; the keys are those of the traits of sandboxed kernels.
+        Implies `sandbox`.
     log_level : str
         Of this package's logger.
     approve_tool_calls : bool
@@ -108,6 +114,8 @@ class CodeExecutor:
     ------
     ValueError
         If `require_shell_escape` is asked for without `approve_shell_cmds`.
+    SandboxConfigError
+        If `sandbox_config` is not understood. It is a `ValueError`, too.
     """
 
     def __init__(
@@ -120,7 +128,7 @@ class CodeExecutor:
         connect_timeout: float = 30,
         kernel_init_timeout: float = 30,
         sandbox: bool = False,
-        sandbox_config: Path | None = None,
+        sandbox_config: SandboxConfig | None = None,
         log_level: str = "WARNING",
         approve_tool_calls: bool = True,
         approve_shell_cmds: bool = False,
@@ -132,14 +140,19 @@ class CodeExecutor:
         if require_shell_escape and not approve_shell_cmds:
             raise ValueError("`require_shell_escape` needs `approve_shell_cmds`: nothing would be left to use")
         logging.getLogger("jupyter_agentbox").setLevel(log_level)
-        self._needs_sandbox = sandbox or sandbox_config is not None
-        self._images_dir = Path(images_dir) if images_dir is not None else Path("images")
+        directory = Path(working_dir).resolve() if working_dir is not None else None
+        self._sandbox = None
+        if sandbox or sandbox_config is not None:
+            self._sandbox = read_sandbox_config(sandbox_config, work_dir=directory)
+            directory = Path(self._sandbox.work_dir).expanduser().resolve() if self._sandbox.work_dir else None
+        # resolved before any kernel could put a link there
+        self._images_dir = Path(images_dir if images_dir is not None else "images").resolve()
         self._asks_for_shell = approve_shell_cmds
         self._kernel_settings = KernelSettings(
             env=dict(kernel_env or {}),
             start_timeout=kernel_init_timeout,
             preparation=Preparation(
-                working_dir=str(Path(working_dir).resolve()) if working_dir is not None else None,
+                working_dir=str(directory) if directory is not None else None,
                 approve_shell_cmds=approve_shell_cmds,
                 require_shell_escape=require_shell_escape,
             ),
@@ -164,6 +177,11 @@ class CodeExecutor:
     ) -> None:
         await self.stop()
 
+    @property
+    def isolation(self) -> str:
+        """The level of isolation that the running kernel has; ``"none"`` for a plain one, and if none runs."""
+        return (self._running.kernel.isolation if self._running is not None else Isolation.NONE).value
+
     async def start(self) -> None:
         """Start the kernel.
 
@@ -173,11 +191,11 @@ class CodeExecutor:
             If it runs already.
         CodeExecutionError
             If it does not start; the text has its last words.
+        SandboxRefusedError
+            If it is to have a sandbox and cannot; the text says what to install or to change.
         TimeoutError
             If it takes longer than `kernel_init_timeout`.
         """
-        if self._needs_sandbox:
-            raise NotImplementedError("kernels started from here have no sandbox yet: nothing was started")
         if self._desk is not None:
             raise RuntimeError("the executor runs already")
         self._desk = Desk(self._desk_settings, self._request_changed)
@@ -209,7 +227,7 @@ class CodeExecutor:
 
         Raises
         ------
-        CodeExecutionError, TimeoutError
+        CodeExecutionError, SandboxRefusedError, TimeoutError
             If the new kernel does not start.
         """
         running, desk = self._require()
@@ -333,7 +351,7 @@ class CodeExecutor:
         return (await desk.box()).servers
 
     async def _start_kernel(self, desk: Desk) -> _Running:
-        kernel = LocalKernel(self._kernel_settings)
+        kernel = LocalKernel(self._kernel_settings, self._make_process)
         turns = Turns(kernel, images_dir=self._images_dir, on_comm=desk.receive)
         desk.attach(kernel)
         try:
@@ -341,6 +359,13 @@ class CodeExecutor:
         except ExecutionError as error:
             raise CodeExecutionError(str(error)) from None
         return _Running(kernel, turns)
+
+    def _make_process(self, hear: Hear) -> KernelProcess:
+        if self._sandbox is None:
+            return PlainProcess(hear)
+        from jupyter_agentbox.sandbox.process import SandboxedProcess  # noqa: PLC0415  # most kernels have none
+
+        return SandboxedProcess(hear, settings=self._sandbox, hidden=self._desk_settings.files())
 
     def _require(self) -> tuple[_Running, Desk]:
         if self._running is None or self._desk is None:

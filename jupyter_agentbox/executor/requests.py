@@ -31,12 +31,15 @@ class ApprovalRequest:
         Exactly as the server names the tool.
     tool_args : dict
         The arguments, under their names in the tool's schema.
+    isolation : str
+        The level of isolation of the kernel that asks; ``"none"`` for a plain one.
     """
 
     def __init__(self, stored: StoredRequest, decide: Decide) -> None:
         self.server_name = stored.call.server
         self.tool_name = stored.call.tool
         self.tool_args: dict[str, Any] = dict(stored.call.arguments)
+        self.isolation = stored.call.origin.isolation.value
         self._stored = stored
         self._decide = decide
         self._decision: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

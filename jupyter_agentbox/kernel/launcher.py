@@ -1,6 +1,7 @@
 """Starts an ipykernel that has no front end: quickly, with nothing dropped, prepared before its first cell.
 
-Run as ``python launcher.py CONNECTION_FILE PREPARATION``; the second is JSON.
+Run as ``python launcher.py CONNECTION_FILE PREPARATION``; the second is JSON. In a sandbox its guard takes the
+`application` and runs it.
 """
 
 from __future__ import annotations
@@ -180,21 +181,25 @@ def _drain() -> None:
             stream.drain()
 
 
+def application(arguments: list[str]) -> tuple[HeadlessKernelApp, list[str]]:
+    """Return the kernel's application, which is still to be initialized, and the arguments for that.
+
+    Parameters
+    ----------
+    arguments : list of str
+        The connection file and the preparation.
+    """
+    connection, preparation = arguments
+    os.register_at_fork(after_in_child=_renew_locks)
+    app = HeadlessKernelApp.instance(outstream_class=f"{__name__}.{WatchedStream.__name__}", quiet=True)
+    app.preparation = json.loads(preparation)
+    return app, [f"--f={connection}", "--HistoryManager.enabled=False", "--InteractiveShell.colors=nocolor"]
+
+
 def main() -> None:
     """Run the kernel."""
-    os.register_at_fork(after_in_child=_renew_locks)
-    app = HeadlessKernelApp.instance(
-        outstream_class=f"{__name__}.{WatchedStream.__name__}",
-        quiet=True,
-    )
-    app.preparation = json.loads(sys.argv[2])
-    app.initialize(
-        [
-            f"--f={sys.argv[1]}",
-            "--HistoryManager.enabled=False",
-            "--InteractiveShell.colors=nocolor",
-        ]
-    )
+    app, arguments = application(sys.argv[1:])
+    app.initialize(arguments)
     app.start()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.exceptions import AgentBoxError, InvalidTransitionError
+from jupyter_agentbox.exceptions import AgentBoxError, InvalidTransitionError, SandboxRefusedError
 from jupyter_agentbox.executor.executor import CodeExecutor
 from jupyter_agentbox.executor.places import register_server
 from jupyter_agentbox.executor.requests import ApprovalRequest
@@ -57,7 +57,7 @@ class LocalSession:
             return
         try:
             await self._executor.reset()
-        except (CodeExecutionError, TimeoutError) as error:
+        except (CodeExecutionError, SandboxRefusedError, TimeoutError) as error:
             raise SessionError(f"the kernel could not be started: {error}") from None
 
     async def servers(self) -> Sequence[JsonObject]:
@@ -120,10 +120,10 @@ class LocalSession:
     async def _started(self) -> CodeExecutor:
         async with self._starting:
             if self._executor is None:
-                executor = self._make_executor()
                 try:
+                    executor = self._make_executor()
                     await executor.start()
-                except (CodeExecutionError, TimeoutError, OSError) as error:
+                except (CodeExecutionError, SandboxRefusedError, TimeoutError, OSError, ValueError) as error:
                     raise SessionError(f"the kernel could not be started: {error}") from None
                 self._executor = executor
             return self._executor

@@ -230,6 +230,8 @@ class CodeServer:
                 approve_shell_cmds=settings.approve_shell_cmds,
                 approval_timeout=settings.approval_timeout,
                 mcp_config_path=settings.mcp_config,
+                sandbox=settings.sandbox,
+                sandbox_config=settings.sandbox_config,
                 log_level=settings.log_level,
             )
 

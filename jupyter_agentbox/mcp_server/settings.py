@@ -44,6 +44,10 @@ class CodeServerSettings:
         Whether shell commands ask.
     approval_timeout : float or None
         Seconds that a request waits for its decision.
+    sandbox : bool
+        Whether the kernel runs in a sandbox, or not at all.
+    sandbox_config : Path or None
+        The sandbox's settings.
     log_level : str
         Of the log, which goes to standard error.
     """
@@ -58,6 +62,8 @@ class CodeServerSettings:
     mcp_config: Path | None = None
     approve_shell_cmds: bool = False
     approval_timeout: float | None = None
+    sandbox: bool = False
+    sandbox_config: Path | None = None
     log_level: str = "WARNING"
 
     def only_local(self) -> list[str]:
@@ -66,6 +72,8 @@ class CodeServerSettings:
             "--rules": self.policy is not None,
             "--mcp-config": self.mcp_config is not None,
             "--approve-shell-cmds": self.approve_shell_cmds,
+            "--sandbox": self.sandbox,
+            "--sandbox-config": self.sandbox_config is not None,
             "--approval-timeout": self.approval_timeout is not None,
         }
         return [option for option, is_given in given.items() if is_given]

@@ -7,7 +7,7 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,13 +25,14 @@ from .relay import relay
 from .rundir import RunDirectory
 from .seccomp import Sockets, assemble
 from .settings import Limits, Places
-from .view import Access, Mount, make_view
+from .view import Access, Mount, View, make_view
 
 Stream: TypeAlias = int | IO[Any] | None
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _INSIDE: Final = Path("/run/agentbox")
-_KERNEL_MODULE: Final = "ipykernel_launcher"
+#: What runs a kernel that can be confined.
+_KERNEL_MODULES: Final = frozenset({"ipykernel_launcher", "jupyter_agentbox.kernel.launcher"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,12 @@ class Order:
     limits: Limits
     connection_file: Path
     output: tuple[Stream, Stream]
+
+    def view(self, files: Iterable[Mount]) -> View:
+        """Return what is seen inside: what was ordered, and the files of one kind of box."""
+        return make_view(
+            work=self.work, protected=self.protected, prefixes=self.prefixes, places=self.places, files=files
+        )
 
 
 class Box(Protocol):
@@ -102,6 +109,26 @@ class Box(Protocol):
         """Let go of what the box holds outside."""
 
 
+def make_box(order: Order, level: Isolation, *, bubblewrap: str) -> Box:
+    """Return a box that nothing runs in yet.
+
+    Parameters
+    ----------
+    order : Order
+        What is asked for.
+    level : Isolation
+        The isolation that it gives.
+    bubblewrap : str
+        The path of ``bwrap``; empty to look for it.
+
+    Raises
+    ------
+    SandboxRefusedError
+        If there can be no such box.
+    """
+    return LandlockBox(order) if level is Isolation.LANDLOCK else BubblewrapBox(order, level, bubblewrap)
+
+
 class BubblewrapBox:
     """A box of namespaces. Implements `Box`.
 
@@ -133,13 +160,7 @@ class BubblewrapBox:
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start the kernel inside."""
         order = self._order
-        view = make_view(
-            work=order.work,
-            protected=order.protected,
-            prefixes=order.prefixes,
-            places=order.places,
-            files=self._files(),
-        )
+        view = order.view(self._files())
         filter_ = memory_file(assemble(sockets=Sockets.LOCAL))
         info, info_end = os.pipe()
         block_end, block = os.pipe()
@@ -264,13 +285,7 @@ class LandlockBox:
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start the kernel inside."""
         order = self._order
-        view = make_view(
-            work=order.work,
-            protected=order.protected,
-            prefixes=order.prefixes,
-            places=order.places,
-            files=self._files(),
-        )
+        view = order.view(self._files())
         limits = order.limits
         settings = {
             "parent": os.getpid(),
@@ -311,7 +326,7 @@ def _start(
     command: list[str], order: Order, *, env: Mapping[str, str], cwd: str, pass_fds: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
     """Start a process that dies with this one, and has none of its streams."""
-    pipe = relay()
+    pipe = relay() if None in order.output else None
     try:
         return launcher.start(
             command,
@@ -324,7 +339,8 @@ def _start(
             start_new_session=True,
         )
     finally:
-        os.close(pipe)
+        if pipe is not None:
+            os.close(pipe)
 
 
 def _replace(part: str, outside: Path, inside: Path) -> str:
@@ -334,6 +350,6 @@ def _replace(part: str, outside: Path, inside: Path) -> str:
 def _with_guard(command: Sequence[str], guard: str, settings: str) -> list[str] | None:
     """Return a command that runs the guard first; ``None`` if it is not one of ipykernel."""
     for index in range(len(command) - 1):
-        if command[index] == "-m" and command[index + 1] == _KERNEL_MODULE:
-            return [*command[:index], guard, settings, *command[index + 2 :]]
+        if command[index] == "-m" and command[index + 1] in _KERNEL_MODULES:
+            return [*command[:index], guard, settings, *command[index + 1 :]]
     return None

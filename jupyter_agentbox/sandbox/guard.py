@@ -1,8 +1,9 @@
 """Runs in a sandboxed kernel's process, before the kernel: closes what only the process itself can close.
 
-Started as ``python guard.py SETTINGS [kernel's arguments]`` by the provisioner. `SETTINGS` is ``-`` where namespaces
-hold the kernel already, or a JSON file ``{"parent", "rules", "limits", "channel"}`` for Landlock and seccomp. With
-``--probe`` for arguments, it closes everything and says whether that holds.
+Started as ``python guard.py SETTINGS MODULE [kernel's arguments]``. `SETTINGS` is ``-`` where namespaces hold the
+kernel already, or a JSON file ``{"parent", "rules", "limits"}`` for Landlock and seccomp. `MODULE` is
+``ipykernel_launcher``, or one whose `application` returns the kernel's application, not yet initialized, and its
+arguments. With ``--probe`` for `MODULE`, it closes everything and says whether that holds.
 """
 
 from __future__ import annotations
@@ -11,41 +12,52 @@ import json
 import sys
 import time
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 LIMITS = {"memory": "RLIMIT_AS", "processes": "RLIMIT_NPROC", "file_size": "RLIMIT_FSIZE"}
 
 
-def main(settings: str, arguments: list[str]) -> None:
+def main(settings: str, module: str, arguments: list[str]) -> None:
     """Close what is to be closed and run the kernel."""
     confined = None if settings == "-" else json.loads(Path(settings).read_text(encoding="utf-8"))
     if confined is not None:
-        confine(confined, guarded=arguments != ["--probe"])
-    if arguments == ["--probe"]:
+        confine(confined, guarded=module != "--probe")
+    if module == "--probe":
         sys.stdout.write(json.dumps(probe()))
         return
-    from ipykernel.kernelapp import IPKernelApp
-
-    if confined is None:
-        kernel: Any = IPKernelApp
-        kernel.launch_instance(arguments)
-        return
-    app: Any = IPKernelApp.instance()
+    app, arguments = application(module, arguments)
+    if confined is not None:
+        adapt()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Couldn't bind IOPub Pipe")  # TCP is closed
+        if confined is not None:
+            warnings.filterwarnings("ignore", "Couldn't bind IOPub Pipe")  # TCP is closed
         app.initialize(arguments)
-    wait_for(Path(f"{app.ip}-{app.hb_port}"))
-    close_sockets(own_signals_only=confined["version"] < 6)
-    adapt(app)
+    if confined is not None:
+        wait_for(Path(f"{app.ip}-{app.hb_port}"))
+        close_sockets(own_signals_only=confined["version"] < 6)
+        if hasattr(app.kernel, "_process_children"):
+            app.kernel._process_children = list  # at its end; `/proc` is closed, and the guardians end them
     app.start()
 
 
-def adapt(app: Any) -> None:
-    """Let IPython do without what is closed."""
-    app.shell.system = app.shell.system_raw  # `!program` without a terminal: those of others could be written too
-    if hasattr(app.kernel, "_process_children"):
-        app.kernel._process_children = list  # at its end; `/proc` is closed, and the guardians end them
+def application(module: str, arguments: list[str]) -> tuple[Any, list[str]]:
+    """Return the kernel's application and its arguments."""
+    if module != "ipykernel_launcher":
+        made: tuple[Any, list[str]] = import_module(module).application(arguments)
+        return made
+    from ipykernel.kernelapp import IPKernelApp
+
+    return IPKernelApp.instance(), arguments
+
+
+def adapt() -> None:
+    """Let IPython do without what is closed. On the class: what asks before commands takes the instance's method."""
+    from ipykernel.zmqshell import ZMQInteractiveShell
+
+    shell: Any = ZMQInteractiveShell
+    shell.system = shell.system_raw  # `!program` without a terminal: those of others could be written too
 
 
 def confine(settings: dict[str, Any], *, guarded: bool) -> None:
@@ -108,4 +120,4 @@ if __name__ == "__main__":
     if sys.path[0] == str(Path(__file__).parent):
         del sys.path[0]
     sys.path.append(str(Path(__file__).parents[2]))
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -14,10 +14,10 @@ from typing import Any
 
 from jupyter_client.kernelspec import KernelSpecManager
 
+from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
 
 from .probes import reach
-from .settings import SANDBOX_LEVELS
 
 DEFAULT_NAME = "agentbox-sandbox"
 PROVISIONER = "agentbox-sandbox"

@@ -15,15 +15,16 @@ from tornado.web import HTTPError
 from traitlets import Enum, Int, List, TraitError, Unicode
 
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.core.sandbox import NO_SANDBOXED_KERNEL, SANDBOX_LEVELS, SandboxSettings
+from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
 
-from .boxes import Box, BubblewrapBox, LandlockBox, Order
+from .boxes import Box, Order, make_box
 from .environment import kernel_environment
 from .interpreter import prefixes_of
 from .places import check_work_directory
 from .probes import reach
 from .rundir import RunDirectory, base_directory, sweep
-from .settings import SANDBOX_LEVELS, Limits, Places
+from .settings import Limits, Places, absolute
 from .surroundings import protected_by
 
 #: ``503 Service Unavailable`` would be retried, and ``500`` would look like a fault.
@@ -83,7 +84,8 @@ class SandboxProvisioner(LocalProvisioner):
         try:
             self._close_box()
             self._read_config()
-            level = reach([Isolation(one) for one in self.levels], bubblewrap=self.bubblewrap)
+            settings = self._settings()
+            level = reach([Isolation(one) for one in settings.levels], bubblewrap=settings.bubblewrap)
             base = base_directory(os.environ)
             if self._run is None:
                 sweep(base)
@@ -94,11 +96,11 @@ class SandboxProvisioner(LocalProvisioner):
             self._move_channels(manager, self._run)
             kwargs = await super().pre_launch(**kwargs)
             kwargs["cwd"] = str(work)
-            self._box = self._make_box(level, self._run, work, kwargs, base)
+            self._box = self._make_box(settings, level, self._run, work, kwargs, base)
         except SandboxRefusedError as error:
             self._end()
             self.log.warning("a sandboxed kernel was refused: %s", error)
-            raise HTTPError(_REFUSED, str(error), reason="No sandboxed kernel") from error
+            raise HTTPError(_REFUSED, str(error), reason=NO_SANDBOXED_KERNEL) from error
         return kwargs
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
@@ -109,7 +111,7 @@ class SandboxProvisioner(LocalProvisioner):
             self.process = self._box.start(cmd, env=kwargs["env"])
         except SandboxRefusedError as error:
             self._end()
-            raise HTTPError(_REFUSED, str(error), reason="No sandboxed kernel") from error
+            raise HTTPError(_REFUSED, str(error), reason=NO_SANDBOXED_KERNEL) from error
         self.pid, self.pgid, self.cwd = self.process.pid, None, kwargs["cwd"]
         return self.connection_info
 
@@ -156,7 +158,11 @@ class SandboxProvisioner(LocalProvisioner):
             for name, value in found.items():
                 setattr(self, name, value)
         except (OSError, ValueError, TraitError) as error:
-            raise SandboxRefusedError(f"`{self.sandbox_config}` cannot be used: {error}") from error
+            raise SandboxConfigError(f"`{self.sandbox_config}` cannot be used: {error}") from error
+
+    def _settings(self) -> SandboxSettings:
+        names = set(self.trait_names(config=True)) - {"sandbox_config"}
+        return SandboxSettings.from_mapping({name: getattr(self, name) for name in names})
 
     def _work_directory(self, kwargs: dict[str, Any], run: RunDirectory) -> Path:
         asked = self.work_dir or kwargs.get("cwd")
@@ -165,7 +171,7 @@ class SandboxProvisioner(LocalProvisioner):
         return check_work_directory(Path(asked).expanduser(), self._protected(base_directory(os.environ)))
 
     def _protected(self, base: Path) -> Any:
-        return protected_by(self.parent, base=base, prefixes=self._prefixes(), hidden=_paths(self.hidden))
+        return protected_by(self.parent, base=base, prefixes=self._prefixes(), hidden=absolute(self.hidden))
 
     def _prefixes(self) -> tuple[Path, ...]:
         return prefixes_of(Path(self.parent.format_kernel_cmd()[0] if self.parent else self.kernel_spec.argv[0]))
@@ -177,35 +183,34 @@ class SandboxProvisioner(LocalProvisioner):
         for number, name in enumerate(("shell", "iopub", "stdin", "control", "hb"), start=1):
             setattr(manager, f"{name}_port", number)
 
-    def _make_box(self, level: Isolation, run: RunDirectory, work: Path, kwargs: dict[str, Any], base: Path) -> Box:
+    def _make_box(
+        self,
+        settings: SandboxSettings,
+        level: Isolation,
+        run: RunDirectory,
+        work: Path,
+        kwargs: dict[str, Any],
+        base: Path,
+    ) -> Box:
         manager: Any = self.parent
         order = Order(
             run=run,
             work=work,
             protected=self._protected(base),
             prefixes=self._prefixes(),
-            places=Places(readable=_paths(self.readable), writable=_paths(self.writable), hidden=_paths(self.hidden)),
-            limits=Limits(
-                memory=self.memory_limit,
-                processes=self.process_limit,
-                file_size=self.file_size_limit,
-                temporary=self.temporary_limit,
-            ),
+            places=Places.of(settings),
+            limits=Limits.of(settings),
             connection_file=Path(manager.connection_file).resolve(),
             output=(kwargs.get("stdout"), kwargs.get("stderr")),
         )
-        box = LandlockBox(order) if level is Isolation.LANDLOCK else BubblewrapBox(order, level, self.bubblewrap)
+        box = make_box(order, level, bubblewrap=settings.bubblewrap)
         env = kwargs["env"]
         kwargs["env"] = kernel_environment(
             env,
             named={name: env[name] for name in self.kernel_spec.env},
-            extra=self.environment,
+            extra=settings.environment,
             home=box.home,
             temporary=box.temporary,
             prefixes=order.prefixes,
         )
         return box
-
-
-def _paths(names: list[str]) -> tuple[Path, ...]:
-    return tuple(Path(name).expanduser().absolute() for name in names)

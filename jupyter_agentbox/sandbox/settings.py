@@ -1,14 +1,13 @@
-"""What a person or an administrator may set for sandboxed kernels."""
+"""The settings of a sandboxed kernel as the boxes take them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from jupyter_agentbox.core.isolation import Isolation
-
-#: The levels that can be reached, in the order in which they are tried.
-SANDBOX_LEVELS = (Isolation.BUBBLEWRAP, Isolation.BUBBLEWRAP_HOST_PROC, Isolation.LANDLOCK)
+from jupyter_agentbox.core.sandbox import SandboxSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +31,16 @@ class Limits:
     file_size: int | None = None
     temporary: int | None = None
 
+    @classmethod
+    def of(cls, settings: SandboxSettings) -> Self:
+        """Return the limits that settings name."""
+        return cls(
+            memory=settings.memory_limit,
+            processes=settings.process_limit,
+            file_size=settings.file_size_limit,
+            temporary=settings.temporary_limit,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
@@ -50,3 +59,17 @@ class Places:
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, settings: SandboxSettings) -> Self:
+        """Return the places that settings name."""
+        return cls(
+            readable=absolute(settings.readable),
+            writable=absolute(settings.writable),
+            hidden=absolute(settings.hidden),
+        )
+
+
+def absolute(names: Iterable[str]) -> tuple[Path, ...]:
+    """Return paths as settings spell them: ``~`` is the home directory, others start here."""
+    return tuple(Path(name).expanduser().absolute() for name in names)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from jupyter_core.paths import jupyter_config_path, jupyter_data_dir, jupyter_runtime_dir
 
@@ -61,8 +61,17 @@ def _named_by_server(manager: Any) -> Iterator[Path]:
     settings = config.get("AgentBoxApp", {}) if hasattr(config, "get") else {}
     for name in _EXTENSION_TRAITS:
         value = settings.get(name)
-        if isinstance(value, str):
-            path = urlsplit(value).path if "://" in value else value
-            if path:
-                # `sqlite:////absolute` and `sqlite:///relative`
-                yield Path(path.replace("//", "/", 1)) if path.startswith("//") else Path(path).absolute()
+        if isinstance(value, str) and (file := file_of(value)) is not None:
+            yield file
+
+
+def file_of(name: str) -> Path | None:
+    """Return the file that a path or a database's URL names, if it names one.
+
+    Parameters
+    ----------
+    name : str
+        A path, ``sqlite:////absolute`` or ``sqlite:///relative``.
+    """
+    path = unquote(urlsplit(name).path[1:]) if "://" in name else name
+    return Path(path).expanduser().absolute() if path else None

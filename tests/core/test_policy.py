@@ -55,6 +55,19 @@ def test_a_rule_can_speak_of_one_kernel_only(kernel_id: str | None, matches: boo
     assert Rule(tool="*", effect=Effect.ALLOW, kernel_id=kernel_id).matches(a_call()) is matches
 
 
+@pytest.mark.parametrize(
+    ("bound_to", "described_as", "matches"),
+    [(None, None, True), (None, "d1", True), ("d1", "d1", True), ("d1", "d2", False), ("d1", None, False)],
+)
+def test_a_rule_can_speak_of_one_description_of_a_tool_only(
+    bound_to: str | None, described_as: str | None, matches: bool
+) -> None:
+    rule = Rule(tool="*", effect=Effect.ALLOW, definition=bound_to)
+
+    assert rule.matches(a_call(), described_as) is matches
+    assert Policy((rule,)).evaluate(a_call(), described_as).effect is (Effect.ALLOW if matches else Effect.ASK)
+
+
 def test_rules_can_be_added() -> None:
     assert Policy((ALLOW,)).with_rules([DENY]) == Policy((ALLOW, DENY))
 

@@ -468,13 +468,6 @@ async def test_an_executor_that_does_not_run_says_so(make_executor: Make) -> Non
         assert (await executor.execute("1")).text == "1"
 
 
-async def test_without_a_sandbox_nothing_runs_that_asked_for_one(make_executor: Make) -> None:
-    before = children()
-    with pytest.raises(NotImplementedError):
-        await make_executor(sandbox=True).start()
-    assert children() == before
-
-
 def test_importing_it_loads_no_server_and_no_database() -> None:
     import subprocess
     import sys

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.probes import reach
-from jupyter_agentbox.sandbox.settings import SANDBOX_LEVELS
 
 from .conftest import can_reach
 
 REACH = """
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.probes import reach
-from jupyter_agentbox.sandbox.settings import SANDBOX_LEVELS
+from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
 try:
     print(reach(SANDBOX_LEVELS).value)
 except SandboxRefusedError as refusal:

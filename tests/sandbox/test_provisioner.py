@@ -15,7 +15,7 @@ import pytest
 from tornado.web import HTTPError
 
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.sandbox.settings import SANDBOX_LEVELS
+from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
 from tests.processes_alive import children, survivors
 
 from .conftest import TIMEOUT, Sandboxed, Start, can_reach, manager_of
@@ -99,12 +99,15 @@ async def test_polite_shutdown_leaves_no_process_and_no_file(start: Start) -> No
 
 DAEMON = """
 import os
+reader, writer = os.pipe()  # closed when the daemon is `sleep`
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         os.execvp("sleep", ["sleep", "600"])
     os._exit(0)
+os.close(writer)
 os.wait()
+os.read(reader, 1)
 """
 
 

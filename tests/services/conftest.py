@@ -38,6 +38,7 @@ class Services:
     """All managers on fakes."""
 
     policy: Policy = field(default_factory=Policy)
+    most_pending: int | None = None
     store: MemoryApprovalStore = field(default_factory=MemoryApprovalStore)
     announcer: FakeAnnouncer = field(default_factory=FakeAnnouncer)
     clock: FakeClock = field(default_factory=FakeClock)
@@ -54,6 +55,7 @@ class Services:
             timeout=TIMEOUT,
             policies=self.policies,
             checker=checker,
+            most_pending=self.most_pending,
         )
         self.calls = CallManager(approvals=self.approvals, policies=self.policies, tools=self.tools, checker=checker)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections import Counter
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -33,6 +35,7 @@ from jupyter_agentbox.exceptions import (
     InvalidTransitionError,
     StorageError,
     ToolCallRejectedError,
+    TooManyRequestsError,
     UnknownApprovalError,
 )
 from jupyter_agentbox.services.policies.manager import PolicyManager
@@ -84,6 +87,8 @@ class ApprovalManager:
         Has the last word on edited arguments, and keeps what a person answered for good.
     checker : ArgumentChecker
         Validates edited arguments.
+    most_pending : int or None
+        How many requests of one kernel may wait at a time; ``None`` for any number.
     """
 
     def __init__(
@@ -96,6 +101,7 @@ class ApprovalManager:
         timeout: timedelta | None,
         policies: PolicyManager,
         checker: ArgumentChecker,
+        most_pending: int | None = None,
     ) -> None:
         self._store = store
         self._announcer = announcer
@@ -104,6 +110,8 @@ class ApprovalManager:
         self._timeout = timeout
         self._policies = policies
         self._checker = checker
+        self._most_pending = most_pending
+        self._waiting: Counter[str | None] = Counter()
         self._live: dict[str, ApprovalRequest] = {}
         self._settled: dict[str, asyncio.Event] = {}
         self._progress: dict[str, Progress] = {}
@@ -143,6 +151,8 @@ class ApprovalManager:
         ------
         StorageError
             If it cannot be kept; then nobody is asked and nothing runs.
+        TooManyRequestsError
+            If as many requests of the kernel wait as may; then nothing is kept either.
         """
         now = self._clock.now()
         request = ApprovalRequest.open(
@@ -155,12 +165,37 @@ class ApprovalManager:
         )
         if request.status is Status.APPROVED:
             request = request.with_outcome(self._outcome(OutcomeState.RUNNING, request, ""))
-        await self._store.add(request)
-        if request.status is not Status.REJECTED:
-            self._live[request.id] = request
-            self._settled[request.id] = asyncio.Event()
+        with self._counted(request):
+            await self._store.add(request)
+            if request.status is not Status.REJECTED:
+                self._live[request.id] = request
+                self._settled[request.id] = asyncio.Event()
         self._announcer.approval_changed(request)
         return request
+
+    @contextmanager
+    def _counted(self, request: ApprovalRequest) -> Iterator[None]:
+        """Count a request, from before it is on the disk; it counts until it is no longer pending."""
+        kernel_id = request.call.origin.kernel_id
+        if request.status is not Status.PENDING:
+            yield
+            return
+        if self._most_pending is not None and self._waiting[kernel_id] >= self._most_pending:
+            raise TooManyRequestsError(
+                f"{self._most_pending} requests of this kernel wait for a decision, and no more may; nobody was asked"
+                f" about `{request.call.qualified_name}`, and it did not run. Let some be decided first."
+            )
+        self._waiting[kernel_id] += 1
+        try:
+            yield
+        except BaseException:
+            self._uncount(kernel_id)
+            raise
+
+    def _uncount(self, kernel_id: str | None) -> None:
+        self._waiting[kernel_id] -= 1
+        if self._waiting[kernel_id] <= 0:
+            del self._waiting[kernel_id]
 
     async def settled(self, request_id: str) -> ApprovalRequest:
         """Wait until the request is no longer pending and return it. Lets it lapse when its time is over.
@@ -346,7 +381,7 @@ class ApprovalManager:
     async def _recheck(self, request: ApprovalRequest) -> None:
         call = request.effective_call
         await self._checker.check(request.tool, call.arguments)
-        evaluation = self._policies.evaluate(call)
+        evaluation = self._policies.evaluate(call, request.tool)
         if evaluation.effect is Effect.DENY:
             raise ToolCallRejectedError(
                 f"a rule denies `{call.qualified_name}` with these arguments: {evaluation.rule}",
@@ -398,6 +433,10 @@ class ApprovalManager:
         return present
 
     def _remember(self, request: ApprovalRequest) -> None:
+        known = self._live.get(request.id)
+        if known is not None and known.status is Status.PENDING and request.status is not Status.PENDING:
+            self._live[request.id] = request
+            self._uncount(request.call.origin.kernel_id)
         if not request.is_open:
             self._forget(request.id)
         elif request.id in self._live:
@@ -406,7 +445,9 @@ class ApprovalManager:
                 self._settled[request.id].set()
 
     def _forget(self, request_id: str) -> None:
-        self._live.pop(request_id, None)
+        known = self._live.pop(request_id, None)
+        if known is not None and known.status is Status.PENDING:
+            self._uncount(known.call.origin.kernel_id)
         self._progress.pop(request_id, None)
         settled = self._settled.pop(request_id, None)
         if settled is not None:

@@ -89,7 +89,7 @@ class CallManager:
         return await self._run_approved(request, on_running)
 
     async def _open(self, call: ToolCall, tool: ToolDescription) -> ApprovalRequest:
-        opening = asyncio.ensure_future(self._approvals.open(call, tool, self._policies.evaluate(call)))
+        opening = asyncio.ensure_future(self._approvals.open(call, tool, self._policies.evaluate(call, tool)))
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:

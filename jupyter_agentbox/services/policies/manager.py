@@ -7,6 +7,7 @@ import re
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule
+from jupyter_agentbox.core.tools import ToolDescription
 
 
 class PolicyManager:
@@ -26,12 +27,24 @@ class PolicyManager:
         """Put other rules in force for the site, user and project layers."""
         self._policy = policy
 
-    def evaluate(self, call: ToolCall) -> Evaluation:
-        """Return what the policy says of the call, and the rule that says it."""
-        return self._policy.with_rules(self._session_rules).evaluate(call)
+    def evaluate(self, call: ToolCall, tool: ToolDescription | None = None) -> Evaluation:
+        """Return what the policy says of the call, and the rule that says it.
+
+        Parameters
+        ----------
+        call : ToolCall
+            The call.
+        tool : ToolDescription or None
+            The tool as its server describes it now; without it nothing counts that a person allowed for good.
+        """
+        definition = tool.digest if tool is not None else None
+        return self._policy.with_rules(self._session_rules).evaluate(call, definition)
 
     def remember(self, request: ApprovalRequest) -> None:
-        """Make a lasting answer a rule for this tool in this kernel, until the kernel ends."""
+        """Make a lasting answer a rule for this tool in this kernel, until the kernel ends.
+
+        What was allowed is the tool that the person saw: with another description or schema it asks again.
+        """
         decision = request.decision
         if decision is None or not decision.answer.is_lasting:
             return
@@ -41,6 +54,7 @@ class PolicyManager:
             layer=Layer.SESSION,
             reason=decision.reason,
             kernel_id=request.call.origin.kernel_id,
+            definition=request.tool.digest if decision.answer.allows else None,
         )
         if rule not in self._session_rules:
             self._session_rules.append(rule)

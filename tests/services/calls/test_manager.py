@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
-from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
 from jupyter_agentbox.core.ports import ApprovalQuery
-from jupyter_agentbox.core.tools import Progress, ToolResult
+from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import (
     ApprovalCancelledError,
     ApprovalExpiredError,
@@ -20,6 +20,7 @@ from jupyter_agentbox.exceptions import (
     ToolArgumentsError,
     ToolCallInterruptedError,
     ToolCallRejectedError,
+    TooManyRequestsError,
     UnknownApprovalError,
     UnknownToolError,
 )
@@ -318,6 +319,78 @@ async def test_allow_always_asks_no_more_for_this_tool_in_this_kernel(services: 
     third = Asked(services, a_call(id=10))
     await services.announcer.until(lambda request: request.id == "r3" and request.status is Status.PENDING)
     third.task.cancel()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"description": "Delete an order, and every other one."},
+        {"input_schema": {"type": "object", "properties": {"id": {}, "all": {}}}},
+        {"output_schema": {"type": "object"}},
+        {"annotations": {"readOnlyHint": True}},
+        {"title": "Look at an order"},
+    ],
+)
+async def test_allow_always_is_for_the_tool_that_was_seen(services: Services, changed: dict[str, Any]) -> None:
+    asked = Asked(services)
+    await services.decide(await asked.request(), Answer.ALLOW_ALWAYS)
+    await asked.task
+
+    services.tools.descriptions["shop.delete_order"] = ToolDescription(**{"name": "delete_order", **changed})
+    again = Asked(services, a_call(id=9))
+    request = await services.announcer.until(lambda found: found.id == "r2" and found.status is Status.PENDING)
+    await services.decide(request, Answer.REJECT_ALWAYS)
+    with pytest.raises(ToolCallRejectedError):
+        await again.task
+
+    services.tools.descriptions.clear()  # a rejection is for any tool of that name
+    with pytest.raises(ToolCallRejectedError):
+        await Asked(services, a_call(id=10)).task
+
+
+async def test_more_calls_than_may_wait_fail_at_once_until_one_is_decided() -> None:
+    services = Services(most_pending=2)
+    services.tools.tools["shop.delete_order"] = delete_order
+    first = [Asked(services, a_call(id=number)) for number in (1, 2)]
+    for number in (1, 2):
+        await services.announcer.until(lambda found, id=f"r{number}": found.id == id)
+
+    with pytest.raises(TooManyRequestsError):
+        await Asked(services, a_call(id=3)).task
+    other = ToolCall(server="shop", tool="delete_order", arguments={"id": 4}, origin=Origin(kernel_id="k2"))
+    of_another_kernel = Asked(services, other)
+    [waiting] = [request for request in services.approvals.pending_of("k1") if request.call.arguments == {"id": 1}]
+    await services.decide(waiting, Answer.ALLOW_ONCE)
+    await first[0].task
+    again = Asked(services, a_call(id=5))
+    request = await services.announcer.until(
+        lambda found: found.status is Status.PENDING and found.call.arguments == {"id": 5}
+    )
+    again.task.cancel()
+    first[1].task.cancel()
+    of_another_kernel.task.cancel()
+    await asyncio.gather(again.task, first[1].task, of_another_kernel.task, return_exceptions=True)
+
+    assert (await services.store.get(request.id)).status is Status.CANCELLED
+    assert services.approvals.pending_of("k1") == ()
+    for number in (6, 7):  # both places are free again
+        asked = Asked(services, a_call(id=number))
+        await services.announcer.until(
+            lambda found, id=number: found.status is Status.PENDING and found.call.arguments == {"id": id}
+        )
+        asked.task.cancel()
+
+
+async def test_request_that_could_not_be_kept_takes_no_place() -> None:
+    services = Services(most_pending=1)
+    services.tools.tools["shop.delete_order"] = delete_order
+    services.store.failure = StorageError("the disk is full")
+    with pytest.raises(StorageError):
+        await Asked(services).task
+    services.store.failure = None
+    asked = Asked(services)
+    await services.decide(await asked.request(), Answer.ALLOW_ONCE)
+    await asked.task
 
 
 async def test_a_call_that_is_withdrawn_as_it_ends_is_recorded_as_what_it_was(services: Services) -> None:

@@ -1,0 +1,78 @@
+"""Writes the images that a kernel showed, where that kernel may have put links that lead elsewhere."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+#: Windows has none of these, and no kernel there is kept from anything.
+_HAS_LINKS: Final = os.open in os.supports_dir_fd and os.mkdir in os.supports_dir_fd
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+#: To go through a directory, without the right to list it where that can be said.
+_DIRECTORY: Final = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _NO_LINK
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | _NO_LINK
+
+
+def write_images(pngs: Sequence[str], directory: Path) -> list[Path]:
+    """Write images under new names and return their paths. What is no Base64 is left out.
+
+    Parameters
+    ----------
+    pngs : sequence of str
+        In Base64.
+    directory : Path
+        Where to; made if it is missing. No part of it may be a link: resolve it before the kernel can make one.
+
+    Raises
+    ------
+    OSError
+        If an image cannot be written, or a part of the path is a link.
+    """
+    images = [data for png in pngs if (data := _decoded(png)) is not None]
+    if not images:
+        return []
+    paths = [directory / f"{uuid4().hex[:8]}.png" for _ in images]
+    if not _HAS_LINKS:
+        directory.mkdir(parents=True, exist_ok=True)
+        for path, data in zip(paths, images, strict=True):
+            path.write_bytes(data)
+        return paths
+    place = _open_directory(directory)
+    try:
+        for path, data in zip(paths, images, strict=True):
+            with os.fdopen(os.open(path.name, _NEW, 0o644, dir_fd=place), "wb") as file:
+                file.write(data)
+    finally:
+        os.close(place)
+    return paths
+
+
+def _decoded(png: str) -> bytes | None:
+    try:
+        return b64decode(png)
+    except (Base64Error, ValueError):  # the kernel runs any code, which can display anything
+        return None
+
+
+def _open_directory(directory: Path) -> int:
+    """Open a directory, one name after the other, and make what is missing."""
+    absolute = directory.absolute()
+    place = os.open(absolute.anchor, _DIRECTORY)
+    for name in absolute.parts[1:]:
+        try:
+            try:
+                inner = os.open(name, _DIRECTORY, dir_fd=place)
+            except FileNotFoundError:
+                with suppress(FileExistsError):  # somebody else made it meanwhile
+                    os.mkdir(name, dir_fd=place)  # relative to what is open
+                inner = os.open(name, _DIRECTORY, dir_fd=place)
+        finally:
+            os.close(place)
+        place = inner
+    return place
