@@ -77,8 +77,8 @@ def a_call(**arguments: JsonValue) -> ToolCall:
 
 
 @pytest.fixture
-def services(jp_asyncio_loop: asyncio.AbstractEventLoop) -> Iterator[Services]:
-    """The services with a policy that asks for everything."""
-    services = Services()
+def services(jp_asyncio_loop: asyncio.AbstractEventLoop, request: pytest.FixtureRequest) -> Iterator[Services]:
+    """The services with a policy that asks for everything; a test can name other fields by indirect parameters."""
+    services = Services(**getattr(request, "param", {}))
     yield services
     jp_asyncio_loop.run_until_complete(services.approvals.recorded())

@@ -348,9 +348,8 @@ async def test_allow_always_is_for_the_tool_that_was_seen(services: Services, ch
         await Asked(services, a_call(id=10)).task
 
 
-async def test_more_calls_than_may_wait_fail_at_once_until_one_is_decided() -> None:
-    services = Services(most_pending=2)
-    services.tools.tools["shop.delete_order"] = delete_order
+@pytest.mark.parametrize("services", [{"most_pending": 2}], indirect=True)
+async def test_more_calls_than_may_wait_fail_at_once_until_one_is_decided(services: Services) -> None:
     first = [Asked(services, a_call(id=number)) for number in (1, 2)]
     for number in (1, 2):
         await services.announcer.until(lambda found, id=f"r{number}": found.id == id)
@@ -381,9 +380,8 @@ async def test_more_calls_than_may_wait_fail_at_once_until_one_is_decided() -> N
         asked.task.cancel()
 
 
-async def test_request_that_could_not_be_kept_takes_no_place() -> None:
-    services = Services(most_pending=1)
-    services.tools.tools["shop.delete_order"] = delete_order
+@pytest.mark.parametrize("services", [{"most_pending": 1}], indirect=True)
+async def test_request_that_could_not_be_kept_takes_no_place(services: Services) -> None:
     services.store.failure = StorageError("the disk is full")
     with pytest.raises(StorageError):
         await Asked(services).task
