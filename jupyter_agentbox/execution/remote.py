@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from contextlib import suppress
 from typing import Any, Final
 from uuid import uuid4
@@ -14,11 +15,15 @@ from jupyter_agentbox.core.calls import JsonObject
 
 from .ports import Lost, Receive
 from .results import ExecutionError
-from .server_api import ServerAddress, ServerApi
+from .server_api import RefusedError, ServerAddress, ServerApi
 from .wire import Message, header
+
+log = logging.getLogger(__name__)
 
 #: Seconds between two questions to a kernel that has not been heard.
 _NUDGE: Final = 0.5
+#: Seconds between tries to end a kernel that the server cannot end.
+_AGAIN: Final = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 #: What the server says of a kernel that ended by itself.
 _ENDED: Final = frozenset({"dead", "restarting", "autorestarting"})
 
@@ -73,11 +78,14 @@ class RemoteKernel:
 
     def send(self, kind: str, content: JsonObject) -> str:
         """Send a request on the shell channel and return its id."""
+        return self._send("shell", kind, content)
+
+    def _send(self, channel: str, kind: str, content: JsonObject) -> str:
         if self._socket is None:
             raise ExecutionError("there is no connection to the kernel")
         head = header(kind, self._session)
         message = {
-            "channel": "shell",
+            "channel": channel,
             "header": head,
             "parent_header": {},
             "metadata": {},
@@ -108,24 +116,48 @@ class RemoteKernel:
         if socket is not None:
             socket.close()
         if self._is_ours and self.id:
-            with suppress(ExecutionError):  # the server may be gone, and the kernel with it
-                await self._api.ask("DELETE", "api", "kernels", self.id)
+            await self._shut_down()
         self._api.close()
+
+    async def _shut_down(self) -> None:
+        for pause in _AGAIN:
+            try:
+                await self._api.ask("DELETE", "api", "kernels", self.id)
+            except RefusedError as error:
+                if error.status < 500:
+                    return  # it is gone
+                # A server that is just starting the kernel again, because it died, cannot end it.
+                await asyncio.sleep(pause)
+            except ExecutionError:
+                return  # the server is gone, and the kernel with it
+            else:
+                return
+        log.warning("the kernel %s could not be ended: it goes on running on its server", self.id)
 
     async def _connect(self) -> None:
         if self._is_ours:
-            wanted = {"name": self._kernel_name} if self._kernel_name else {}
-            self.id = str((await self._api.ask("POST", "api", "kernels", body=wanted))["id"])
+            self.id = await self._start()
         else:
             await self._api.ask("GET", "api", "kernels", self.id)
         self._socket = await self._api.open_channels(self.id, self._session)
         self._socket.protocol.set_nodelay(True)  # type: ignore[union-attr]  # it is open, so it has a protocol
         self._reading = asyncio.ensure_future(self._read(self._socket))
         while not self._ready.is_set():
-            self.send("kernel_info_request", {})
+            # A kernel that runs something answers on its control channel only; not every kernel has one that answers.
+            for channel in ("control", "shell"):
+                self._send(channel, "kernel_info_request", {})
             with suppress(TimeoutError):
                 async with asyncio.timeout(_NUDGE):
                     await self._ready.wait()
+
+    async def _start(self) -> str:
+        wanted = {"name": self._kernel_name} if self._kernel_name else {}
+        try:
+            return str((await self._api.ask("POST", "api", "kernels", body=wanted))["id"])
+        except RefusedError as error:
+            if self._kernel_name and error.status >= 500:
+                raise ExecutionError(f"no kernel `{self._kernel_name}` could be started: {error}") from None
+            raise
 
     async def _read(self, socket: WebSocketClientConnection) -> None:
         while (data := await socket.read_message()) is not None:

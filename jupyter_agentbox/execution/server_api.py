@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
+from tornado.simple_httpclient import HTTPStreamClosedError
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from jupyter_agentbox.core.sandbox import NO_SANDBOXED_KERNEL
@@ -17,6 +18,8 @@ from .results import ExecutionError
 
 #: Seconds that an answer may take; the start of a kernel is one.
 _TIMEOUT = 60.0
+#: How much of a server's own words is told, in characters.
+_LONGEST_MESSAGE = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,20 @@ class ServerAddress:
         scheme = parts.scheme.replace("http", "ws", 1) if websocket else parts.scheme
         base = parts.path.rstrip("/")
         return urlunsplit((scheme, parts.netloc, "/".join([base, *(quote(each, safe="") for each in path)]), "", ""))
+
+
+class RefusedError(ExecutionError):
+    """The server answered, and did not do what it was asked to.
+
+    Attributes
+    ----------
+    status : int
+        Its answer's status code.
+    """
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class ServerApi:
@@ -81,14 +98,18 @@ class ServerApi:
             body=json.dumps(body or {}) if method in {"POST", "PATCH", "PUT"} else None,
             connect_timeout=_TIMEOUT,
             request_timeout=_TIMEOUT,
+            follow_redirects=False,  # the token is for this server, and for no other
         )
         try:
             response = await self._client.fetch(request)
+            return json.loads(response.body) if response.body else None
         except HTTPClientError as error:
-            raise ExecutionError(f"the Jupyter server at {self._address.url} {_refusal(error)}") from None
-        except OSError as error:
+            text = f"the Jupyter server at {self._address.url} {_refusal(error, path)}"
+            raise RefusedError(text, status=error.code) from None
+        except (OSError, HTTPStreamClosedError) as error:
             raise ExecutionError(f"no Jupyter server answers at {self._address.url}: {error}") from None
-        return json.loads(response.body) if response.body else None
+        except ValueError:
+            raise ExecutionError(f"what answers at {self._address.url} is no Jupyter server") from None
 
     async def open_channels(self, kernel_id: str, session: str) -> WebSocketClientConnection:
         """Open the websocket to a kernel.
@@ -99,7 +120,12 @@ class ServerApi:
             If the server cannot be reached or refuses.
         """
         url = self._address.at("api", "kernels", kernel_id, "channels", websocket=True)
-        request = HTTPRequest(f"{url}?session_id={session}", headers=self._address.headers, connect_timeout=_TIMEOUT)
+        request = HTTPRequest(
+            f"{url}?session_id={session}",
+            headers=self._address.headers,
+            connect_timeout=_TIMEOUT,
+            follow_redirects=False,
+        )
         try:
             return await websocket_connect(request, max_message_size=2**30, ping_interval=20)
         except (HTTPClientError, OSError) as error:
@@ -110,13 +136,34 @@ class ServerApi:
         self._client.close()
 
 
-def _refusal(error: HTTPClientError) -> str:
+def _message(error: HTTPClientError) -> str | None:
+    """Return what the server says about the error, if it says it as Jupyter does."""
+    try:
+        value = json.loads(error.response.body) if error.response is not None else None
+    except ValueError:
+        return None
+    message = value.get("message") if isinstance(value, dict) else None
+    return message[:_LONGEST_MESSAGE] if isinstance(message, str) and message else None
+
+
+def _refusal(error: HTTPClientError, path: Sequence[str]) -> str:
     if (reason := _reason(error)) is not None:
         return f"refused: {reason}"
     if error.code in {401, 403}:
         return f"refused ({error.code}): its token is needed, and was not given or is another one"
-    if error.code == 404:
+    if 300 <= error.code < 400:
+        place = error.response.headers.get("Location", "") if error.response is not None else ""
+        host = urlsplit(place).netloc
+        to = f"to {host}" if host else "elsewhere, perhaps to its login page"
+        return f"sends us {to} ({error.code}): give the address where it answers itself, and its token"
+    if error.code == 404 and path[:2] == ("api", "kernels") and len(path) > 2:
         return "has no such kernel (404)"
+    if (message := _message(error)) is not None:
+        return f"answers: {message} ({error.code})"
+    if error.code == 404:
+        return f"has no `{'/'.join(path)}` (404): is this its base URL, and is what serves that installed there?"
+    if error.code in {424, 502, 503}:
+        return f"does not run ({error.code}): start it, on a Hub on its home page"
     return f"failed: {error}"
 
 

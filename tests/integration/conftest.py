@@ -198,8 +198,10 @@ def install_kernelspec(data: Path, name: str, python: str) -> None:
     (folder / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": name, "language": "python"}))
 
 
-async def start_server(root: Path, *, servers: Any = None, options: tuple[str, ...] = ()) -> Server:
-    """Start a Jupyter server with everything it keeps under `root`."""
+async def start_server(
+    root: Path, *, servers: Any = None, options: tuple[str, ...] = (), agentbox: bool = True
+) -> Server:
+    """Start a Jupyter server with everything it keeps under `root`, with the extension or without."""
     for name in ("config", "runtime", "data", "work", "ipython"):
         (root / name).mkdir(exist_ok=True)
     if IPYKERNEL_630 is not None:
@@ -219,7 +221,7 @@ async def start_server(root: Path, *, servers: Any = None, options: tuple[str, .
         sys.executable,
         "-m",
         "jupyter_server",
-        "--ServerApp.jpserver_extensions={'jupyter_agentbox': True}",
+        f"--ServerApp.jpserver_extensions={{'jupyter_agentbox': {agentbox}}}",
         "--no-browser",
         "--allow-root",
         "--ip=127.0.0.1",
