@@ -14,6 +14,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -31,6 +32,11 @@ from .attack import LEVELS, Attack
 
 TIMEOUT = 30
 MARK = "agentbox-evidence:"
+#: How many requests of one kernel may wait on this server.
+MOST_PENDING = 20
+MEMORY_LIMIT = 4 << 30
+PROCESS_LIMIT = 60
+DESK_SERVER = Path(__file__).with_name("desk_server.py")
 
 #: Runs in the kernel: says what the attack got, or how it failed.
 _RUN = """
@@ -60,7 +66,8 @@ class World:
     pathname: socket.socket
     url: str = ""
     port: int = 0
-    kernels: dict[Isolation, BlockingKernelClient] = field(default_factory=dict)
+    kernels: dict[str, BlockingKernelClient] = field(default_factory=dict)
+    allowed: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -80,7 +87,32 @@ class World:
             "udp": self.udp.getsockname()[1],
             "abstract": self.abstract.getsockname().decode(),
             "pathname": self.pathname.getsockname(),
+            "most_pending": MOST_PENDING,
+            "memory_limit": MEMORY_LIMIT,
+            "process_limit": PROCESS_LIMIT,
         }
+
+    def calls(self, tool: str) -> list[Any]:
+        """Return the arguments of all calls of a tool of the desk that ran."""
+        notes = self.root / "notes.jsonl"
+        lines = notes.read_text("utf-8").splitlines() if notes.exists() else []
+        return [note["arguments"] for note in map(json.loads, lines) if note["tool"] == tool]
+
+    def await_pending(self, tool: str, *, count: int = 1) -> list[Any]:
+        """Wait until at least `count` requests for a tool wait for a person, and return them."""
+        limit = time.monotonic() + TIMEOUT
+        while True:
+            page = self.api("GET", "jupyter-agentbox/approvals?status=pending&limit=100")
+            found = [one for one in page["approvals"] if one["call"]["tool"] == tool]
+            if len(found) >= count:
+                return found
+            assert time.monotonic() < limit, f"`{tool}` was not asked for"
+            time.sleep(0.05)  # as a page that has no events would
+
+    def decide(self, approval: Any, decision: str, **more: Any) -> None:
+        """Answer a request as the person at the page."""
+        body = {"decision": decision, "digest": approval["call"]["digest"], **more}
+        self.api("POST", f"jupyter-agentbox/approvals/{approval['id']}/decision", body)
 
     def api(self, method: str, path: str, body: Any = None) -> Any:
         """Ask the server as its user."""
@@ -102,6 +134,12 @@ class World:
         client.start_channels(hb=False)
         client.wait_for_ready(timeout=TIMEOUT)
         return client
+
+    def kernel_of(self, name: str) -> BlockingKernelClient:
+        """Return the one kernel of this name, started when it is first asked for."""
+        if name not in self.kernels:
+            self.kernels[name] = self.start_kernel(name)
+        return self.kernels[name]
 
     def close(self) -> None:
         """End everything."""
@@ -131,22 +169,48 @@ class Stage:
         self._kernel = kernel
         self.said = ""
 
-    def run(self, attack: Callable[[dict[str, Any]], Any]) -> Any:
-        """Run an attack in the kernel; return its evidence, ``None`` if it failed."""
+    def limited(self) -> Stage:
+        """Return the same level with limits on what a kernel may use up."""
+        return Stage(self.world, self.level, self.world.kernel_of(f"limited-{self.level.value}"))
+
+    def was_allowed(self, tool: str) -> bool:
+        """Whether this was asked before of this tool at this level: then it was allowed for good."""
+        known = (self.level.value, tool) in self.world.allowed
+        self.world.allowed.add((self.level.value, tool))
+        return known
+
+    @contextmanager
+    def running(self, attack: Callable[[dict[str, Any]], Any], **more: Any) -> Iterator[Callable[[], Any]]:
+        """Begin an attack; gives a function that waits for its evidence."""
+        request = self._kernel.execute(self._code(attack, more), store_history=False)
+        yield lambda: self._evidence(request)
+
+    def judge(self, attack: Attack, succeeded: bool) -> None:
+        """Compare what came of an attack with what the table in the docs says."""
+        assert succeeded is attack.succeeds_at(self.level), f"{self.level.value}: {self.said}"
+
+    def run(self, attack: Callable[[dict[str, Any]], Any], **more: Any) -> Any:
+        """Run an attack in the kernel; return its evidence, ``None`` if it failed. `more` are further facts."""
+        with self.running(attack, **more) as evidence:
+            return evidence()
+
+    def _code(self, attack: Callable[[dict[str, Any]], Any], more: dict[str, Any]) -> str:
         source = textwrap.dedent(inspect.getsource(attack)).replace(f"def {attack.__name__}", "def attack", 1)
         code = source.partition("def attack(")[2].partition("\n")[2]
+        return "def attack(facts):\n" + code + _RUN.format(facts={**self.world.facts, **more}, mark=MARK)
+
+    def _evidence(self, request: str) -> Any:
         said: list[str] = []
-
-        def listen(message: dict[str, Any]) -> None:
-            if message["msg_type"] == "stream" and message["content"]["name"] == "stdout":
-                said.append(message["content"]["text"])
-
-        self._kernel.execute_interactive(
-            "def attack(facts):\n" + code + _RUN.format(facts=self.world.facts, mark=MARK),
-            output_hook=listen,
-            timeout=TIMEOUT,
-            store_history=False,
-        )
+        limit = time.monotonic() + TIMEOUT
+        while True:
+            message = self._kernel.get_iopub_msg(timeout=max(0.1, limit - time.monotonic()))
+            content = message["content"]
+            if message["parent_header"].get("msg_id") != request:
+                continue
+            if message["msg_type"] == "stream" and content["name"] == "stdout":
+                said.append(content["text"])
+            if message["msg_type"] == "status" and content["execution_state"] == "idle":
+                break
         self.said = "".join(said).rpartition(MARK)[2].partition("\n")[0]
         return None if self.said.startswith("null") else json.loads(self.said)
 
@@ -155,17 +219,17 @@ class Stage:
         attack: Attack,
         code: Callable[[dict[str, Any]], Any],
         is_success: Callable[[Any], bool] = lambda evidence: evidence is not None,
+        **more: Any,
     ) -> None:
         """Run an attack and compare what came of it with what the table in the docs says."""
-        succeeded = is_success(self.run(code))
-        expected = attack.succeeds_at(self.level)
-        if expected is None:
+        succeeded = is_success(self.run(code, **more))
+        if attack.succeeds_at(self.level) is None:
             pytest.skip("depends on the machine and the user")
-        assert succeeded is expected, f"{self.level.value}: {self.said}"
+        self.judge(attack, succeeded)
 
 
-def _spec(level: Isolation) -> dict[str, Any]:
-    spec = kernelspec(sys.executable, display_name=level.value, config={"levels": [level.value]})
+def _spec(level: Isolation, **limits: int) -> dict[str, Any]:
+    spec = kernelspec(sys.executable, display_name=level.value, config={"levels": [level.value], **limits})
     if level is Isolation.NONE:
         del spec["metadata"]
     return spec
@@ -195,11 +259,14 @@ def make_world(root: Path) -> World:
     (root / "neighbour" / "diary").write_text(ssh_key)
     (root / "home" / "project" / ".git" / "config").write_text("[core]\n")
     entry = {"command": sys.executable, "args": ["-c", "input()"], "env": {"SHOP_PASSWORD": credential}}
-    (root / "config" / "mcp.json").write_text(json.dumps({"mcpServers": {"shop": entry}}))
+    desk = {"command": sys.executable, "args": [str(DESK_SERVER), str(root / "notes.jsonl")]}
+    (root / "config" / "mcp.json").write_text(json.dumps({"mcpServers": {"shop": entry, "desk": desk}}))
+    limits = {"memory_limit": MEMORY_LIMIT, **({"process_limit": PROCESS_LIMIT} if os.getuid() else {})}
     for level in LEVELS:
-        directory = root / "data" / "kernels" / f"at-{level.value}"
-        directory.mkdir()
-        (directory / "kernel.json").write_text(json.dumps(_spec(level)))
+        for name, spec in (("at", _spec(level)), ("limited", _spec(level, **limits))):
+            directory = root / "data" / "kernels" / f"{name}-{level.value}"
+            directory.mkdir()
+            (directory / "kernel.json").write_text(json.dumps(spec))
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "XDG"))},
         "HOME": str(root / "home"),
@@ -217,6 +284,7 @@ def make_world(root: Path) -> World:
                 *(sys.executable, "-m", "jupyter_server", "--ServerApp.jpserver_extensions={'jupyter_agentbox': True}"),
                 *("--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0"),
                 f"--ServerApp.root_dir={root / 'home'}",
+                f"--AgentBoxApp.max_pending={MOST_PENDING}",
             ],
             env=environment,
             cwd=root / "neighbour",
@@ -285,6 +353,4 @@ def stage(request: pytest.FixtureRequest, world: World) -> Stage:
             reach([level])
         except SandboxRefusedError as refusal:
             pytest.skip(str(refusal))
-    if level not in world.kernels:
-        world.kernels[level] = world.start_kernel(f"at-{level.value}")
-    return Stage(world, level, world.kernels[level])
+    return Stage(world, level, world.kernel_of(f"at-{level.value}"))

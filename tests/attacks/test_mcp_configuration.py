@@ -1,26 +1,11 @@
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 from .attack import Attack
 from .conftest import Stage
+from .planting import expect_planted
 
 ATTACK = Attack("replace `mcp.json`, so that a tool is another program")
-PLACE = "mcp.json"
-
-
-def attack(facts: dict[str, Any]) -> Any:
-    import pathlib
-
-    path = pathlib.Path(facts["config"], "mcp.json")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        file.write("\n")
-    return "written"
 
 
 def test_the_file_outside_stays_as_it_was(stage: Stage) -> None:
-    path = Path(stage.world.facts["config"], PLACE)
-    before = path.read_bytes() if path.exists() else None
-    stage.expect(ATTACK, attack, lambda _: (path.read_bytes() if path.exists() else None) != before)
+    expect_planted(stage, ATTACK, "config", "mcp.json")

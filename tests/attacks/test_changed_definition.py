@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from typing import Any
+
+from .attack import Attack
+from .conftest import Stage
+
+ATTACK = Attack("change a tool's definition after it was allowed for good", plain=False)
+
+
+def attack(facts: dict[str, Any]) -> Any:
+    from jupyter_agentbox.kernel import runtime
+
+    return runtime.link().call("desk", facts["tool"], {}).text
+
+
+def test_a_changed_tool_asks_again(stage: Stage) -> None:
+    world = stage.world
+    with stage.running(attack, tool="growing") as evidence:
+        [request] = world.await_pending("growing")
+        world.decide(request, "allow_always")
+        assert evidence() == "done", stage.said
+    assert stage.run(attack, tool="growing") == "done", stage.said  # it asks no more
+    with stage.running(attack, tool="grow") as evidence:
+        [grow] = world.await_pending("grow")
+        world.decide(grow, "allow_once")
+        assert evidence() == "done", stage.said
+    before = len(world.calls("growing"))
+    with stage.running(attack, tool="growing") as evidence:
+        [again] = world.await_pending("growing")
+        ran = len(world.calls("growing")) != before
+        assert again["tool"]["description"] != request["tool"]["description"]
+        world.decide(again, "reject_once")
+        evidence()
+    stage.judge(ATTACK, ran)

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .attack import Attack
+from .conftest import Stage
+from .desk_server import LOOK_ALIKES, REMOVE
+
+ATTACK = Attack("use what was allowed for good with a tool whose name looks the same", plain=False)
+
+
+def attack(facts: dict[str, Any]) -> Any:
+    from jupyter_agentbox.kernel import runtime
+
+    return runtime.link().call("desk", facts["tool"], {}).text
+
+
+@pytest.mark.parametrize("tool", LOOK_ALIKES, ids=ascii)
+def test_a_look_alike_asks_for_itself(stage: Stage, tool: str) -> None:
+    world = stage.world
+    with stage.running(attack, tool=REMOVE) as evidence:
+        for request in world.await_pending(REMOVE, count=0 if stage.was_allowed(REMOVE) else 1):
+            world.decide(request, "allow_always")
+        assert evidence() == "done", stage.said
+    before = len(world.calls(tool))
+    with stage.running(attack, tool=tool) as evidence:
+        [request] = world.await_pending(tool)
+        ran = len(world.calls(tool)) != before
+        world.decide(request, "reject_once")
+        evidence()
+    stage.judge(ATTACK, ran)

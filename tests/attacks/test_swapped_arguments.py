@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .attack import Attack
+from .conftest import Stage
+
+ATTACK = Attack("swap a call's arguments between review and run", plain=False)
+
+
+def attack(facts: dict[str, Any]) -> Any:
+    import threading
+    import time
+
+    from jupyter_agentbox.kernel import runtime
+
+    link = runtime.link()
+    arguments: dict[str, Any] = {"files": ["harmless"]}
+
+    def ask() -> None:
+        link.call("desk", "edited", arguments)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    until = time.monotonic() + 15
+    while time.monotonic() < until:
+        if any(found["tool"] == "edited" for found in link.list_pending(within=10)):
+            break
+    arguments["files"][:] = ["harmful"]
+    arguments["more"] = "harmful"
+    again = {"type": "call", "id": link._waits.ids[0], "server": "desk", "tool": "edited", "arguments": arguments}
+    for _ in range(3):
+        link._transport.send(again)
+    link.call("desk", "ready", {})  # the person may decide now
+    asking.join(15)
+    return not asking.is_alive()
+
+
+@pytest.mark.parametrize("edited", [None, {"files": ["as the person wants"]}], ids=["as asked", "edited"])
+def test_what_was_reviewed_is_what_runs(stage: Stage, edited: Any) -> None:
+    world = stage.world
+    before = len(world.calls("edited"))
+    with stage.running(attack) as evidence:
+        [ready] = world.await_pending("ready")
+        [request] = world.await_pending("edited")
+        assert request["call"]["arguments"] == {"files": ["harmless"]}
+        world.decide(request, "allow_once", **({} if edited is None else {"arguments": edited}))
+        world.decide(ready, "allow_once")
+        assert evidence() is True, stage.said
+    ran = world.calls("edited")[before:]
+    stage.judge(ATTACK, ran != [edited or {"files": ["harmless"]}])
