@@ -13,6 +13,7 @@ from jupyter_server.serverapp import ServerApp
 from traitlets import Bool, Enum, Float, Int, Unicode, default
 
 from jupyter_agentbox import __version__
+from jupyter_agentbox.bridge.levels import KernelLevels
 from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
 from jupyter_agentbox.composition import AgentBox, Settings, build, module_json
@@ -22,6 +23,7 @@ from jupyter_agentbox.mcp.limits import Limits
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
+from jupyter_agentbox.services.kernels import handlers as kernel_handlers
 from jupyter_agentbox.services.links.manager import LinkManager
 from jupyter_agentbox.services.servers import handlers as server_handlers
 from jupyter_agentbox.storage.approvals import sqlite_url
@@ -33,7 +35,11 @@ class AgentBoxApp(ExtensionApp):
     name = "jupyter_agentbox"
     extension_url = "/lab"
     load_other_extensions = True
-    handlers = [*approval_handlers.default_handlers, *server_handlers.default_handlers]  # noqa: RUF012  # a base's trait
+    handlers = [  # noqa: RUF012  # a base's trait
+        *approval_handlers.default_handlers,
+        *server_handlers.default_handlers,
+        *kernel_handlers.default_handlers,
+    ]
 
     approval_timeout = Float(
         600.0,
@@ -114,7 +120,11 @@ class AgentBoxApp(ExtensionApp):
             listener=self._links,
             load_kernel_side=self.load_kernel_side,
         )
-        self.settings[SETTINGS_KEY] = Services(approvals=self._box.approvals, servers=self._box.servers)
+        self.settings[SETTINGS_KEY] = Services(
+            approvals=self._box.approvals,
+            servers=self._box.servers,
+            isolation=KernelLevels(server.kernel_manager),
+        )
 
     async def _start_jupyter_server_extension(self, _serverapp: ServerApp) -> None:
         try:

@@ -163,6 +163,13 @@ class KernelChannel(Protocol):
         """Queue a message of `jupyter_agentbox.protocol` for the kernel side that owns this comm."""
 
 
+class IsolationFinder(Protocol):
+    """Knows how far each kernel is kept from the rest of the machine. Never asks the kernel."""
+
+    def level_of(self, kernel_id: str) -> Isolation | None:
+        """Return a kernel's level; ``None`` if there is no such kernel, or its level is not known now."""
+
+
 class NotebookFinder(Protocol):
     """Knows which document a kernel belongs to."""
 

@@ -10,6 +10,7 @@ from jupyter_server.base.handlers import APIHandler
 from tornado import web
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.ports import IsolationFinder
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
     InvalidDecisionError,
@@ -51,6 +52,7 @@ class Services:
 
     approvals: ApprovalManager
     servers: ServerManager
+    isolation: IsolationFinder
 
 
 class AgentBoxHandler(APIHandler):

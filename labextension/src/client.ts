@@ -91,6 +91,14 @@ export class AgentBoxClient {
     return plain<IServer>(await this._request('POST', path, '{}'));
   }
 
+  /** How far a kernel is kept from the rest of the machine; `null` if that is not known now. */
+  async getIsolation(kernelId: string): Promise<string | null> {
+    const path = URLExt.join('kernels', encodeURIComponent(kernelId));
+    const answer = await this._request('GET', path);
+    const isolation = isObject(answer) ? answer['isolation'] : null;
+    return typeof isolation === 'string' ? isolation : null;
+  }
+
   private async _request(
     method: 'GET' | 'POST',
     path: string,

@@ -10,12 +10,14 @@ import { commandsPlugin } from './plugins/commands';
 import { historyPlugin } from './plugins/history';
 import { jupyterWidgetPlugin } from './plugins/jupyterWidget';
 import { notificationsPlugin } from './plugins/notifications';
+import { outputsPlugin } from './plugins/outputs';
 import { originsPlugin } from './plugins/origins';
 import { panelPlugin } from './plugins/panel';
 import { serversPlugin } from './plugins/servers';
 import { statusPlugin } from './plugins/status';
 
 const plugins: JupyterFrontEndPlugin<unknown>[] = [
+  outputsPlugin,
   serversPlugin,
   approvalsPlugin,
   historyPlugin,

@@ -96,10 +96,10 @@ def notebook(lab: Lab, request: pytest.FixtureRequest) -> Callable[..., str]:
     """Write notebooks that are named after the test."""
     numbers = itertools.count(1)
 
-    def write(*sources: str) -> str:
+    def write(*sources: str, kernel: str = "python3") -> str:
         name = request.node.name.removeprefix("test_").split("[")[0]
         path = f"{name[:40]}_{next(numbers)}.ipynb"
-        lab.write_notebook(path, *(source or "" for source in sources))
+        lab.write_notebook(path, *(source or "" for source in sources), kernel=kernel)
         return path
 
     return write

@@ -20,6 +20,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import nbformat
 
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.sandbox.install import kernelspec
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -75,13 +78,20 @@ class Lab:
         body = {"decision": "allow_once", "digest": request["call"]["digest"], **answer}
         self.ask(f"jupyter-agentbox/approvals/{request['id']}/decision", body)
 
-    def write_notebook(self, path: str, *sources: str) -> None:
+    def write_notebook(self, path: str, *sources: str, kernel: str = "python3") -> None:
         """Write a notebook and start its kernel, which is ready by the time that a page is."""
         notebook = nbformat.v4.new_notebook()
-        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        notebook.metadata["kernelspec"] = {"name": kernel, "display_name": kernel, "language": "python"}
         notebook.cells = [nbformat.v4.new_code_cell(source) for source in sources]
         self.ask(f"api/contents/{path}", {"type": "notebook", "content": notebook}, "PUT")
-        self.ask("api/sessions", {"path": path, "name": path, "type": "notebook", "kernel": {"name": "python3"}})
+        self.ask("api/sessions", {"path": path, "name": path, "type": "notebook", "kernel": {"name": kernel}})
+
+    def install_kernel(self, name: str, level: Isolation) -> None:
+        """Install a kernel that is sandboxed at a level."""
+        directory = self.root / "data" / "kernels" / name
+        directory.mkdir(parents=True, exist_ok=True)
+        spec = kernelspec(sys.executable, display_name=name, config={"levels": [level.value]})
+        (directory / "kernel.json").write_text(json.dumps(spec))
 
     def read_notebook(self, path: str) -> Any:
         """Return a saved notebook."""

@@ -1,0 +1,28 @@
+"""REST: what the server knows of a kernel and the kernel cannot say for itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jupyter_server.auth.decorator import authorized
+from tornado import web
+
+from jupyter_agentbox.services.handlers import AgentBoxHandler
+
+AUTH_RESOURCE: Final = "jupyter_agentbox:kernels"
+
+
+class KernelHandler(AgentBoxHandler):
+    """One kernel's isolation."""
+
+    auth_resource = AUTH_RESOURCE
+
+    @web.authenticated
+    @authorized
+    async def get(self, kernel_id: str) -> None:
+        """Say how far the kernel is kept from the rest of the machine; ``null`` if that is not known."""
+        level = self.services.isolation.level_of(kernel_id)
+        self.finish_json({"id": kernel_id, "isolation": level.value if level is not None else None})
+
+
+default_handlers = [(r"/jupyter-agentbox/kernels/(?P<kernel_id>[^/]+)/?", KernelHandler)]

@@ -1,0 +1,104 @@
+/**
+ * Stands where an output would have run code in the page.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import { DecisionButton } from './DecisionButton';
+import { TextBlock, VisibleText } from './VisibleText';
+
+export interface IBlockedOutputProps {
+  /** What kind of output it is, in words. */
+  kind: string;
+  /** What would run, if it is text. */
+  source?: string;
+  /** Whether a part of the output is shown below the card. */
+  isPartShown?: boolean;
+  /** Whether the output asks for a frame of its own, in which a button is only a picture. */
+  isIsolated?: boolean;
+  trans: TranslationBundle;
+  /** Run this one output; what it returns rejects with the reason why it cannot be. */
+  onAllow: () => Promise<void>;
+}
+
+/** Says what an output could do in the page, and lets a person allow it. */
+export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
+  const { kind, trans } = props;
+  const textId = React.useId();
+  const [isBusy, setBusy] = React.useState(false);
+  const [failure, setFailure] = React.useState('');
+  const allow = (): void => {
+    setBusy(true);
+    setFailure('');
+    props
+      .onAllow()
+      .catch((error: unknown) => {
+        setFailure(error instanceof Error ? error.message : String(error));
+      })
+      .finally(() => {
+        setBusy(false);
+      });
+  };
+
+  return (
+    <div
+      className="jp-AgentBox-card jp-AgentBox-blocked jp-mod-waiting"
+      data-lm-suppress-shortcuts="true"
+      tabIndex={-1}
+      role="group"
+      aria-label={trans.__('Blocked output: %1', kind)}
+    >
+      <div className="jp-AgentBox-headline">
+        <span className="jp-AgentBox-title">
+          <strong>
+            {props.isPartShown
+              ? trans.__('A part of this output was left out')
+              : trans.__('This output was not run')}
+          </strong>
+        </span>
+        <span className="jp-AgentBox-hint">
+          <VisibleText text={kind} />
+        </span>
+      </div>
+      <p id={textId}>
+        {trans.__(
+          'It came from a sandboxed kernel. In this page it would act as you: approve requests, run code in any kernel, read and change your files.'
+        )}
+      </p>
+      {props.source ? (
+        <details className="jp-AgentBox-details">
+          <summary>{trans.__('What would run')}</summary>
+          <TextBlock
+            text={props.source}
+            name={trans.__('What would run')}
+            trans={trans}
+          />
+        </details>
+      ) : null}
+      {props.isIsolated ? (
+        <p className="jp-AgentBox-note">
+          {trans.__(
+            'It asks for a frame of its own (“isolated” in its metadata) and cannot be allowed there.'
+          )}
+        </p>
+      ) : (
+        <div className="jp-AgentBox-buttons">
+          <DecisionButton
+            kind="neutral"
+            label={trans.__('Run this output')}
+            describedBy={textId}
+            isBusy={isBusy}
+            onActivate={allow}
+          />
+        </div>
+      )}
+      <div role="alert">
+        {failure ? (
+          <p className="jp-AgentBox-error">
+            <VisibleText text={failure} />
+          </p>
+        ) : null}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,41 @@
+/**
+ * What was blocked, in words.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import type { Finding } from './html';
+
+/** The kind of an output of a type that is blocked as a whole. */
+export function describeType(
+  mimeType: string,
+  trans: TranslationBundle
+): string {
+  switch (mimeType) {
+    case 'application/javascript':
+    case 'text/javascript':
+      return trans.__('JavaScript');
+    case 'image/svg+xml':
+      return trans.__('Drawing that is shown as markup');
+    default:
+      return trans.__('Output of the type %1', mimeType);
+  }
+}
+
+/** The kind of markup, by the first that it could do. */
+export function describeFinding(
+  finding: Finding,
+  trans: TranslationBundle
+): string {
+  const texts: Record<Finding, string> = {
+    script: trans.__('HTML with a script'),
+    handler: trans.__('HTML with event handlers'),
+    link: trans.__('HTML with links that run code'),
+    command: trans.__('HTML with JupyterLab commands'),
+    frame: trans.__('HTML with a frame'),
+    object: trans.__('HTML with an embedded object'),
+    style: trans.__('HTML with style sheets'),
+    remote: trans.__('Content of other addresses'),
+    other: trans.__('HTML with parts that are not plain markup')
+  };
+  return texts[finding];
+}

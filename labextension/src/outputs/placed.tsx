@@ -1,0 +1,27 @@
+/**
+ * The card of a blocked output in a node that is not React's.
+ */
+import React from 'react';
+import { createRoot } from 'react-dom/client';
+
+import { BlockedOutput } from '../components/BlockedOutput';
+import type { IBlockedOutputProps } from '../components/BlockedOutput';
+
+/** Show a card as the first thing in a node; answer what takes it away. */
+export function placeCard(
+  parent: HTMLElement,
+  props: IBlockedOutputProps
+): () => void {
+  const host = document.createElement('div');
+  host.className = 'jp-AgentBox-output';
+  parent.prepend(host);
+  const root = createRoot(host);
+  root.render(<BlockedOutput {...props} />);
+  return () => {
+    host.remove();
+    // A card goes away by a click in it, which React is not done with yet.
+    window.setTimeout(() => {
+      root.unmount();
+    });
+  };
+}

@@ -1,0 +1,87 @@
+/**
+ * Puts a gate before all renderers of a rendermime registry, and of its clones.
+ */
+import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import { Gate } from './gate';
+import { guardRenderer } from './guard';
+import { WIDGET_MIME_TYPE } from './kinds';
+
+/** What a registry gets beside its gate. */
+export interface IRegistryContext {
+  trans: TranslationBundle;
+  /** Hears of a widget manager that a registry was given, or `null` if it cannot be found. */
+  onWidgetManager: (manager: object | null, gate: Gate) => void;
+}
+
+const gates = new WeakMap<IRenderMimeRegistry, Gate>();
+
+/** The gate of a registry; `null` if it was made before the first was guarded. */
+export function gateOf(registry: IRenderMimeRegistry): Gate | null {
+  return gates.get(registry) ?? null;
+}
+
+/**
+ * Guard a registry. Its methods are replaced, not its factories: a renderer of a type that is not known yet, or that
+ * another extension adds later, passes here as well.
+ */
+export function guardRegistry(
+  registry: IRenderMimeRegistry,
+  context: IRegistryContext,
+  gate = new Gate()
+): Gate {
+  const known = gates.get(registry);
+  if (known) {
+    return known;
+  }
+  gates.set(registry, gate);
+  const createRenderer = registry.createRenderer.bind(registry);
+  const preferredMimeType = registry.preferredMimeType.bind(registry);
+  const clone = registry.clone.bind(registry);
+  const addFactory = registry.addFactory.bind(registry);
+
+  registry.createRenderer = mimeType =>
+    guardRenderer(createRenderer(mimeType), mimeType, gate, context.trans);
+
+  // What is blocked is to be seen, not passed over in favour of a poorer type that is safe.
+  registry.preferredMimeType = (bundle, safe) =>
+    preferredMimeType(bundle, gate.verdict === 'closed' ? 'any' : safe);
+
+  registry.clone = options => {
+    const made = clone(options);
+    // A clone of a notebook's registry is the notebook's too.
+    guardRegistry(made, context, gate.isBound ? gate : new Gate());
+    return made;
+  };
+
+  registry.addFactory = (factory, rank) => {
+    addFactory(factory, rank);
+    if (factory.mimeTypes.includes(WIDGET_MIME_TYPE)) {
+      findManager(createRenderer(WIDGET_MIME_TYPE), manager => {
+        context.onWidgetManager(manager, gate);
+      });
+    }
+  };
+  return gate;
+}
+
+/** The widget manager's renderer is the only one who knows it. */
+function findManager(
+  probe: ReturnType<IRenderMimeRegistry['createRenderer']>,
+  found: (manager: object | null) => void
+): void {
+  const delegate: unknown = Reflect.get(probe, '_manager');
+  const promise: unknown =
+    typeof delegate === 'object' && delegate !== null
+      ? Reflect.get(delegate, 'promise')
+      : null;
+  if (promise instanceof Promise) {
+    void promise.then(manager => {
+      found(manager as object);
+    });
+  } else {
+    found(null);
+  }
+  probe.dispose();
+}
