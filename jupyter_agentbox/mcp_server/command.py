@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import Final
 
 from mcp.server.runner import serve_loop
@@ -14,6 +15,8 @@ from mcp.server.stdio import stdio_server
 
 from .server import CodeServer
 from .settings import CodeServerSettings
+
+log = logging.getLogger(__name__)
 
 _SIGNALS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -25,6 +28,8 @@ def main(settings: CodeServerSettings) -> int:
     error.
     """
     logging.basicConfig(stream=sys.stderr, level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
+    if sys.stdin.isatty():
+        log.warning("this serves an MCP client, which starts it by itself; Ctrl-C ends it")
     return asyncio.run(_serve(settings))
 
 
@@ -38,7 +43,8 @@ async def _serve(settings: CodeServerSettings) -> int:
         stop.set()
 
     for number in _SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+        with suppress(NotImplementedError):  # on Windows
+            asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
     try:
         async with stdio_server() as (incoming, outgoing):
             serving = asyncio.ensure_future(serve_loop(code_server.build(), incoming, outgoing, lifespan_state={}))

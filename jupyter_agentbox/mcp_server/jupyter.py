@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +25,8 @@ from .sessions import Cell, Executed, SessionError
 log = logging.getLogger(__name__)
 
 _API: Final = "jupyter-agentbox"
+#: Seconds that a server that is looked for may take to answer.
+_PATIENCE: Final = 10.0
 #: Seconds between two looks at what waits for a decision.
 _LOOK: Final = 1.0
 _RESET: Final = "the kernel was reset"
@@ -53,15 +54,18 @@ async def find_jupyterlab() -> Place | None:
     """Return the JupyterLab with agentbox that this user started last on this machine."""
     for server in await asyncio.to_thread(running_servers):
         place = Place(address=ServerAddress(url=server.url, token=server.token))
-        with suppress(ExecutionError):
-            api = ServerApi(place.address)
-            try:
+        api = ServerApi(place.address)
+        try:
+            async with asyncio.timeout(_PATIENCE):
                 await api.ask("GET", _API, "servers")
                 # A kernel gateway has the same API and a runtime file, but no page at which somebody could decide.
                 await api.ask("GET", "lab", "api", "workspaces")
-            finally:
-                api.close()
+        except (ExecutionError, TimeoutError) as error:
+            log.info("the Jupyter server at %s is not used: %s", server.url, error)
+        else:
             return place
+        finally:
+            api.close()
     return None
 
 
@@ -86,7 +90,7 @@ def place_of(url: str, token: str | None) -> Place:
     base = parts.path
     for page in ("/lab", "/tree"):
         base = base[: base.index(page)] if base.endswith(page) or f"{page}/" in base else base
-    plain = urlunsplit((parts.scheme, parts.netloc, f"{base.rstrip('/')}/", "", ""))
+    plain = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], f"{base.rstrip('/')}/", "", ""))
     return Place(address=ServerAddress(url=plain, token=token or in_query or known_token(plain)))
 
 

@@ -34,13 +34,11 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from jupyter_agentbox import __version__
-from jupyter_agentbox.composition import module_json
-from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.names import python_names
 from jupyter_agentbox.executor.executor import CodeExecutor
 
 from . import results, tools
 from .jupyter import JupyterSession, find_jupyterlab, place_of
+from .listing import list_tools
 from .local import LocalSession
 from .questions import FORM, Answer, Asker, Question, Refuser, read_answer
 from .sessions import Cell, Session, SessionError
@@ -143,7 +141,7 @@ class CodeServer:
                     names = await session.register(name, configuration, asker)
                     return results.told(f"`{name}` was registered. Its tools: {', '.join(names) or 'none'}")
                 case tools.ListTools(server=server):
-                    return await _listed(session, server)
+                    return results.structured(await list_tools(session, server))
         except SessionError as error:
             return results.failed(str(error))
         except Exception:
@@ -323,8 +321,8 @@ def _can_elicit(capabilities: ClientCapabilities | None) -> bool:
 
 async def _refuse_modern(ctx: ServerRequestContext[Any], call_next: CallNext) -> Any:
     """Tell a client of 2026-07-28 which versions there are; it takes one of them, or says why it cannot."""
-    meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
-    if _MODERN in meta and ctx.method != "initialize":
+    meta = (ctx.params or {}).get("_meta")
+    if isinstance(meta, Mapping) and _MODERN in meta and ctx.method != "initialize":
         supported = list(HANDSHAKE_PROTOCOL_VERSIONS)
         raise MCPError(
             code=UNSUPPORTED_PROTOCOL_VERSION,
@@ -332,40 +330,3 @@ async def _refuse_modern(ctx: ServerRequestContext[Any], call_next: CallNext) ->
             data={"supported": supported, "requested": str(meta[_MODERN])},
         )
     return await call_next(ctx)
-
-
-async def _listed(session: Session, wanted: str | None) -> CallToolResult:
-    servers = list(await session.servers())
-    names = [str(server["name"]) for server in servers]
-    if wanted is not None and wanted not in names:
-        known = ", ".join(f"`{name}`" for name in names) or "none is configured"
-        raise SessionError(f"there is no MCP server `{wanted}`. Servers: {known}.")
-    identifiers = python_names(names, reserved={"reload"}, prefix="server")
-    listed: list[Any] = []
-    for server in servers:
-        name = str(server["name"])
-        if wanted in (None, name):
-            listed.append(await _with_tools(session, server, identifiers[name], raises=wanted is not None))
-    return results.structured({"servers": listed})
-
-
-async def _with_tools(session: Session, server: JsonObject, identifier: str, *, raises: bool) -> JsonObject:
-    """Return a server with its tools; one that cannot list them with its error, and the others are listed."""
-    name = str(server["name"])
-    try:
-        found = await session.list_tools(name)
-    except SessionError as error:
-        if raises:
-            raise
-        return {"name": name, "python": f"tools.{identifier}", "error": str(error), "tools": []}
-    module = await asyncio.to_thread(module_json, name, found)
-    functions = {entry["name"]: entry["function"] for entry in module["tools"]}  # type: ignore[union-attr,index,call-overload]  # as `module_json` makes it
-    return {
-        "name": name,
-        "python": f"tools.{identifier}",
-        "tools": [
-            {**tool.to_json(), "python": f"tools.{identifier}.{functions[tool.name]}"}
-            for tool in found
-            if tool.name in functions
-        ],
-    }
