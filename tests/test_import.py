@@ -58,3 +58,13 @@ def test_the_shared_messages_load_the_standard_library_only() -> None:
     loaded = {name.split(".")[0] for name in loaded_by("import jupyter_agentbox.protocol.messages")}
 
     assert loaded - set(sys.stdlib_module_names) - set(sys.builtin_module_names) - {"jupyter_agentbox"} <= loaded_by("")
+
+
+def test_the_mcp_server_answers_its_client_before_it_loads_what_only_calls_need() -> None:
+    loaded = {name.split(".")[0] for name in loaded_by("import jupyter_agentbox.mcp_server.command")}
+
+    assert loaded & {"jsonschema", "sqlalchemy", "jupyter_server", "IPython"} == set()
+
+
+def test_a_command_that_serves_no_mcp_client_does_not_load_the_sdk() -> None:
+    assert not {name.split(".")[0] for name in loaded_by("import jupyter_agentbox.cli")} & {"mcp", "mcp_types"}

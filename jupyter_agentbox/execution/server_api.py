@@ -150,7 +150,11 @@ def _refusal(error: HTTPClientError, path: Sequence[str]) -> str:
     if (reason := _reason(error)) is not None:
         return f"refused: {reason}"
     if error.code in {401, 403}:
-        return f"refused ({error.code}): its token is needed, and was not given or is another one"
+        # A Jupyter server says in JSON why; the page of a Hub stands for a user's server that is not there.
+        hub = (
+            "" if _message(error) is not None else "; if this is a Hub, the user's server may have to be started first"
+        )
+        return f"refused ({error.code}): its token is needed, and was not given or is another one{hub}"
     if 300 <= error.code < 400:
         place = error.response.headers.get("Location", "") if error.response is not None else ""
         host = urlsplit(place).netloc

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from jupyter_agentbox.composition import module_json
+from jupyter_agentbox.codegen.modules import generate_module
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.names import python_names
 
@@ -50,14 +50,9 @@ async def _with_tools(session: Session, server: JsonObject, identifier: str, *, 
         if raises:
             raise
         return {"name": name, "python": f"tools.{identifier}", "error": str(error), "tools": []}
-    module = await asyncio.to_thread(module_json, name, found)
-    functions = {entry["name"]: entry["function"] for entry in module["tools"]}  # type: ignore[union-attr,index,call-overload]  # as `module_json` makes it
+    functions = dict((await asyncio.to_thread(generate_module, name, found)).functions)
     return {
         "name": name,
         "python": f"tools.{identifier}",
-        "tools": [
-            {**tool.to_json(), "python": f"tools.{identifier}.{functions[tool.name]}"}
-            for tool in found
-            if tool.name in functions
-        ],
+        "tools": [{**tool.to_json(), "python": f"tools.{identifier}.{functions[tool.name]}"} for tool in found],
     }
