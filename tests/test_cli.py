@@ -134,6 +134,25 @@ def test_a_person_decides_in_the_terminal(
     assert status == code
 
 
+def test_what_was_in_the_file_is_what_runs(environment: dict[str, str], tmp_path: Path) -> None:
+    notebook = tmp_path / "notebook.ipynb"
+    cells = ["print('one')\n_ = open('notebook.ipynb', 'w').write('{\"cells\": []}')", "print('two')"]
+    notebook.write_text(json.dumps({"cells": [{"cell_type": "code", "source": source} for source in cells]}))
+
+    found = subprocess.run(
+        command(str(notebook), "--working-dir", str(tmp_path)),
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        check=False,
+        start_new_session=True,
+    )
+
+    assert (found.returncode, found.stdout.split()) == (0, ["one", "two"]), found.stderr
+    assert json.loads(notebook.read_text()) == {"cells": []}
+
+
 def test_code_runs_in_a_sandbox_or_not_at_all(environment: dict[str, str], tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()

@@ -99,6 +99,7 @@ class SandboxProvisioner(LocalProvisioner):
             self._box = self._make_box(settings, level, self._run, work, kwargs, base)
         except SandboxRefusedError as error:
             self._end()
+            self._forget_start(manager)
             self.log.warning("a sandboxed kernel was refused: %s", error)
             raise HTTPError(_REFUSED, str(error), reason=NO_SANDBOXED_KERNEL) from error
         return kwargs
@@ -111,6 +112,7 @@ class SandboxProvisioner(LocalProvisioner):
             self.process = self._box.start(cmd, env=kwargs["env"])
         except SandboxRefusedError as error:
             self._end()
+            self._forget_start(self.parent)
             raise HTTPError(_REFUSED, str(error), reason=NO_SANDBOXED_KERNEL) from error
         self.pid, self.pgid, self.cwd = self.process.pid, None, kwargs["cwd"]
         return self.connection_info
@@ -135,6 +137,15 @@ class SandboxProvisioner(LocalProvisioner):
         await super().cleanup(restart=restart)
         if not restart:
             self._end()
+
+    def _forget_start(self, manager: Any) -> None:
+        """Let the server's kernels forget this one.
+
+        Jupyter keeps a kernel that could not be started as one that is being started, and then cannot end by a signal.
+        """
+        pending = getattr(getattr(manager, "parent", None), "_pending_kernels", None)
+        if isinstance(pending, dict):
+            pending.pop(self.kernel_id, None)
 
     def _close_box(self) -> None:
         if self._box is not None:

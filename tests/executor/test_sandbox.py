@@ -238,6 +238,33 @@ async def test_shell_commands_run_and_ask_first_if_they_are_to(sandboxed: Start)
             await executor.execute("import subprocess; subprocess.run(['true'])")
 
 
+async def test_command_that_was_reviewed_is_the_one_that_runs(sandboxed: Start) -> None:
+    code = """
+import threading
+text = "harmless"
+def swap():
+    from jupyter_agentbox.kernel import runtime
+    while not runtime.link().list_pending(within=10):
+        pass
+    globals()["text"] = "harmful"
+    print("swapped", flush=True)
+threading.Thread(target=swap, daemon=True).start()
+!echo {text}
+print(text)
+"""
+    requests: list[ApprovalRequest] = []
+    async with sandboxed(approve_shell_cmds=True) as executor:
+        async for item in executor.stream(code, chunks=True):
+            if isinstance(item, ApprovalRequest):
+                requests.append(item)
+            elif isinstance(item, CodeExecutionResult):
+                assert (item.text or "").split() == ["swapped", "harmless", "harmful"]
+            elif "swapped" in item.text:
+                [request] = requests
+                assert request.tool_args["cmd"] == "echo harmless"
+                await request.accept()
+
+
 async def test_multiprocessing_works_where_there_is_a_memory_of_its_own(sandboxed: Start, level: Isolation) -> None:
     code = "import multiprocessing; print(multiprocessing.get_context('fork').Pool(2).map(abs, [-1, -2]))"
     async with sandboxed() as executor:

@@ -16,7 +16,7 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
 from jupyter_agentbox.sandbox.probes import reach
 
-from .conftest import Server
+from .conftest import TIMEOUT, Server, start_server
 
 LEVELS = [level.value for level in SANDBOX_LEVELS]
 
@@ -54,6 +54,7 @@ async def test_tool_call_of_a_sandboxed_kernel_names_the_level_and_gives_its_res
         assert int(done.value or 0) > 0
 
         await server.api("POST", f"api/kernels/{kernel.id}/restart")
+        await kernel.client.wait_for_ready(timeout=TIMEOUT)
         assert (await kernel.run("'orders' in globals()")).value == "False"
 
 
@@ -88,3 +89,52 @@ async def test_no_kernel_starts_where_no_level_is_reached(server: Server) -> Non
 
     assert (code, "bwrap is not installed" in answer["message"]) == (403, True), answer
     assert (await server.api("GET", "api/kernels"))[1] == []
+
+
+async def test_an_administrator_can_make_the_sandboxed_kernel_the_only_one(
+    tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop, level: str
+) -> None:
+    install(tmp_path, "agentbox-sandbox", levels=[level])
+    install(tmp_path, "of-the-user", levels=[level], readable=[str(tmp_path)])
+    plain = tmp_path / "data" / "kernels" / "plain"
+    plain.mkdir()
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    (plain / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "Plain", "language": "python"}))
+    server = await start_server(
+        tmp_path,
+        options=(
+            "--ServerApp.kernel_spec_manager_class=jupyter_agentbox.sandbox.kernelspecs.SandboxedKernelSpecManager",
+            "--KernelSpecManager.allowed_kernelspecs={'agentbox-sandbox'}",
+            "--MultiKernelManager.default_kernel_name=agentbox-sandbox",
+        ),
+    )
+    try:
+        _, listed = await server.api("GET", "api/kernelspecs")
+        assert (list(listed["kernelspecs"]), listed["default"]) == (["agentbox-sandbox"], "agentbox-sandbox")
+        for name in ("plain", "python3", "python", "PLAIN", "of-the-user", "no-such"):
+            code, answer = await server.api("POST", "api/kernels", {"name": name})
+            assert code >= 400, (name, answer)
+        assert (await server.api("GET", "api/kernels"))[1] == []
+
+        code, answer = await server.api("POST", "api/kernels", {})  # no name: the default
+        assert (code, answer["name"]) == (201, "agentbox-sandbox"), answer
+        code, answer = await server.api("PATCH", f"api/kernels/{answer['id']}", {})
+        assert code >= 400, answer
+        async with server.kernel("walk.ipynb", "agentbox-sandbox") as kernel:
+            failed = await kernel.run("import socket; socket.create_connection(('127.0.0.1', 1), timeout=5)")
+            assert failed.error
+    finally:
+        # Jupyter keeps what it could not start, such as a kernel of no such name, among its kernels, and cannot end.
+        server.process.kill()
+        await server.stop()
+
+
+async def test_server_that_refused_a_kernel_can_be_stopped(
+    tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop
+) -> None:
+    install(tmp_path, "sandboxed", levels=["bubblewrap"], bubblewrap="/nonexistent/bwrap")
+    server = await start_server(tmp_path)
+    code, _ = await server.api("POST", "api/kernels", {"name": "sandboxed"})
+    assert code == 403
+    await server.stop()
+    assert server.process.returncode == 0
