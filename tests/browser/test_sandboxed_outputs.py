@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.probes import reach
 from jupyter_agentbox.sandbox.settings import SANDBOX_LEVELS
 
 from .lab import Lab
-from .outputs import ANYWIDGET, OUTPUTS, Output
-from .person import Person, decide
+from .outputs import ASK, OUTPUTS, POST_AS_ANYWIDGET, POST_AS_JAVASCRIPT
+from .person import Person
 
 BOXED = "boxed"
+HACK = "(window.hacked ||= []).push(1)"
 HACKED = "[...new Set(window.hacked ?? [])].sort()"
 BLOCKED = re.compile("^Blocked output: ")
 
@@ -69,3 +69,340 @@ def test_no_output_of_a_sandboxed_kernel_runs_and_each_has_its_card(
         if output.kind:
             expect(person.cell(index).get_by_role("group", name=f"Blocked output: {output.kind}")).to_be_visible()
     assert person.page.evaluate(HACKED) == []
+
+
+GOOD = {
+    "plot": "import matplotlib.pyplot as plt\n%matplotlib inline\nplt.plot([1, 2, 3]);",
+    "drawing": "%config InlineBackend.figure_formats = ['svg']\nplt.plot([3, 2, 3]);",
+    "table": "import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': [3, 4]})",
+    "bar": "from tqdm.notebook import tqdm\nfor _ in tqdm(range(5)): pass",
+    "text bar": "from tqdm import tqdm as plain\nfor _ in plain(range(5)): pass",
+    "interact": "import ipywidgets as w\n@w.interact(x=(0, 9))\ndef f(x=3): print('x is', x)",
+    "widgets": "w.VBox([w.Button(description='go'), w.Text('a text'), w.Dropdown(options=['one']),"
+    " w.HTML('<b>bold</b>'), w.ToggleButtons(options=['left', 'right']),"
+    " w.Tab([w.Label('in a tab')], titles=['first'])])",
+    "text": "from IPython.display import JSON, Latex, Markdown\n"
+    "display(Latex('$x^2$'), Markdown('**strong** and |a|'), JSON({'key': 1}))",
+    "error": "1 / 0",
+}
+
+
+def test_plots_tables_progress_bars_and_standard_widgets_work_as_ever(
+    person: Person, notebook: Callable[..., str], boxed: str
+) -> None:
+    person.open(notebook(*GOOD.values(), kernel=boxed))
+    cells = {name: person.cell(index).locator(".jp-Cell-outputArea") for index, name in enumerate(GOOD)}
+    person.execute("notebook:run-all-cells")
+    expect(cells["error"]).to_contain_text("ZeroDivisionError")
+    for name in ("plot", "drawing"):
+        image = cells[name].locator(".jp-OutputArea-output img")
+        expect(image).to_be_visible()
+        assert image.evaluate("image => image.naturalWidth") > 100
+    expect(cells["table"].get_by_role("table")).to_contain_text("b")
+    expect(cells["bar"].locator(".progress-bar")).to_be_visible()
+    expect(cells["bar"]).to_contain_text("100%")
+    expect(cells["text bar"]).to_contain_text("5/5")
+    expect(cells["widgets"].get_by_role("button", name="go")).to_be_visible()
+    expect(cells["widgets"].get_by_text("bold")).to_be_visible()
+    expect(cells["widgets"].get_by_text("in a tab")).to_be_visible()
+    expect(cells["text"].get_by_text("strong")).to_be_visible()
+    expect(cells["text"].locator("mjx-container")).to_be_visible()
+    slider = cells["interact"].get_by_role("slider")
+    slider.focus()
+    person.keyboard.press("ArrowRight")
+    expect(cells["interact"]).to_contain_text("x is 4")
+    assert blocked(person.notebook).count() == 0
+
+
+def allow(person: Person, card: Locator) -> None:
+    """Allow an output with the keyboard."""
+    button = card.get_by_role("button", name="Run this output", exact=True)
+    expect(button).to_have_attribute("aria-disabled", "false")
+    button.focus()
+    person.keyboard.press("Enter")
+
+
+def test_allowed_output_runs_and_no_other_does_and_nothing_of_it_is_saved(
+    person: Person, notebook: Callable[..., str], lab: Lab, boxed: str
+) -> None:
+    script = OUTPUTS["script"]
+    path = notebook(
+        OUTPUTS["javascript"].source("first"), script.source("second"), script.source("third"), kernel=boxed
+    )
+    person.open(path)
+    person.run(0, 1, 2)
+    for index in range(3):
+        expect(blocked(person.cell(index))).to_be_visible()
+    allow(person, blocked(person.cell(0)))
+    person.page.wait_for_function(f"{HACKED}.length === 1")
+    expect(blocked(person.cell(0))).to_have_count(0)
+    allow(person, blocked(person.cell(2)))
+    person.page.wait_for_function(f"{HACKED}.length === 2")
+    assert person.page.evaluate(HACKED) == ["first", "third"]
+    expect(blocked(person.cell(1))).to_be_visible()
+    person.run(0)
+    expect(blocked(person.cell(0))).to_be_visible()
+    person.save()
+    for cell in lab.read_notebook(path)["cells"]:
+        assert not cell["metadata"].get("trusted")
+
+
+def test_script_cannot_allow_an_output(person: Person, notebook: Callable[..., str], boxed: str) -> None:
+    person.open(notebook(OUTPUTS["javascript"].source("one"), kernel=boxed))
+    person.run(0)
+    button = blocked(person.cell(0)).get_by_role("button")
+    expect(button).to_have_attribute("aria-disabled", "false")
+    button.evaluate(
+        """button => {
+          button.click();
+          for (const type of ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click']) {
+            button.dispatchEvent(new MouseEvent(type, {bubbles: true, cancelable: true, detail: 1, view: window}));
+          }
+          for (const type of ['keydown', 'keypress', 'keyup']) {
+            button.dispatchEvent(new KeyboardEvent(type, {bubbles: true, key: 'Enter', code: 'Enter'}));
+          }
+        }"""
+    )
+    expect(button).to_be_visible()
+    assert person.page.evaluate(HACKED) == []
+    button.click()
+    person.page.wait_for_function(f"{HACKED}.length === 1")
+
+
+def test_allowed_output_that_becomes_another_is_blocked_again(
+    person: Person, notebook: Callable[..., str], boxed: str
+) -> None:
+    source = OUTPUTS["script"].source("first").splitlines()
+    update = OUTPUTS["script"].source("second").splitlines()[-1]
+    person.open(
+        notebook(
+            f"{source[0]}\nhandle = display({source[1]}, display_id=True)", f"handle.update({update})", kernel=boxed
+        )
+    )
+    person.run(0)
+    allow(person, blocked(person.cell(0)))
+    person.page.wait_for_function(f"{HACKED}.length === 1")
+    person.run(1)
+    expect(blocked(person.cell(0))).to_be_visible()
+    assert person.page.evaluate(HACKED) == ["first"]
+
+
+def test_allowed_widget_runs_and_speaks_with_its_kernel_and_its_twin_does_not_run(
+    person: Person, notebook: Callable[..., str], boxed: str
+) -> None:
+    counter = """import anywidget, traitlets, ipywidgets as w
+class Counter(anywidget.AnyWidget):
+    _esm = '''export default { render({model, el}) {
+        (window.hacked ||= []).push("counter");
+        const show = () => { el.textContent = "count is " + model.get("count"); };
+        model.on("change:count", show);
+        show();
+    } }'''
+    count = traitlets.Int(1).tag(sync=True)
+one, two = Counter(), Counter()
+w.VBox([one, two])"""
+    person.open(notebook(counter, "one.count = 7", "one.count = 8", kernel=boxed))
+    person.run(0)
+    expect(blocked(person.cell(0))).to_have_count(2)
+    person.run(1)
+    allow(person, blocked(person.cell(0)).first)
+    expect(person.cell(0)).to_contain_text("count is 7")
+    expect(blocked(person.cell(0))).to_have_count(1)
+    person.run(2)
+    expect(person.cell(0)).to_contain_text("count is 8")
+    assert person.page.evaluate("window.hacked.length") == 1
+
+
+@pytest.mark.parametrize("kernel", ["plain", "sandboxed"])
+def test_saved_output_opened_again_with_a_plain_kernel_runs_only_if_a_plain_kernel_made_it(
+    person: Person, new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab, boxed: str, kernel: str
+) -> None:
+    names = ("javascript", "script", "html-widget", "output-widget")
+    sources = [OUTPUTS[name].source(name) for name in names]
+    settings = {"saveState": True}
+    with lab.settings("@jupyter-widgets/jupyterlab-manager:plugin", settings):
+        path = notebook(*sources, "print('all', 'done')", kernel=boxed if kernel == "sandboxed" else "python3")
+        person.open(path)
+        run_all(person, len(sources) + 1)
+        person.save()
+    lab.shut_down_kernels()
+    again = lab.read_notebook(path)
+    again["metadata"]["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    if kernel == "sandboxed":
+        lab.ask(f"api/contents/{path}", {"type": "notebook", "content": again}, "PUT")
+    reader = new_person()
+    reader.open(path)
+    for index in range(len(sources)):
+        reader.cell(index).scroll_into_view_if_needed()
+    if kernel == "plain":
+        reader.page.wait_for_function(f"{HACKED}.length > 0")
+    else:
+        expect(reader.cell(1).locator(".jp-RenderedHTML")).to_be_attached()
+        assert reader.page.evaluate(HACKED) == []
+
+
+def test_widget_that_was_saved_with_a_notebook_does_not_run(
+    person: Person, notebook: Callable[..., str], lab: Lab, boxed: str
+) -> None:
+    path = notebook("1 + 1", kernel=boxed)
+    saved = lab.read_notebook(path)
+    state = {
+        "_model_module": "anywidget",
+        "_model_module_version": "~0.11.*",
+        "_model_name": "AnyModel",
+        "_view_module": "anywidget",
+        "_view_module_version": "~0.11.*",
+        "_view_name": "AnyView",
+        "_esm": "export default { initialize() { (window.hacked ||= []).push('saved'); } }",
+        "_anywidget_id": "saved",
+    }
+    model = {"model_name": "AnyModel", "model_module": "anywidget", "model_module_version": "~0.11.*", "state": state}
+    widgets = {
+        "application/vnd.jupyter.widget-state+json": {"version_major": 2, "version_minor": 0, "state": {"a": model}}
+    }
+    saved["metadata"]["widgets"] = widgets
+    lab.ask(f"api/contents/{path}", {"type": "notebook", "content": saved}, "PUT")
+    person.open(path)
+    person.run(0)
+    expect(person.cell(0)).to_contain_text("2")
+    person.page.wait_for_function("window.jupyterapp.shell.currentWidget.sessionContext.isReady")
+    assert person.page.evaluate(HACKED) == []
+
+
+def test_console_of_a_sandboxed_kernel_blocks_as_a_notebook_does(
+    person: Person, notebook: Callable[..., str], boxed: str
+) -> None:
+    path = notebook("1", kernel=boxed)
+    person.open(path)
+    person.page.evaluate(
+        """async ([code, path]) => {
+          const app = window.jupyterapp;
+          const {kernel} = app.shell.currentWidget.sessionContext.session;
+          const {id, name} = kernel;
+          const panel = await app.commands.execute('console:create', {path, kernelPreference: {id, name}});
+          await panel.sessionContext.ready;
+          await panel.console.inject(code);
+        }""",
+        [OUTPUTS["javascript"].source("console"), path],
+    )
+    expect(blocked(person.page.locator(".jp-CodeConsole"))).to_be_visible()
+    assert person.page.evaluate(HACKED) == []
+
+
+def test_new_view_of_an_output_has_a_card_of_its_own(person: Person, notebook: Callable[..., str], boxed: str) -> None:
+    person.open(notebook(OUTPUTS["javascript"].source("view"), OUTPUTS["anywidget"].source("widget"), kernel=boxed))
+    person.run(0)
+    expect(blocked(person.cell(0))).to_be_visible()
+    person.edit(0)
+    person.execute("notebook:create-output-view")
+    view = person.page.locator("[id^='LinkedOutputView']")
+    expect(blocked(view)).to_be_visible()
+    assert person.page.evaluate(HACKED) == []
+
+
+def test_notebook_7_blocks_too(person: Person, notebook: Callable[..., str], boxed: str) -> None:
+    sources = [OUTPUTS[name].source(name) for name in ("javascript", "handler", "html-widget", "anywidget")]
+    person.open(notebook(*sources, kernel=boxed), front="notebooks/")
+    person.run(*range(len(sources)))
+    for index in range(len(sources)):
+        expect(blocked(person.cell(index))).to_be_visible()
+    assert person.page.evaluate(HACKED) == []
+    allow(person, blocked(person.cell(0)))
+    person.page.wait_for_function(f"{HACKED}.length === 1")
+
+
+def test_nothing_runs_before_the_server_said_what_kernel_it_is(person: Person, notebook: Callable[..., str]) -> None:
+    sources = (OUTPUTS["javascript"].source("one"), OUTPUTS["script"].source("two"), "print('all', 'done')")
+    held: list[Route] = []
+    person.page.route("**/jupyter-agentbox/kernels/*", lambda route: held.append(route))  # noqa: PLW0108  # it is inspected
+    person.open(notebook(*sources))
+    run_all(person, 3)
+    assert person.page.evaluate(HACKED) == []
+    for route in held:
+        route.continue_()
+    person.page.wait_for_function(f"{HACKED}.length === 2")
+    assert blocked(person.notebook).count() == 0
+
+
+def test_nothing_runs_while_the_server_does_not_say_and_what_is_run_after_that_does(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.page.route("**/jupyter-agentbox/kernels/*", lambda route: route.fulfill(status=500, json={}))
+    person.open(notebook(OUTPUTS["javascript"].source("one")))
+    person.run(0)
+    expect(blocked(person.cell(0))).to_be_visible()
+    assert person.page.evaluate(HACKED) == []
+    person.page.unroute("**/jupyter-agentbox/kernels/*")
+    expect(blocked(person.notebook)).to_have_count(0)
+    assert person.page.evaluate(HACKED) == []
+    person.run(0)
+    person.page.wait_for_function(f"{HACKED}.length === 1")
+
+
+def test_output_stays_blocked_when_a_plain_kernel_takes_the_place_of_the_sandboxed(
+    person: Person, notebook: Callable[..., str], boxed: str
+) -> None:
+    person.open(notebook(OUTPUTS["javascript"].source("one"), OUTPUTS["output-widget"].source("two"), kernel=boxed))
+    person.run(0, 1)
+    for index in range(2):
+        expect(blocked(person.cell(index))).to_be_visible()
+    person.page.evaluate(
+        "window.jupyterapp.shell.currentWidget.sessionContext.changeKernel({name: 'python3'}).then(() => null)"
+    )
+    person.await_kernel()
+    person.page.evaluate("() => { void window.jupyterapp.commands.execute('notebook:trust'); }")
+    person.page.get_by_role("dialog").get_by_role("button", name="Trust").click()
+    expect(blocked(person.cell(0))).to_be_visible()
+    assert person.page.evaluate(HACKED) == []
+
+
+#: Says that the page should load a module for a comm.
+COMM_MODULE = """kernel = get_ipython().kernel
+content = {"comm_id": "c", "target_name": "hacked", "target_module": "evil", "data": {}}
+kernel.session.send(kernel.iopub_socket, "comm_open", content, parent=kernel.get_parent("shell"), ident=b"comm-c")
+print("all", "done")"""
+
+
+@pytest.mark.parametrize("kernel", ["plain", "sandboxed"])
+def test_comm_cannot_name_a_module_to_load(
+    person: Person, notebook: Callable[..., str], boxed: str, kernel: str
+) -> None:
+    person.open(notebook(COMM_MODULE, kernel=boxed if kernel == "sandboxed" else "python3"))
+    person.page.evaluate(
+        """() => {
+          window.requirejs = ([name], found) => {
+            (window.hacked ||= []).push(name);
+            found({hacked: () => {}});
+          };
+        }"""
+    )
+    run_all(person, 1)
+    if kernel == "plain":
+        person.page.wait_for_function(f"{HACKED}.length === 1")
+    else:
+        assert person.page.evaluate(HACKED) == []
+
+
+def test_error_of_a_broken_widget_is_text(person: Person, notebook: Callable[..., str], boxed: str) -> None:
+    name = f'<img src="data:," onerror="{HACK}">'
+    code = f"import ipywidgets as w\nbroken = w.Button()\nbroken._view_name = {name!r}\nbroken"
+    person.open(notebook(code, kernel=boxed))
+    person.run(0)
+    person.cell(0).get_by_text("Click to show javascript error").click()
+    expect(person.cell(0)).to_contain_text("<img src=")
+    assert person.page.evaluate(HACKED) == []
+
+
+@pytest.mark.parametrize("attack", [POST_AS_JAVASCRIPT, POST_AS_ANYWIDGET], ids=["javascript", "anywidget"])
+def test_output_cannot_decide_with_the_session_of_the_person(
+    person: Person, notebook: Callable[..., str], lab: Lab, boxed: str, attack: str
+) -> None:
+    path = notebook(f"{attack}{ASK}", kernel=boxed)
+    person.open(path)
+    person.run(0)
+    expect(blocked(person.cell(0))).to_be_visible()
+    expect(person.card().get_by_role("button", name="Allow once")).to_have_attribute("aria-disabled", "false")
+    (request,) = lab.approvals(path)
+    assert request["status"] == "pending"
+    allow(person, blocked(person.cell(0)))
+    expect(person.card()).to_contain_text("Done in")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from .lab import STRANGE_NAME, Lab
@@ -78,3 +79,20 @@ def test_script_cannot_press_the_buttons(person: Person, notebook: Callable[...,
     assert request["status"] == "pending"
     decide(person.card(), "Allow once")
     expect(person.card()).to_contain_text("Done in")
+
+
+@pytest.mark.parametrize("form", ["Edit", "Reject"])
+def test_script_cannot_answer_in_a_form(person: Person, notebook: Callable[..., str], lab: Lab, form: str) -> None:
+    path = notebook(ASK)
+    person.open(path)
+    person.open_panel()
+    person.run(0)
+    for place in (person.card(), person.item("shop.list_orders")):
+        decide(place, form)
+        expect(place.get_by_role("button", name="Cancel")).to_have_attribute("aria-disabled", "false")
+    person.page.evaluate(f"() => {{ {PRESS} }}")
+    person.page.wait_for_function("window.presses > 80")
+    (request,) = lab.approvals(path)
+    assert request["status"] == "pending"
+    for place in (person.card(), person.item("shop.list_orders")):
+        expect(place.get_by_role("button", name="Cancel")).to_be_visible()

@@ -34,6 +34,17 @@ export type GateContext = Pick<
 /** Milliseconds before a server that did not say is asked again. */
 const PAUSE = 2000;
 
+/** Milliseconds that the messages of a kernel may wait for the server's word. */
+const PATIENCE = 5000;
+
+function patience(): Promise<'unknown'> {
+  return new Promise(resolve => {
+    window.setTimeout(() => {
+      resolve('unknown');
+    }, PATIENCE);
+  });
+}
+
 /**
  * Follows the kernels of one session context.
  *
@@ -83,7 +94,7 @@ export class SessionGate {
   }
 
   private async _ask(kernel: Kernel.IKernelConnection): Promise<void> {
-    const level = await this._levels.ask(kernel);
+    const level = await Promise.race([this._levels.ask(kernel), patience()]);
     if (kernel !== this._kernel || kernel.isDisposed) {
       return;
     }

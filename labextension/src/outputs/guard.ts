@@ -22,6 +22,7 @@ import type { Finding } from './html';
 import { treatmentOf } from './kinds';
 import type { Treatment } from './kinds';
 import { placeCard } from './placed';
+import { originalOf } from './sanitizer';
 
 /** Keeps what an output lays out within the output's own box. */
 const CONTAINED_CLASS = 'jp-AgentBox-contained';
@@ -179,11 +180,12 @@ class OutputGuard {
   /** Hear what the renderer's sanitizer is given, for HTML and for what Markdown becomes. */
   private _watchSanitizer(): void {
     const renderer = this._renderer as RenderedHTML;
-    const { sanitizer } = renderer;
+    const sanitizer = originalOf(renderer.sanitizer);
     const watching: IRenderMime.ISanitizer = Object.create(sanitizer);
     watching.sanitize = (dirty, options) => {
       const clean = sanitizer.sanitize(dirty, options);
-      if (!this._model || this._isFree(this._model)) {
+      const model = this._model;
+      if (!model || this._isFree(model) || !this._mayHaveCard(model)) {
         return clean;
       }
       const { html, findings } = examine(dirty, clean);

@@ -2,6 +2,7 @@
  * The card of a blocked output in a node that is not React's.
  */
 import React from 'react';
+import { flushSync } from 'react-dom';
 import { createRoot } from 'react-dom/client';
 
 import { BlockedOutput } from '../components/BlockedOutput';
@@ -16,7 +17,10 @@ export function placeCard(
   host.className = 'jp-AgentBox-output';
   parent.prepend(host);
   const root = createRoot(host);
-  root.render(<BlockedOutput {...props} />);
+  // At once: an output area that wants a frame of its own copies what is there now.
+  flushSync(() => {
+    root.render(<BlockedOutput {...props} />);
+  });
   return () => {
     host.remove();
     // A card goes away by a click in it, which React is not done with yet.

@@ -7,6 +7,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { Gate } from './gate';
 import { guardRenderer } from './guard';
 import { WIDGET_MIME_TYPE } from './kinds';
+import { quietSanitizer } from './sanitizer';
 
 /** What a registry gets beside its gate. */
 export interface IRegistryContext {
@@ -40,6 +41,8 @@ export function guardRegistry(
   const preferredMimeType = registry.preferredMimeType.bind(registry);
   const clone = registry.clone.bind(registry);
   const addFactory = registry.addFactory.bind(registry);
+  const sanitizer = quietSanitizer(registry.sanitizer, gate);
+  Object.defineProperty(registry, 'sanitizer', { value: sanitizer });
 
   registry.createRenderer = mimeType =>
     guardRenderer(createRenderer(mimeType), mimeType, gate, context.trans);

@@ -1,0 +1,38 @@
+/**
+ * A sanitizer whose results load nothing from other addresses while a gate is closed.
+ *
+ * JupyterLab puts sanitized markup of outputs into the page in more places than the output, such as the table of
+ * contents; a picture that is loaded there tells its server what its address says.
+ */
+import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+
+import type { IGate } from './gate';
+import { examine } from './html';
+
+const originals = new WeakMap<
+  IRenderMime.ISanitizer,
+  IRenderMime.ISanitizer
+>();
+
+/** The sanitizer for what belongs to a gate. */
+export function quietSanitizer(
+  sanitizer: IRenderMime.ISanitizer,
+  gate: IGate
+): IRenderMime.ISanitizer {
+  const original = originalOf(sanitizer);
+  const quiet = Object.create(original) as IRenderMime.ISanitizer;
+  quiet.sanitize = (dirty, options) => {
+    const clean = original.sanitize(dirty, options);
+    const isFree = gate.verdict === 'open' || !gate.isBound;
+    return isFree ? clean : examine('', clean).html;
+  };
+  originals.set(quiet, original);
+  return quiet;
+}
+
+/** The sanitizer that another was made of. */
+export function originalOf(
+  sanitizer: IRenderMime.ISanitizer
+): IRenderMime.ISanitizer {
+  return originals.get(sanitizer) ?? sanitizer;
+}

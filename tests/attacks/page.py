@@ -1,0 +1,64 @@
+"""A page that a person looks at while a kernel attacks it, for attacks that take the way through an output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.sandbox.probes import reach
+from tests.browser.conftest import CHROMIUM, CHROMIUM_OPTIONS
+from tests.browser.lab import Lab, running_lab
+from tests.browser.outputs import ASK
+from tests.browser.person import Person
+
+from .attack import Attack
+
+NOTEBOOK = "attack.ipynb"
+
+
+@contextmanager
+def _looking(root: Path) -> Iterator[tuple[Lab, Person]]:
+    with running_lab(root) as lab, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
+        try:
+            yield lab, Person(browser.new_page(), lab)
+            lab.shut_down_kernels()
+        finally:
+            browser.close()
+
+
+def expect_decision(attack: Attack, code: str, level: Isolation, root: Path, *, does_run: bool = False) -> None:
+    """Run code that shows an output which decides, ask for a call, and compare what came of it with the table.
+
+    An attack that fails although its output runs says so in `window.clicks`.
+    """
+    if level is not Isolation.NONE:
+        try:
+            reach([level])
+        except SandboxRefusedError as refusal:
+            pytest.skip(str(refusal))
+    with _looking(root) as (lab, person):
+        kernel = "python3" if level is Isolation.NONE else "boxed"
+        if level is not Isolation.NONE:
+            lab.install_kernel(kernel, level)
+        lab.write_notebook(NOTEBOOK, code, ASK, kernel=kernel)
+        person.open(NOTEBOOK)
+        person.run(0, 1)
+        if attack.succeeds_at(level):
+            expect(person.card(1)).to_contain_text("Done in")
+            assert lab.approvals(NOTEBOOK, "approved")
+            return
+        if does_run:
+            person.page.wait_for_function("window.clicks > 40")
+        else:
+            expect(person.cell(0).get_by_role("group", name="Blocked output")).to_be_visible()
+        # Whatever ran would have answered before a person could.
+        expect(person.card(1).get_by_role("button", name="Allow once")).to_have_attribute("aria-disabled", "false")
+        (request,) = lab.approvals(NOTEBOOK)
+        assert request["status"] == "pending"
