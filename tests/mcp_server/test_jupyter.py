@@ -42,8 +42,7 @@ async def test_without_elicitation_the_running_jupyterlab_decides(jupyterlab: Se
             told.set()
 
     async with connect() as caller:
-        arguments = {"code": ADD, "timeout": 2}
-        running = asyncio.ensure_future(caller.call("execute_code", arguments, progress_callback=progress))
+        running = asyncio.ensure_future(caller.call("execute_code", {"code": ADD}, progress_callback=progress))
         approval = await jupyterlab.pending("add")
         await asyncio.wait_for(told.wait(), TIMEOUT)
         assert approval["call"]["arguments"] == {"a": 1, "b": 2}
@@ -75,6 +74,20 @@ async def test_without_elicitation_the_running_jupyterlab_decides(jupyterlab: Se
     assert not reset.is_error
     assert text_of(gone) == "False"
     assert await kernels(jupyterlab) == []  # its kernel went with the client
+
+
+async def test_the_time_for_a_decision_in_jupyterlab_does_not_count(jupyterlab: Server, connect: Connect) -> None:
+    async with connect() as caller:
+        running = asyncio.ensure_future(caller.run(ADD))
+        await jupyterlab.decide(await jupyterlab.pending("add"))
+        await running  # the server runs by then
+        running = asyncio.ensure_future(caller.run("print(tools.mini.add(a=1, b=2))", timeout=4))
+        approval = await jupyterlab.pending("add")
+        await asyncio.sleep(6)
+        await jupyterlab.decide(approval)
+        result = await running
+
+    assert text_of(result) == "3"
 
 
 async def test_cancelling_the_request_withdraws_what_waits_in_jupyterlab(jupyterlab: Server, connect: Connect) -> None:
