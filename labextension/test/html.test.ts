@@ -37,7 +37,10 @@ test('plain markup that is kept has nothing to find', () => {
 test('the style sheet before the table of a data frame is not missed', () => {
   const table = '<table><tbody><tr><td>1</td></tr></tbody></table>';
   expect(
-    findings(`<div><style scoped>a {}</style>${table}</div>`, `<div>${table}</div>`)
+    findings(
+      `<div><style scoped>a {}</style>${table}</div>`,
+      `<div>${table}</div>`
+    )
   ).toEqual([]);
 });
 

@@ -50,7 +50,10 @@ test('what the server said is kept, what it did not say is asked again', async (
 });
 
 test.each([
-  [{ kernel_provisioner: { provisioner_name: 'agentbox-sandbox' } }, 'sandboxed'],
+  [
+    { kernel_provisioner: { provisioner_name: 'agentbox-sandbox' } },
+    'sandboxed'
+  ],
   [{ kernel_provisioner: { provisioner_name: 'local' } }, 'plain'],
   [{}, 'plain']
 ])('without the server extension %j is %s', async (metadata, level) => {

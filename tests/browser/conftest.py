@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, FloatRect, Locator, expect, sync_playwright
 
+from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.sandbox.probes import reach
+from jupyter_agentbox.sandbox.settings import SANDBOX_LEVELS
+
 from .lab import Lab, running_lab
 from .person import Person
 
@@ -103,6 +107,17 @@ def notebook(lab: Lab, request: pytest.FixtureRequest) -> Callable[..., str]:
         return path
 
     return write
+
+
+@pytest.fixture
+def boxed(lab: Lab) -> str:
+    """The name of a kernel that is sandboxed at the best level that this machine can reach."""
+    try:
+        level = reach(SANDBOX_LEVELS)
+    except SandboxRefusedError as refusal:
+        pytest.skip(str(refusal))
+    lab.install_kernel("boxed", level)
+    return "boxed"
 
 
 @pytest.fixture

@@ -20,6 +20,9 @@ ORDER = f"""{SAY}tools.shop.add_order(
     note="Gift wrap, please.\\nThe card should say: Happy birthday, Greta!",
 )"""
 PRICE = f"{SAY}tools.shop.set_price(product_id=5, price=149.0)"
+BLOCKED = """from IPython.display import Javascript
+
+Javascript("document.querySelector('.jp-AgentBox-button.jp-mod-allow').click()")"""
 FORECAST = f"{SAY}tools.shop.forecast(months=3, seconds=8)"
 
 #: JupyterLab's own orange and red, which mark what needs attention, are a little below the 4.5 of WCAG 2.
@@ -63,9 +66,9 @@ def theme(request: pytest.FixtureRequest, lab: Lab) -> Iterator[str]:
         yield str(request.param)
 
 
-def look_at(person: Person, lab: Lab, *sources: str) -> None:
+def look_at(person: Person, lab: Lab, *sources: str, kernel: str = "python3") -> None:
     """Open a notebook, with nothing at its left."""
-    lab.write_notebook("orders.ipynb", *sources)
+    lab.write_notebook("orders.ipynb", *sources, kernel=kernel)
     person.open("orders.ipynb")
     person.keyboard.press("Control+B")
     expect(person.page.get_by_role("region", name="File Browser")).to_be_hidden()
@@ -148,3 +151,13 @@ def test_history(person: Person, lab: Lab, save_picture: Callable[..., None]) ->
     items.nth(1).get_by_role("status").click()
     assert_legible(person.history)
     save_picture("history-light", person.history.get_by_role("heading"), *(items.nth(n) for n in range(3)), margin=2)
+
+
+def test_blocked_output(person: Person, lab: Lab, boxed: str, save_picture: Callable[..., None], theme: str) -> None:
+    look_at(person, lab, BLOCKED, kernel=boxed)
+    person.run(0)
+    card = person.cell(0).get_by_role("group", name="Blocked output: JavaScript")
+    card.get_by_text("What would run").click()
+    expect(card.get_by_role("button", name="Run this output")).to_have_attribute("aria-disabled", "false")
+    assert_legible(card)
+    save_picture(f"blocked-{theme}", person.cell(0))

@@ -8,29 +8,13 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Route, expect
 
-from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.probes import reach
-from jupyter_agentbox.sandbox.settings import SANDBOX_LEVELS
-
 from .lab import Lab
 from .outputs import ASK, OUTPUTS, POST_AS_ANYWIDGET, POST_AS_JAVASCRIPT
 from .person import Person
 
-BOXED = "boxed"
 HACK = "(window.hacked ||= []).push(1)"
 HACKED = "[...new Set(window.hacked ?? [])].sort()"
 BLOCKED = re.compile("^Blocked output: ")
-
-
-@pytest.fixture
-def boxed(lab: Lab) -> str:
-    """The name of a kernel that is sandboxed at the best level that this machine can reach."""
-    try:
-        level = reach(SANDBOX_LEVELS)
-    except SandboxRefusedError as refusal:
-        pytest.skip(str(refusal))
-    lab.install_kernel(BOXED, level)
-    return BOXED
 
 
 def blocked(place: Locator) -> Locator:

@@ -46,6 +46,26 @@ async def records(places: Path) -> list[tuple[str, Status, str]]:
 # -- code and results
 
 
+async def test_code_runs_in_a_sandbox_where_one_is_asked_for(connect: Connect, places: Path) -> None:
+    person = Person()
+    (places / "work").mkdir()
+    async with connect("--sandbox", "--working-dir", "work", person=person) as caller:
+        added = await caller.run(ADD)
+        outside = await caller.run(f"print(open({str(places / 'config' / 'mcp.json')!r}).read())")
+        again = await caller.call("reset")
+    assert (text_of(added), len(person.shown)) == ("3", 1)
+    assert outside.is_error, text_of(outside)
+    assert not again.is_error, text_of(again)
+
+
+async def test_a_sandbox_that_cannot_be_had_runs_nothing(connect: Connect, places: Path) -> None:
+    (places / "box.json").write_text(json.dumps({"no_such_setting": 1}))
+    async with connect("--sandbox-config", "box.json") as caller:
+        refused = await caller.run("print(1)")
+    assert refused.is_error
+    assert "no_such_setting" in text_of(refused)
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_code_gives_text_images_and_errors_and_keeps_its_state(connect: Connect, mode: str) -> None:
     async with connect(mode=mode) as caller:

@@ -12,6 +12,8 @@ export interface IBlockedOutputProps {
   kind: string;
   /** What would run, if it is text. */
   source?: string;
+  /** Whether the kernel is known to be sandboxed; if not, it is not known what it is. */
+  isSandboxed: boolean;
   /** Whether a part of the output is shown below the card. */
   isPartShown?: boolean;
   /** Whether the output asks for a frame of its own, in which a button is only a picture. */
@@ -61,8 +63,13 @@ export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
         </span>
       </div>
       <p id={textId}>
+        {props.isSandboxed
+          ? trans.__('It came from a sandboxed kernel.')
+          : trans.__(
+              'The server did not say whether the kernel that it came from is sandboxed.'
+            )}{' '}
         {trans.__(
-          'It came from a sandboxed kernel. In this page it would act as you: approve requests, run code in any kernel, read and change your files.'
+          'In this page it would act as you: approve requests, run code in any kernel, read and change your files.'
         )}
       </p>
       {props.source ? (

@@ -19,6 +19,8 @@ export interface IGate {
   readonly verdict: Verdict;
   /** Whether it is known to whom the outputs belong. */
   readonly isBound: boolean;
+  /** Whether the server said that a kernel was sandboxed. */
+  readonly wasSandboxed: boolean;
   /** Emits when the verdict may have changed. */
   readonly changed: ISignal<IGate, void>;
   /** Wait until the verdict is not `unknown`. */
@@ -73,6 +75,11 @@ export class SessionGate {
 
   get changed(): ISignal<SessionGate, void> {
     return this._changed;
+  }
+
+  /** Whether a sandboxed kernel was here. */
+  get wasSandboxed(): boolean {
+    return this._wasSandboxed;
   }
 
   /** The kernel that is followed. */
@@ -144,6 +151,10 @@ export class Gate implements IGate {
 
   get isBound(): boolean {
     return this._session !== null;
+  }
+
+  get wasSandboxed(): boolean {
+    return this._session?.wasSandboxed ?? false;
   }
 
   get changed(): ISignal<Gate, void> {

@@ -158,6 +158,7 @@ class OutputGuard {
       kind,
       source: typeof source === 'string' ? source : data,
       isPartShown,
+      isSandboxed: this._gate.wasSandboxed,
       isIsolated: isIsolated(this._mimeType, model),
       trans: this._trans,
       onAllow: async () => {

@@ -14,7 +14,7 @@ export function placeCard(
   props: IBlockedOutputProps
 ): () => void {
   const host = document.createElement('div');
-  host.className = 'jp-AgentBox-output';
+  host.className = 'jp-AgentBox-output jp-AgentBox-placed';
   parent.prepend(host);
   const root = createRoot(host);
   // At once: an output area that wants a frame of its own copies what is there now.

@@ -9,10 +9,7 @@ import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { IGate } from './gate';
 import { examine } from './html';
 
-const originals = new WeakMap<
-  IRenderMime.ISanitizer,
-  IRenderMime.ISanitizer
->();
+const originals = new WeakMap<IRenderMime.ISanitizer, IRenderMime.ISanitizer>();
 
 /** The sanitizer for what belongs to a gate. */
 export function quietSanitizer(

@@ -151,14 +151,14 @@ class StandInModel extends DOMWidgetModel {
 class ManagerGuard {
   constructor(
     private readonly _manager: IManager,
-    gate: IGate,
+    private readonly _gate: IGate,
     private readonly _context: IWidgetContext
   ) {
     this._loadClass = _manager.loadClass.bind(_manager);
     this._standInView = standInView(this);
     _manager.loadClass = async (name, module, version) => {
-      await gate.settled();
-      return gate.verdict === 'open'
+      await _gate.settled();
+      return _gate.verdict === 'open'
         ? this._loadClass(name, module, version)
         : this._load(name, module, version);
     };
@@ -176,6 +176,7 @@ class ManagerGuard {
     const remove = placeCard(view.el, {
       kind: trans.__('Widget of the module %1', String(module)),
       source: typeof code === 'string' ? code : undefined,
+      isSandboxed: this._gate.wasSandboxed,
       trans,
       onAllow: async () => {
         const real = isStandIn ? await this._release(model) : model;
@@ -211,7 +212,7 @@ class ManagerGuard {
       throw new Error('What was asked for is no class of a widget.');
     }
     return MARKUP_VIEWS.has(name)
-      ? safeMarkupView(found as ViewClass, this._context)
+      ? safeMarkupView(found as ViewClass, this._gate, this._context)
       : found;
   }
 
@@ -312,7 +313,11 @@ function standInView(guard: ManagerGuard): ViewClass {
 }
 
 /** A view that shows its markup sanitized, and the rest of it when a person allows that. */
-function safeMarkupView(View: ViewClass, context: IWidgetContext): ViewClass {
+function safeMarkupView(
+  View: ViewClass,
+  gate: IGate,
+  context: IWidgetContext
+): ViewClass {
   return class extends View {
     override update(options?: unknown): void {
       const { model } = this;
@@ -331,6 +336,7 @@ function safeMarkupView(View: ViewClass, context: IWidgetContext): ViewClass {
       } finally {
         this.model = model;
       }
+      this.el.classList.add('jp-AgentBox-markup');
       this._remove?.();
       this._remove = null;
       const [worst] = findings;
@@ -339,6 +345,7 @@ function safeMarkupView(View: ViewClass, context: IWidgetContext): ViewClass {
           kind: describeFinding(worst, trans),
           source: value,
           isPartShown: true,
+          isSandboxed: gate.wasSandboxed,
           trans,
           onAllow: () => {
             this._allowed = value;
