@@ -77,3 +77,18 @@ def test_a_mapping_becomes_a_plain_object() -> None:
 def test_progress_that_json_cannot_say_is_left_out() -> None:
     said = Progress(progress=float("nan"), total=float("inf"), message="m").to_json()
     assert said == {"progress": 0, "total": None, "message": "m"}
+
+
+def test_a_description_has_another_digest_if_anything_of_it_changes() -> None:
+    tool = ToolDescription(name="t", title="T", description="d")
+    others = [
+        ToolDescription(name="u", title="T", description="d"),
+        ToolDescription(name="t", title="U", description="d"),
+        ToolDescription(name="t", title="T", description="\ud800"),
+        ToolDescription(name="t", title="T", description="d", input_schema={"type": "object", "required": ["a"]}),
+        ToolDescription(name="t", title="T", description="d", output_schema={"type": "object"}),
+        ToolDescription(name="t", title="T", description="d", annotations={"readOnlyHint": True}),
+    ]
+
+    assert ToolDescription(name="t", title="T", description="d").digest == tool.digest
+    assert len({tool.digest, *(other.digest for other in others)}) == 7
