@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
 from jupyter_agentbox.sandbox.probes import reach
-from jupyter_agentbox.sandbox.settings import SANDBOX_LEVELS
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
 
 
