@@ -18,6 +18,8 @@ from .settings import CodeServerSettings
 
 log = logging.getLogger(__name__)
 
+#: Seconds that the kernel and the MCP servers have to end after a signal. What is left then ends with this process.
+GRACE: Final = 15.0
 _SIGNALS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -51,7 +53,9 @@ async def _serve(settings: CodeServerSettings) -> int:
             stopping = asyncio.ensure_future(stop.wait())
             await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
             if received:
-                await code_server.aclose()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(GRACE):
+                        await code_server.aclose()
                 logging.shutdown()
                 # A thread reads standard input, and nothing but its end would end that.
                 os._exit(128 + received[0])

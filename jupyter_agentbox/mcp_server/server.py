@@ -48,6 +48,7 @@ log = logging.getLogger(__name__)
 
 #: Seconds between two words to a client that wants to know how far its request is.
 PULSE: Final = 5.0
+_ENDING: Final = "jupyter agentbox mcp is ending: nothing more runs"
 _MODERN: Final = "io.modelcontextprotocol/protocolVersion"
 
 _NO_ELICITATION: Final = "this MCP client cannot ask its user (it did not declare form elicitation)"
@@ -70,6 +71,7 @@ class CodeServer:
         self._opening = asyncio.Lock()
         self._asking = asyncio.Lock()
         self._tasks: set[asyncio.Task[CallToolResult]] = set()
+        self._is_closing = False
         self._images: tempfile.TemporaryDirectory[str] | None = None
 
     def build(self) -> Server[Any]:
@@ -86,7 +88,8 @@ class CodeServer:
         return server
 
     async def aclose(self) -> None:
-        """Interrupt what runs, and end the kernel and the MCP servers."""
+        """Interrupt what runs, and end the kernel and the MCP servers. What is asked from now on is refused."""
+        self._is_closing = True
         for task in self._tasks:
             task.cancel()
         session, self._session = self._session, None
@@ -108,6 +111,8 @@ class CodeServer:
             return results.failed(str(error))
         if arguments is None:
             raise MCPError(code=INVALID_PARAMS, message=f"there is no tool `{params.name}`")
+        if self._is_closing:
+            return results.failed(_ENDING)
         # In a task of its own: the SDK cancels a handler over and over, and a cell is interrupted with care.
         pulse = _Pulse(context.session)
         task = asyncio.create_task(self._answer(arguments, context, pulse))
@@ -151,6 +156,8 @@ class CodeServer:
 
     async def _opened(self, can_elicit: bool) -> Session:
         async with self._opening:
+            if self._is_closing:
+                raise SessionError(_ENDING)
             if self._session is None:
                 self._session = await self._open(can_elicit)
             return self._session

@@ -130,3 +130,25 @@ async def test_what_is_no_message_does_not_end_the_server(environment: Mapping[s
         done = await wire.call(2, "execute_code", {"code": "1"})
 
     assert done["content"] == [{"type": "text", "text": "1"}]
+
+
+async def test_requests_that_come_after_the_signal_keep_nothing_alive(
+    environment: Mapping[str, str], places: Path
+) -> None:
+    async with wired(environment, places) as wire:
+        assert not (await wire.call(2, "execute_code", {"code": CODE})).get("isError")
+        started = children(wire.process.pid)
+        wire.process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(TIMEOUT):
+            for id in range(3, 10_000):
+                try:
+                    await wire.send(
+                        "tools/call", {"name": "execute_code", "arguments": {"code": "while True: pass"}}, id
+                    )
+                except ConnectionError:
+                    break
+                await asyncio.sleep(0.01)
+            assert await wire.process.wait() == 128 + signal.SIGTERM
+        left = await asyncio.to_thread(survivors, started, 20)
+
+    assert left == []
