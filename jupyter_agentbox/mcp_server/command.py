@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from typing import Final
+from typing import Final, NoReturn
 
 from mcp.server.runner import serve_loop
 from mcp.server.stdio import stdio_server
@@ -53,14 +53,20 @@ async def _serve(settings: CodeServerSettings) -> int:
             stopping = asyncio.ensure_future(stop.wait())
             await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
             if received:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(GRACE):
-                        await code_server.aclose()
-                logging.shutdown()
-                # A thread reads standard input, and nothing but its end would end that.
-                os._exit(128 + received[0])
+                await _end(code_server, received[0])
             stopping.cancel()
             await serving
     finally:
+        if received:  # also where the client broke off meanwhile
+            await _end(code_server, received[0])
         await code_server.aclose()
     return 0
+
+
+async def _end(code_server: CodeServer, number: int) -> NoReturn:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GRACE):
+            await code_server.aclose()
+    logging.shutdown()
+    # A thread reads standard input, and nothing but its end would end that.
+    os._exit(128 + number)

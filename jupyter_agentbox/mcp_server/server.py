@@ -71,7 +71,7 @@ class CodeServer:
         self._opening = asyncio.Lock()
         self._asking = asyncio.Lock()
         self._tasks: set[asyncio.Task[CallToolResult]] = set()
-        self._is_closing = False
+        self._closing: asyncio.Future[None] | None = None
         self._images: tempfile.TemporaryDirectory[str] | None = None
 
     def build(self) -> Server[Any]:
@@ -89,7 +89,12 @@ class CodeServer:
 
     async def aclose(self) -> None:
         """Interrupt what runs, and end the kernel and the MCP servers. What is asked from now on is refused."""
-        self._is_closing = True
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        # What ends our caller, a client that breaks off, does not end this.
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         for task in self._tasks:
             task.cancel()
         session, self._session = self._session, None
@@ -111,7 +116,7 @@ class CodeServer:
             return results.failed(str(error))
         if arguments is None:
             raise MCPError(code=INVALID_PARAMS, message=f"there is no tool `{params.name}`")
-        if self._is_closing:
+        if self._closing is not None:
             return results.failed(_ENDING)
         # In a task of its own: the SDK cancels a handler over and over, and a cell is interrupted with care.
         pulse = _Pulse(context.session)
@@ -156,7 +161,7 @@ class CodeServer:
 
     async def _opened(self, can_elicit: bool) -> Session:
         async with self._opening:
-            if self._is_closing:
+            if self._closing is not None:
                 raise SessionError(_ENDING)
             if self._session is None:
                 self._session = await self._open(can_elicit)
