@@ -66,6 +66,8 @@ class KernelGateway:
     ----------
     token : str
         What clients have to send. Made anew for each gateway.
+    host, port, log_level, log_to_stderr, env, working_dir, sandbox, sandbox_config
+        What was given, `working_dir` absolute.
 
     Raises
     ------
@@ -88,14 +90,16 @@ class KernelGateway:
         self.host = host
         self.port = port
         self.token = secrets.token_urlsafe(32)
-        self._log_level = {"WARNING": "WARN"}.get(log_level, log_level)
-        self._log_to_stderr = log_to_stderr
-        self._env = dict(env or {})
-        self._working_dir = Path(working_dir if working_dir is not None else ".").resolve()
+        self.log_level = log_level
+        self.log_to_stderr = log_to_stderr
+        self.env = dict(env or {})
+        self.working_dir = Path(working_dir if working_dir is not None else ".").resolve()
+        self.sandbox_config = sandbox_config
         self._sandbox = None
         if sandbox or sandbox_config is not None:
-            given = self._working_dir if working_dir is not None else None
+            given = self.working_dir if working_dir is not None else None
             self._sandbox = read_sandbox_config(sandbox_config, work_dir=given)
+        self.sandbox = self._sandbox is not None
         self._process: OwnedProcess | None = None
         self._directory: Path | None = None
         self._words: deque[str] = deque(maxlen=50)
@@ -122,7 +126,7 @@ class KernelGateway:
             If it does not answer within a minute.
         """
         if self._process is not None:
-            raise RuntimeError("the gateway runs already")
+            raise RuntimeError("the gateway is already running")
         self.port = self.port or _free_port(self.host)
         self._directory = Path(tempfile.mkdtemp(prefix="agentbox-gateway-"))
         self._process = OwnedProcess(
@@ -163,10 +167,10 @@ class KernelGateway:
                     "ip": self.host,
                     "port": self.port,
                     "token": self.token,
-                    "log_level": self._log_level,
-                    "root_dir": str(self._working_dir),
+                    "log_level": {"WARNING": "WARN"}.get(self.log_level, self.log_level),
+                    "root_dir": str(self.working_dir),
                     "sandbox": self._sandbox_json(),
-                    "kernel_env": self._env if self._sandbox is not None else {},
+                    "kernel_env": self.env if self._sandbox is not None else {},
                 }
             )
         )
@@ -174,14 +178,14 @@ class KernelGateway:
         return Command(
             argv=(sys.executable, "-P", str(_SERVER), str(settings)),
             # sandboxed kernels inherit nothing of it: theirs stands in their kernelspec
-            env=process_environment(os.environ, places if self._sandbox is not None else {**places, **self._env}),
-            cwd=str(self._working_dir),
+            env=process_environment(os.environ, places if self._sandbox is not None else {**places, **self.env}),
+            cwd=str(self.working_dir),
         )
 
     def _sandbox_json(self) -> dict[str, Any] | None:
         if self._sandbox is None:
             return None
-        return {**self._sandbox.as_json(), "work_dir": self._sandbox.work_dir or str(self._working_dir)}
+        return {**self._sandbox.as_json(), "work_dir": self._sandbox.work_dir or str(self.working_dir)}
 
     async def _wait_until_it_answers(self, process: OwnedProcess) -> None:
         host = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104
@@ -203,7 +207,7 @@ class KernelGateway:
     def _hear(self, chunk: bytes) -> None:
         text = chunk.decode("utf-8", "replace")
         self._words.append(text)
-        if self._log_to_stderr:
+        if self.log_to_stderr:
             sys.stderr.write(text)
 
 

@@ -15,9 +15,11 @@ from uuid import uuid4
 
 import zmq
 
-from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.protocol.messages import COMM_PREFIX
 
+from .owner_socket import OwnerSocket
 from .plain import PlainProcess
 from .ports import Hear, KernelProcess, Launch, Lost, Receive
 from .results import ExecutionError
@@ -30,6 +32,8 @@ _PATIENCE: Final = 1.0
 _NUDGE: Final = 1.0
 #: How much of a kernel's last words is told, in characters.
 _LAST_WORDS: Final = 2000
+#: The id, among those of comms, of the messages that come through the owner's socket.
+_OWNER: Final = f"{COMM_PREFIX}owner"
 _PORTS: Final = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}
 #: For people and programs: outputs are read as plain text.
 _PLAIN_TERMINAL: Final = {"TERM": "dumb", "NO_COLOR": "1"}
@@ -91,6 +95,7 @@ class LocalKernel:
         self._wire = Wire(self._key)
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
         self._sockets: dict[str, LoopSocket] = {}
+        self._link: OwnerSocket | None = None
         self._process = make_process(self._hear)
         self._watch: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
@@ -131,8 +136,11 @@ class LocalKernel:
         return self._send("shell", kind, content)
 
     def send_comm(self, comm_id: str, data: JsonObject) -> None:
-        """Send a comm message on the control channel, which works while a cell runs."""
-        if "control" in self._sockets:
+        """Send a comm message the way that this comm's came: both ways work while a cell runs."""
+        if comm_id == _OWNER:
+            if self._link is not None:
+                self._link.send(data)
+        elif "control" in self._sockets:
             self._send("control", "comm_msg", {"comm_id": comm_id, "data": data})
 
     async def interrupt(self) -> None:
@@ -151,6 +159,8 @@ class LocalKernel:
         for socket in self._sockets.values():
             socket.close()
         self._sockets.clear()
+        if self._link is not None:
+            self._link.close()
         if self._context is not None:
             self._context.destroy()
             self._context = None
@@ -160,15 +170,20 @@ class LocalKernel:
         info = {"transport": "ipc", "ip": str(sockets / "k"), **_PORTS}
         signing = {"key": self._key, "signature_scheme": "hmac-sha256"}
         preparation = self._settings.preparation
+        self._link = link = OwnerSocket.open(self._take)
+        fds = (link.their_fd,) if link is not None else ()
         launch = Launch(
             connection=json.dumps({**info, **signing}),
-            preparation=json.dumps(asdict(preparation)),
+            preparation=json.dumps({**asdict(preparation), "owner_fd": fds[0] if fds else None}),
             env={**_PLAIN_TERMINAL, **self._settings.env},
             cwd=preparation.working_dir,
+            pass_fds=fds,
         )
         starting = asyncio.ensure_future(self._process.start(launch))
         self._connect(sockets)
         await starting
+        if link is not None:
+            link.hand_over()
         self._watch = asyncio.ensure_future(self._watch_process())
         async with asyncio.timeout(self._settings.start_timeout):
             await self._wait_until_ready()
@@ -204,6 +219,11 @@ class LocalKernel:
         if channel == "iopub":
             self._ready.set()  # the first message of any kind: from now on none is missed
         self._receive(message)
+
+    def _take(self, data: JsonValue) -> None:
+        """Take a message from the owner's socket, as if it were a comm's."""
+        content = {"comm_id": _OWNER, "data": data}
+        self._receive(Message(channel="iopub", kind="comm_msg", parent_id="", content=content))
 
     async def _watch_process(self) -> None:
         await self._process.wait(None)

@@ -59,6 +59,7 @@ class PlainProcess:
             argv=(sys.executable, "-P", "-X", "frozen_modules=on", str(_LAUNCHER), str(connection), launch.preparation),
             env=process_environment(os.environ, launch.env),
             cwd=launch.cwd,
+            pass_fds=launch.pass_fds,
         )
         self._process = OwnedProcess(
             command, grace=_GRACE, on_output=self._hear, on_error_output=self._hear, on_closed=lambda: None

@@ -65,12 +65,15 @@ class Launch:
         Variables for it, besides those that any process needs.
     cwd : str or None
         Where it starts; ``None`` for where this process is.
+    pass_fds : tuple of int
+        File descriptors of ours that it inherits, by these numbers.
     """
 
     connection: str = field(repr=False)
     preparation: str
     env: Mapping[str, str] = field(repr=False)
     cwd: str | None = None
+    pass_fds: tuple[int, ...] = ()
 
 
 class KernelProcess(Protocol):

@@ -20,10 +20,6 @@ _CELL_MAGIC: Final = re.compile(r"get_ipython\(\)\.run_cell_magic\((['\"])(\w+)\
 _OWN_FRAME: Final = re.compile(r"\A(File )?\S*[/\\]jupyter_agentbox[/\\](kernel|execution|tools)\b")
 
 
-class ExecutionError(Exception):
-    """Code raised an error, or its kernel ended. The text has the kernel's traceback, without colours."""
-
-
 @dataclass
 class ExecutionResult:
     """What code gave that ran to its end.
@@ -41,6 +37,20 @@ class ExecutionResult:
     text: str | None
     images: list[Path] = field(default_factory=list)
     mime_bundles: list[dict[str, Any]] = field(default_factory=list)
+
+
+class ExecutionError(Exception):
+    """Code raised an error, or its kernel ended. The text has the kernel's traceback, without colours.
+
+    Attributes
+    ----------
+    result : ExecutionResult or None
+        What the code gave before; ``None`` if it did not run.
+    """
+
+    def __init__(self, *args: object, result: ExecutionResult | None = None) -> None:
+        super().__init__(*args)
+        self.result = result
 
 
 class Outputs:

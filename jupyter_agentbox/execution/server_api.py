@@ -32,10 +32,13 @@ class ServerAddress:
         Its base URL, such as ``http://localhost:8888/`` or ``https://hub.example.org/user/ada/``.
     token : str
         Sent in the ``Authorization`` header, never in a URL.
+    ping_interval : float
+        Seconds between two signs of life on a websocket.
     """
 
     url: str
     token: str = field(default="", repr=False)
+    ping_interval: float = 20.0
 
     @property
     def headers(self) -> dict[str, str]:
@@ -127,7 +130,7 @@ class ServerApi:
             follow_redirects=False,
         )
         try:
-            return await websocket_connect(request, max_message_size=2**30, ping_interval=20)
+            return await websocket_connect(request, max_message_size=2**30, ping_interval=self._address.ping_interval)
         except (HTTPClientError, OSError) as error:
             raise ExecutionError(f"the kernel at {self._address.url} cannot be reached: {error}") from None
 

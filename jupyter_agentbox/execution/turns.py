@@ -201,13 +201,24 @@ class Turns:
         Raises
         ------
         ExecutionError
-            What the code ended with.
+            What the code ended with, with what it gave before.
+        OSError
+            If an image cannot be written.
         """
-        if (error := turn.error()) is not None:
+        error = turn.error()
+        try:
+            if turn.outputs.has_images:
+                result = await asyncio.to_thread(turn.outputs.result, self._images_dir)
+            else:
+                result = turn.outputs.result(self._images_dir)
+        except OSError as failure:
+            if error is None:
+                raise
+            raise ExecutionError(f"{error}\nImages from before could not be written: {failure}") from None
+        if error is not None:
+            error.result = result
             raise error
-        if turn.outputs.has_images:
-            return await asyncio.to_thread(turn.outputs.result, self._images_dir)
-        return turn.outputs.result(self._images_dir)
+        return result
 
     def begin_ending(self, turn: Turn) -> asyncio.Task[None]:
         """Interrupt the turn's code, if it runs, in a task of its own that nobody's cancellation stops."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import fcntl
+import io
 import json
 import os
 import select
@@ -36,6 +37,8 @@ from jupyter_client.jsonutil import json_clean, json_default  # noqa: E402
 del sys.modules["debugpy"]
 
 _CHUNK = 65536
+#: The directories of installed packages.
+_INSTALLED = ("site-packages", "dist-packages")
 
 
 class EagerThread(IOPubThread):
@@ -124,6 +127,24 @@ class HeadlessKernelApp(IPKernelApp):
     """The kernel's application."""
 
     preparation: dict[str, Any]
+
+    def init_path(self) -> None:
+        """Let code import what lies in its working directory, as in every notebook.
+
+        IPython does that itself, but not under ``-P``, with which we start so that our own directory is not there.
+        """
+        if "" not in sys.path:
+            installed = (place for place, path in enumerate(sys.path) if Path(path).name in _INSTALLED)
+            sys.path.insert(next(installed, 0), "")  # after the standard library
+
+    def log_connection_info(self) -> None:
+        """Print nothing about Ctrl-C and other clients: it would be among the last words of a kernel that dies."""
+        printed = sys.__stdout__
+        sys.__stdout__ = io.TextIOWrapper(io.BytesIO())  # type: ignore[misc]  # as ipykernel does where it is not wanted
+        try:
+            super().log_connection_info()
+        finally:
+            sys.__stdout__ = printed  # type: ignore[misc]
 
     def init_iopub(self, context: zmq.Context[zmq.Socket[bytes]]) -> None:
         """Open the output channel, without the limit over which ZeroMQ drops messages."""

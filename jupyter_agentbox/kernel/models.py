@@ -84,17 +84,23 @@ class Model:
             made.__dict__[name] = _shaped(hints.get(name), item)
         return made
 
-    def model_dump(self) -> dict[str, Any]:
-        """Return the JSON object: the fields that were given, and are not an optional ``None``."""
+    def model_dump(self, *, exclude_none: bool = False) -> dict[str, Any]:
+        """Return the JSON object: the fields that were given, and are not an optional ``None``.
+
+        Parameters
+        ----------
+        exclude_none : bool
+            Whether to leave out a required ``None``, too.
+        """
         return {
-            self._names.get(name, name): _plain(value)
+            self._names.get(name, name): _plain(value, exclude_none)
             for name, value in self.__dict__.items()
-            if value is not None or self._fields.get(name) is None
+            if value is not None or (self._fields.get(name) is None and not exclude_none)
         }
 
-    def model_dump_json(self, *, indent: int | None = None) -> str:
+    def model_dump_json(self, *, indent: int | None = None, exclude_none: bool = False) -> str:
         """Return the JSON object as text."""
-        return json.dumps(self.model_dump(), indent=indent)
+        return json.dumps(self.model_dump(exclude_none=exclude_none), indent=indent)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.__dict__ == other.__dict__
@@ -163,11 +169,11 @@ def _chosen(options: tuple[Any, ...], value: Any) -> Any:
     return None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, exclude_none: bool) -> Any:
     if isinstance(value, Model):
-        return value.model_dump()
+        return value.model_dump(exclude_none=exclude_none)
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _plain(item, exclude_none) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_plain(item, exclude_none) for item in value]
     return value

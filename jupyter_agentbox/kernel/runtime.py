@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,13 @@ from .cells import Cells
 
 if TYPE_CHECKING:
     from .link import Link
+    from .transport import Transport
 
 _lock = threading.Lock()
 _link: Link | None = None
 _cells: Cells | None = None
+#: The socket to the process that owns this kernel, if there is one.
+_owner_fd: int | None = None
 
 
 def link() -> Link:
@@ -51,6 +55,13 @@ def use(link: Link | None) -> None:
     _link = link
 
 
+def use_owner_socket(fd: int) -> None:
+    """Let the link, when it is made, go through the socket to the process that owns this kernel."""
+    global _owner_fd
+    os.set_inheritable(fd, False)
+    _owner_fd = fd
+
+
 def is_asked_by_editor() -> bool:
     """Whether no cell runs this code, but a completion or a look at a name: then nothing may take long."""
     asked_by = _cells.current().parent.get("header", {}).get("msg_type") if _cells is not None else None
@@ -62,14 +73,23 @@ def _new_link(shell: Any) -> Link:
     # Not at the top: loading the kernel side must cost a kernel's start next to nothing.
     from .failures import not_in_kernel  # noqa: PLC0415
     from .link import Link  # noqa: PLC0415
-    from .transport import KernelTransport  # noqa: PLC0415
 
     with _lock:
         if _link is None:
             if _cells is None:
                 raise not_in_kernel()
-            _link = Link(KernelTransport(shell.kernel, _cells), _cells)
+            _link = Link(_new_transport(shell.kernel, _cells), _cells)
         return _link
+
+
+def _new_transport(kernel: Any, cells: Cells) -> Transport:
+    if _owner_fd is not None:
+        from .socket_transport import SocketTransport  # noqa: PLC0415
+
+        return SocketTransport(kernel, cells, fd=_owner_fd)
+    from .transport import KernelTransport  # noqa: PLC0415
+
+    return KernelTransport(kernel, cells)
 
 
 def _shell() -> Any:

@@ -18,10 +18,13 @@ from . import runtime
 
 #: Audit events (https://docs.python.org/3/library/audit_events.html) of the ways to start a program.
 _STARTS: Final = frozenset({"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.startfile", "pty.spawn"})
-#: These fork, and fail in the child, where no one sees it; so they are refused before.
-_SPAWNS: Final = (
+#: Refused before they do anything: the first eight fork, and fail in the child, where no one sees it; the events of the
+#: others do not tell their names.
+_NAMED: Final = (
     *("spawnv", "spawnve", "spawnvp", "spawnvpe"),
     *("spawnl", "spawnle", "spawnlp", "spawnlpe"),
+    *("execv", "execve", "execvp", "execvpe"),
+    *("execl", "execle", "execlp", "execlpe", "posix_spawnp"),
 )
 #: Programs whose cells are shown as they are; others are shown with their ``#!`` line.
 _PLAIN: Final = frozenset({"bash", "sh"})
@@ -50,7 +53,7 @@ def ask_before_commands(shell: Any) -> None:
 def refuse_other_starts() -> None:
     """Make starting a program in any other way raise `RuntimeError`, for the rest of this process's life."""
     sys.addaudithook(_on_audit)
-    for name in _SPAWNS:
+    for name in _NAMED:
         if hasattr(os, name):
             setattr(os, name, _refusing(name, getattr(os, name)))
 
@@ -115,14 +118,14 @@ def _expanded(shell: Any) -> Iterator[None]:
 
 def _on_audit(event: str, _args: tuple[Any, ...]) -> None:
     if event in _STARTS and not _allowed:
-        raise _refusal(event)
+        raise _refusal("subprocess" if event == "subprocess.Popen" else f"{event}()")
 
 
 def _refusing(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(run)
     def spawn(*args: Any, **options: Any) -> Any:
         if not _allowed:
-            raise _refusal(f"os.{name}")
+            raise _refusal(f"os.{name}()")
         return run(*args, **options)
 
     return spawn
@@ -130,6 +133,6 @@ def _refusing(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
 
 def _refusal(what: str) -> RuntimeError:
     return RuntimeError(
-        f"Starting programs directly (`{what}`) is not allowed here. Use `!command`, `x = !command` or a `%%bash` cell,"
+        f"Direct {what} calls are not allowed here. Use `!command`, `x = !command` or a `%%bash` cell,"
         " so that it can be approved."
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -90,9 +91,7 @@ class KernelTransport:
         Not through the shell's display publisher: that would put it under the cell that runs, and ``%%capture`` would
         hide a question to a person.
         """
-        for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "flush"):
-                stream.flush()
+        flush_streams()
         self._send_iopub(kind, dict(content), cell)
 
     def _say_busy(self, cell: Cell) -> None:
@@ -107,3 +106,10 @@ class KernelTransport:
     def _after_this_message(act: Callable[[], None]) -> None:
         # The kernel says "idle" when the handler returns, before its loop turns to what is scheduled here.
         asyncio.get_running_loop().call_soon(act)
+
+
+def flush_streams() -> None:
+    """Send what was printed so far."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # a cell can put anything there, also what is closed or has no such method
+            stream.flush()

@@ -34,11 +34,14 @@ class Command:
         The whole environment.
     cwd : str or None
         The working directory.
+    pass_fds : tuple of int
+        File descriptors of ours that it inherits, by these numbers, beside its standard streams.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: str | None = None
+    pass_fds: tuple[int, ...] = ()
 
 
 class OwnedProcess:
@@ -94,7 +97,7 @@ class OwnedProcess:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    pass_fds=(theirs.fileno(),),
+                    pass_fds=(theirs.fileno(), *self._command.pass_fds),
                     start_new_session=True,  # the terminal's Ctrl-C is for Jupyter alone
                     env={name: os.environ[name] for name in _INTERPRETER_NEEDS if name in os.environ},
                 )
@@ -233,7 +236,13 @@ class _Lifeline(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def send(self, command: Command, grace: float) -> None:
-        spec = {"argv": command.argv, "env": dict(command.env), "cwd": command.cwd, "grace": grace}
+        spec = {
+            "argv": command.argv,
+            "env": dict(command.env),
+            "cwd": command.cwd,
+            "pass_fds": command.pass_fds,
+            "grace": grace,
+        }
         if self._transport is not None:
             self._transport.write(json.dumps(spec).encode() + b"\n")
 

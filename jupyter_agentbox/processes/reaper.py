@@ -1,10 +1,10 @@
 """A tiny process between Jupyter and an MCP server's command that ends the command's whole tree when Jupyter is gone.
 
 Run as ``python -I -S reaper.py FD``, standard library only. `FD` is a socket whose other end is held by the Jupyter
-server alone. The first line that comes is JSON: ``{"argv", "env", "cwd", "grace"}``. The command inherits this
-process's standard input, output and error, so no byte of a message passes through here. Nothing more comes until the
-socket closes, which the kernel sees to however Jupyter dies, SIGKILL included. On that, or when the command ends, all
-descendants get SIGTERM, and SIGKILL when `grace` seconds are over.
+server alone. The first line that comes is JSON: ``{"argv", "env", "cwd", "pass_fds", "grace"}``. The command inherits
+`pass_fds` and this process's standard input, output and error, so no byte of a message passes through here. Nothing
+more comes until the socket closes, which the kernel sees to however Jupyter dies, SIGKILL included. On that, or when
+the command ends, all descendants get SIGTERM, and SIGKILL when `grace` seconds are over.
 
 On Linux this process is a child subreaper (``prctl(2)``): a daemon that the command forked is still its descendant.
 Elsewhere it ends the command's process group. It exits with the command's status, 128 + n for signal n.
@@ -168,10 +168,12 @@ def main() -> int:
         return CANNOT_EXECUTE  # Jupyter went away before it said what to start
     spec = json.loads(line)
     tree = Tree(start(spec["argv"], spec["env"], spec["cwd"]), is_subreaper=is_subreaper)
-    # the pipes belong to the command alone: when it closes them, Jupyter must see that
+    # the pipes and sockets belong to the command alone: when it closes them, Jupyter must see that
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
+    for fd in spec["pass_fds"]:
+        os.close(fd)
     tree.watch(lifeline, wakeups)
     tree.end(wakeups, float(spec["grace"]))
     return CANNOT_EXECUTE if tree.status is None else tree.status

@@ -173,6 +173,12 @@ Message = FromKernel | FromServer
 _FROM_KERNEL: Final = {cls.type: cls for cls in (Hello, ListServers, GetModule, ListPending, Call, Cancel, Ping)}
 _FROM_SERVER: Final = {cls.type: cls for cls in (Welcome, Waiting, Running, Reply, Failure, Pong)}
 
+#: The fields of each type of message, and their types as they stand in its class.
+_FIELDS: Final = {
+    kind: {known.name: str(known.type) for known in fields(cls)}
+    for kind, cls in (*_FROM_KERNEL.items(), *_FROM_SERVER.items())
+}
+
 #: The Python types that a field's annotation stands for.
 _CHECKS: Final[dict[str, tuple[type, ...]]] = {
     "str": (str,),
@@ -185,7 +191,7 @@ _CHECKS: Final[dict[str, tuple[type, ...]]] = {
 
 def to_json(message: Message) -> JsonObject:
     """Return the message as JSON, with its ``type``."""
-    return {"type": message.type, **{known.name: getattr(message, known.name) for known in fields(message)}}
+    return {"type": message.type, **{name: getattr(message, name) for name in _FIELDS[message.type]}}
 
 
 def from_kernel(value: JsonValue) -> FromKernel:
@@ -217,7 +223,7 @@ def _read(value: JsonValue, classes: dict[str, type[Message]]) -> Message:
     kind = contents.pop("type", None)
     if not isinstance(kind, str) or kind not in classes:
         raise MessageError(f"unknown message type {kind!r:.80}" if isinstance(kind, str) else "a message needs a type")
-    known = {known.name: str(known.type) for known in fields(classes[kind])}
+    known = _FIELDS[kind]
     for name, content in contents.items():
         if name not in known:
             raise MessageError(f"`{kind}` has no field {name!r:.80}")

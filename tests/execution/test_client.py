@@ -124,6 +124,10 @@ async def test_what_a_server_refuses_says_what_to_do(plain: Server) -> None:
         await KernelClient(url=plain.url, token=plain.token, kernel_name="no-such-kind").connect()
     with pytest.raises(ExecutionError, match="no Jupyter server answers"):
         await KernelClient(url="http://127.0.0.1:9/user/anna/", token="x").connect()
+    with pytest.raises(ValueError, match="working_dir"):
+        KernelClient(url=plain.url, token=plain.token, kernel_id="any", working_dir="/")
+    with pytest.raises(ExecutionError, match="cannot work in `/no/such/place`"):
+        await KernelClient(url=plain.url, token=plain.token, working_dir="/no/such/place").connect()
     assert await kernels(plain) == []
 
 

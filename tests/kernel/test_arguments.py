@@ -33,7 +33,7 @@ cyclic.append(cyclic)
 @pytest.mark.parametrize(
     "value",
     [
-        object(),
+        pytest.param(object(), id="object"),
         {1: 2},
         {"a": {None: 1}},
         {1, 2},

@@ -132,7 +132,7 @@ def test_interrupted_cell_withdraws_the_calls_of_its_threads(kernel: RealKernel,
 
     assert cell.errors == ["KeyboardInterrupt"]
     assert kernel.wait_for(Cancel)
-    assert kernel.run("thread.join(5); print(caught)").text == "['ApprovalCancelledError']\n"
+    assert kernel.run("thread.join(15); print(caught)").text == "['ApprovalCancelledError']\n"
 
 
 def test_gathered_calls_of_an_async_cell_wait_at_the_same_time(kernel: RealKernel, server: ServerEnd) -> None:

@@ -27,7 +27,7 @@ def run(*argv: str, code: tuple[str, ...] = (reaper.__file__,)) -> tuple[subproc
             stdout=subprocess.PIPE,
             text=True,
         )
-    spec = {"argv": argv, "env": dict(os.environ), "cwd": None, "grace": 0.2}
+    spec = {"argv": argv, "env": dict(os.environ), "cwd": None, "pass_fds": [], "grace": 0.2}
     ours.sendall(json.dumps(spec).encode() + b"\n")
     return process, ours
 

@@ -1,0 +1,122 @@
+"""The socket between a kernel and the process that owns it: tool calls out, answers in, and nothing else.
+
+The kernel inherits one end, so nobody else can speak on it, and no address and no key is needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Self
+
+from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.protocol.messages import MessageError
+from jupyter_agentbox.protocol.packets import MAX_PACKET, Joiner, to_packets
+
+log = logging.getLogger(__name__)
+
+#: Packets that are read before the loop gets its turn.
+_BATCH: Final = 50
+
+
+class OwnerSocket:
+    """Our end of the socket, read by the running event loop; and the kernel's, until it is handed over.
+
+    Parameters
+    ----------
+    ours, theirs : socket.socket
+        The ends of a pair of type ``SOCK_SEQPACKET``.
+    receive : callable
+        Gets each message. The kernel runs any code: nothing in it is trusted.
+    """
+
+    def __init__(self, ours: socket.socket, theirs: socket.socket, receive: Callable[[JsonValue], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._receive = receive
+        self._socket = ours
+        self._theirs = theirs
+        self._joiner = Joiner()
+        self._unsent: deque[bytes] = deque()
+        ours.setblocking(False)
+        self._loop.add_reader(ours, self._read)
+
+    @classmethod
+    def open(cls, receive: Callable[[JsonValue], None]) -> Self | None:
+        """Make a pair; ``None`` where there are none of this type, as on macOS."""
+        try:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        except OSError:
+            return None
+        return cls(ours, theirs, receive)
+
+    @property
+    def their_fd(self) -> int:
+        """The file descriptor of the kernel's end."""
+        return self._theirs.fileno()
+
+    def hand_over(self) -> None:
+        """Close the kernel's end here: the kernel has it now."""
+        self._theirs.close()
+
+    def send(self, message: JsonObject) -> None:
+        """Send a message; it waits in memory while the kernel does not read."""
+        if self._socket.fileno() < 0:
+            return
+        was_waiting = bool(self._unsent)
+        self._unsent.extend(to_packets(message))
+        if not was_waiting:
+            self._write()
+            if self._unsent:
+                self._loop.add_writer(self._socket, self._write_rest)
+
+    def close(self) -> None:
+        """Close both ends. Closing again does nothing."""
+        if self._socket.fileno() >= 0:
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+            self._socket.close()
+        self._theirs.close()
+        self._unsent.clear()
+
+    def _write(self) -> None:
+        try:
+            while self._unsent:
+                self._socket.send(self._unsent[0])
+                self._unsent.popleft()
+        except BlockingIOError:
+            return
+        except OSError:
+            self._unsent.clear()  # the kernel is gone, which its process tells
+
+    def _write_rest(self) -> None:
+        self._write()
+        if not self._unsent:
+            self._loop.remove_writer(self._socket)
+
+    def _read(self) -> None:
+        for _ in range(_BATCH):
+            try:
+                packet = self._socket.recv(MAX_PACKET)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                log.debug("a kernel's socket: %s", error)
+                packet = b""
+            if not packet:  # the kernel closed it
+                self._loop.remove_reader(self._socket)
+                return
+            self._take(packet)
+            if self._socket.fileno() < 0:
+                return
+
+    def _take(self, packet: bytes) -> None:
+        try:
+            message = self._joiner.feed(packet)
+        except MessageError as error:
+            log.warning("a kernel sent a message that cannot be read; it is ignored: %s", error)
+            return
+        if message is not None:
+            self._receive(message)

@@ -1,0 +1,73 @@
+"""The line of a kernel that its owner started: a socket between the two, in place of comm messages.
+
+A comm message is signed, passes two threads of ZeroMQ and ipykernel's control thread, and is announced with two status
+messages. Nobody but the owner listens here, so none of that is needed.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.protocol.messages import MessageError
+from jupyter_agentbox.protocol.packets import MAX_PACKET, Joiner, to_packets
+
+from .cells import Cells
+from .transport import KernelTransport, flush_streams
+
+log = logging.getLogger(__name__)
+
+
+class SocketTransport(KernelTransport):
+    """A transport of an ipykernel whose messages go through a socket; its outputs, as all outputs, on IOPub.
+
+    Parameters
+    ----------
+    kernel : ipykernel.kernelbase.Kernel
+        The kernel of this process.
+    cells : Cells
+        Knows which cell runs.
+    fd : int
+        The socket's file descriptor.
+    """
+
+    def __init__(self, kernel: Any, cells: Cells, *, fd: int) -> None:
+        super().__init__(kernel, cells)
+        self._socket = socket.socket(fileno=fd)
+        self._sending = threading.Lock()
+
+    def send(self, message: JsonObject) -> None:
+        """Send a message, after what was printed before it."""
+        flush_streams()
+        with suppress(OSError), self._sending:  # without the other end nobody answers, which is noticed
+            for packet in to_packets(message):
+                self._socket.send(packet)
+
+    def listen(self, receive: Callable[[Any], None]) -> None:
+        """Hand each message to `receive`, in a thread that is for this alone."""
+        threading.Thread(target=self._read, args=(receive,), name="agentbox-link", daemon=True).start()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+    def _read(self, receive: Callable[[Any], None]) -> None:
+        joiner = Joiner()
+        with suppress(OSError):
+            while packet := self._socket.recv(MAX_PACKET):
+                try:
+                    message = joiner.feed(packet)
+                except MessageError as problem:
+                    log.warning("a message of the kernel's owner was dropped: %s", problem)
+                    continue
+                try:
+                    if message is not None:
+                        receive(message)
+                except Exception:
+                    # The root of a thread: without it no answer comes any more.
+                    log.exception("a message of the kernel's owner could not be taken")
