@@ -10,7 +10,7 @@ VENV := .venv
 VENV_IK630 := .venv-ik630
 VENV_PEER := .venv-peer
 BIN := $(VENV)/bin
-PATH := $(CURDIR)/$(BIN):$(PATH)
+PATH := $(CURDIR)/$(BIN):$(PATH):$(CURDIR)/node_modules/.bin
 export PATH
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export YARN_ENABLE_TELEMETRY := 0
@@ -89,7 +89,7 @@ lint-lab: $(NODE_READY)
 	jlpm lint:check
 
 .PHONY: test
-test: lint jest test-core docs pytest ## Run every check and every test
+test: lint jest test-core docs pytest test-user ## Run every check and every test
 
 .PHONY: jest
 jest: $(NODE_READY) ## Run the unit tests of the lab extension
@@ -100,13 +100,26 @@ test-core: $(PYTHON_READY) ## Run the tests of the core; every branch must be co
 	COVERAGE_FILE=.coverage.core $(BIN)/python -m pytest tests/core --quiet \
 	    --cov=jupyter_agentbox.core --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
+#: How many processes the Python tests run in; 0 for the one that pytest is.
+WORKERS ?= 2
+
 .PHONY: pytest
 pytest: install $(IK630_READY) system-packages ## Run the Python tests: unit, integration, browser, packaging
-	AGENTBOX_TEST_IPYKERNEL_630=$(CURDIR)/$(VENV_IK630)/bin/python $(BIN)/python -m pytest $(ARGS)
+	AGENTBOX_TEST_IPYKERNEL_630=$(CURDIR)/$(VENV_IK630)/bin/python \
+	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+#: What depends on who runs it, one of each kind: limits, processes, files, system calls, sockets, the server's own.
+USER_TESTS := tests/sandbox/test_allowance.py tests/sandbox/test_groups.py tests/sandbox/test_probes.py \
+    $(addprefix tests/attacks/test_,fork_bomb.py memory_bomb.py signals.py ptrace.py token_from_proc.py ssh_key.py \
+    symlink.py hard_link.py chroot.py setuid.py devices.py tcp.py raw_socket.py abstract_socket.py package.py)
+
+.PHONY: test-user
+test-user: install system-packages ## Run the tests that depend on the user once more, as an ordinary user
+	@[ "$$(id -u)" != 0 ] || .ci/as-ordinary-user $(BIN)/python -m pytest -p no:cacheprovider --quiet $(USER_TESTS)
 
 .PHONY: system-packages
 system-packages:
-	@.ci/system-packages chromium:chromium bubblewrap:bwrap
+	@.ci/system-packages chromium:chromium bubblewrap:bwrap socat:socat ripgrep:rg
 
 .PHONY: docs
 docs: $(PYTHON_READY) ## Build the documentation into docs/_build/html

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.look_alikes import look_alikes
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.exceptions import SandboxRefusedError
@@ -209,9 +210,14 @@ def _open_terminal() -> Iterator[Terminal | None]:
 def _described(request: ApprovalRequest) -> str:
     arguments = json.dumps(request.tool_args, indent=2, ensure_ascii=False, default=str)
     kernel = "a plain kernel" if request.isolation == Isolation.NONE.value else f"a sandbox ({request.isolation})"
-    return visible(
-        f"{request.server_name}.{request.tool_name} wants to run with\n{arguments}\nIt was asked for in {kernel}."
-    )
+    odd = look_alikes(server=request.server_name, tool=request.tool_name, arguments=request.tool_args)
+    lines = [
+        f"{request.server_name}.{request.tool_name} wants to run with",
+        arguments,
+        f"It was asked for in {kernel}.",
+        *(f"Look at the names: {one.text}" for one in odd),
+    ]
+    return visible("\n".join(lines))
 
 
 def _read_cells(file: str) -> list[str]:

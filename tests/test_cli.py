@@ -134,6 +134,17 @@ def test_a_person_decides_in_the_terminal(
     assert status == code
 
 
+def test_terminal_names_a_letter_that_is_not_what_it_looks_like(environment: dict[str, str], tmp_path: Path) -> None:
+    configuration = Path(environment["JUPYTER_CONFIG_DIR"]) / "mcp.json"
+    configuration.write_text(configuration.read_text().replace('"mini"', '"min\\u0456"'))
+    script = tmp_path / "script.py"
+    script.write_text(CALL.replace("mini", "min\u0456"), encoding="utf-8")
+
+    _, text = with_terminal(environment, script, "n\n")
+
+    assert "In the server's name, U+0456 CYRILLIC SMALL LETTER BYELORUSSIAN-UKRAINIAN I looks like `i`." in text
+
+
 def test_what_was_in_the_file_is_what_runs(environment: dict[str, str], tmp_path: Path) -> None:
     notebook = tmp_path / "notebook.ipynb"
     cells = ["print('one')\n_ = open('notebook.ipynb', 'w').write('{\"cells\": []}')", "print('two')"]

@@ -15,6 +15,7 @@ from typing import Final
 from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionError, StaleDigestError
 
 from .calls import JsonObject, JsonValue, ToolCall
+from .look_alikes import look_alikes, look_alikes_to_json
 from .policy import Effect, Evaluation
 from .tools import Progress, ToolDescription
 
@@ -323,6 +324,9 @@ def request_to_json(request: ApprovalRequest, progress: Progress | None = None) 
             "cell_id": call.origin.cell_id,
             "thread_id": call.origin.thread_id,
             "isolation": call.origin.isolation.value,
+            "look_alikes": look_alikes_to_json(
+                look_alikes(server=call.server, tool=call.tool, arguments=call.arguments)
+            ),
         },
         "tool": {
             "title": request.tool.title,

@@ -21,6 +21,8 @@ MAX_DEPTH: Final = 100
 #: How many bits an integer may have: about 3,000 digits; Python by itself refuses to write more than 4,300.
 MAX_INTEGER_BITS: Final = 10_000
 
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
 _TOO_DEEP: Final = f"it is nested more than {MAX_DEPTH} levels deep"
 
 
@@ -39,7 +41,7 @@ def canonical_json(value: object) -> str:
         If the value holds something that is not JSON, or a key that is no string.
     """
     try:
-        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        text = _CANONICAL.encode(value)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     _check_json(value)

@@ -17,5 +17,8 @@ class Isolation(str, Enum):
     LANDLOCK = "landlock"
     """Landlock and seccomp, without namespaces: files by an allow-list, no sockets, no foreign process touched."""
 
+    SRT = "srt"
+    """Anthropic's sandbox runtime (bubblewrap on Linux, ``sandbox-exec`` on macOS): only named files and domains."""
+
     NONE = "none"
     """A plain process of the user."""

@@ -110,7 +110,7 @@ class ApprovalPage:
 
 
 class ApprovalStore(Protocol):
-    """Keeps approval requests. When a method returns, what it wrote is on disk.
+    """Keeps approval requests. What it wrote when a method returns outlives this process; a decision, a power cut too.
 
     Every method raises `StorageError` if the store cannot be read or written.
     """

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, Self
 
 from jupyter_agentbox.exceptions import SandboxConfigError
 
+from .domains import DomainRules
 from .isolation import Isolation
+from .srt import check_srt_settings, from_srt_file, is_srt_file
 
 #: The levels that can be reached, in the order in which they are tried.
-SANDBOX_LEVELS: Final = (Isolation.BUBBLEWRAP, Isolation.BUBBLEWRAP_HOST_PROC, Isolation.LANDLOCK)
+SANDBOX_LEVELS: Final = (Isolation.BUBBLEWRAP, Isolation.BUBBLEWRAP_HOST_PROC, Isolation.LANDLOCK, Isolation.SRT)
 
 #: The reason of an HTTP answer that says why no kernel was started in a sandbox.
 NO_SANDBOXED_KERNEL: Final = "No sandboxed kernel"
@@ -31,11 +33,17 @@ class SandboxSettings:
         Files and directories that the kernel can read, that it can write, and that it must not see.
     environment : tuple of str
         Names or patterns of further environment variables that it gets.
+    allowed_domains : tuple of str
+        Domains that it can reach through a proxy, on the internet; see `DomainRule.parse`.
+    private_domains : tuple of str
+        Domains that it can reach through a proxy, also where they lead to private addresses.
     memory_limit, process_limit, file_size_limit, temporary_limit : int or None
-        Bytes of address space of each process, processes and threads, bytes of the largest file, and bytes of each file
-        system in memory. ``None`` is no limit.
-    bubblewrap : str
-        The path of ``bwrap``; empty to look for it.
+        Bytes of address space of each process and of memory of all together, processes and threads, bytes of the
+        largest file, and bytes of each file system in memory. ``None`` is no limit.
+    bubblewrap, srt : str
+        The paths of ``bwrap`` and ``srt``; empty to look for them.
+    srt_settings : mapping
+        What ``srt`` is told beside what every sandbox has, in the form of its own settings file.
     """
 
     levels: tuple[str, ...] = tuple(level.value for level in SANDBOX_LEVELS)
@@ -44,11 +52,15 @@ class SandboxSettings:
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
+    allowed_domains: tuple[str, ...] = ()
+    private_domains: tuple[str, ...] = ()
     memory_limit: int | None = None
     process_limit: int | None = None
     file_size_limit: int | None = None
     temporary_limit: int | None = 1 << 30
     bubblewrap: str = ""
+    srt: str = ""
+    srt_settings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_mapping(cls, found: Mapping[str, Any], *, source: str = "the sandbox's settings") -> Self:
@@ -66,6 +78,8 @@ class SandboxSettings:
         SandboxConfigError
             If a name is not known, or a value is not of its kind.
         """
+        if is_srt_file(found):
+            found = from_srt_file(found)
         if not isinstance(found, Mapping):
             raise SandboxConfigError(f"{source}: an object is needed, with keys of {_names()}")
         unknown = sorted(str(name) for name in found.keys() - _CHECKS.keys())
@@ -77,11 +91,19 @@ class SandboxSettings:
             if not check(value):
                 raise SandboxConfigError(f"{source}: `{name}` must be {needed}, not `{value!r}`")
             checked[name] = tuple(value) if isinstance(value, list | tuple) else value
-        return cls(**checked)
+        settings = cls(**checked)
+        try:
+            DomainRules.of(settings.allowed_domains, settings.private_domains)
+            check_srt_settings(settings.srt_settings)
+        except ValueError as error:
+            raise SandboxConfigError(f"{source}: {error}") from error
+        if settings.srt_settings and settings.levels != (Isolation.SRT.value,):
+            raise SandboxConfigError(f'{source}: `srt_settings` are for `srt` only; set `levels` to ["srt"]')
+        return settings
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings as JSON has them."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
@@ -97,11 +119,17 @@ def _is_levels(value: object) -> bool:
     return _is_list(value) and bool(value) and set(value) <= {level.value for level in SANDBOX_LEVELS}  # type: ignore[call-overload]  # a list of text
 
 
+def _is_object(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(value.get(name, {}), Mapping) for name in _SRT_PARTS)
+
+
 def _is_limit(value: object) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0)
 
 
-_LEVELS: Final = (_is_levels, "a list of `bubblewrap`, `bubblewrap-host-proc` and `landlock`")
+_SRT_PARTS: Final = ("network", "filesystem")
+_LEVELS: Final = (_is_levels, "a list of `bubblewrap`, `bubblewrap-host-proc`, `landlock` and `srt`")
+_OBJECT: Final = (_is_object, "an object with the objects `network` and `filesystem`")
 _TEXT: Final = (_is_text, "text")
 _LIST: Final = (_is_list, "a list of texts")
 _LIMIT: Final = (_is_limit, "a whole number above 0, or null for no limit")
@@ -113,11 +141,15 @@ _CHECKS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "writable": _LIST,
     "hidden": _LIST,
     "environment": _LIST,
+    "allowed_domains": _LIST,
+    "private_domains": _LIST,
     "memory_limit": _LIMIT,
     "process_limit": _LIMIT,
     "file_size_limit": _LIMIT,
     "temporary_limit": _LIMIT,
     "bubblewrap": _TEXT,
+    "srt": _TEXT,
+    "srt_settings": _OBJECT,
 }
 
 

@@ -7,9 +7,9 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final, Protocol, TypeAlias
 
@@ -17,20 +17,24 @@ from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
 
 from . import launcher
+from .allowance import Allowance, Spawn
 from .bubblewrap import bubblewrap_command, find_bubblewrap
 from .landlock import rules_of
+from .network import Network
 from .places import Protected
-from .probes import GUARD, memory_file, pins_sources
+from .probes import GUARD, NO_NETWORK_OF_ITS_OWN, memory_file, pins_sources
 from .relay import relay
 from .rundir import RunDirectory
 from .seccomp import Sockets, assemble
-from .settings import Limits, Places
+from .settings import Domains, Limits, Places
 from .view import Access, Mount, View, make_view
 
 Stream: TypeAlias = int | IO[Any] | None
 
-_PACKAGE: Final = Path(__file__).parents[1]
+PACKAGE: Final = Path(__file__).parents[1]
 _INSIDE: Final = Path("/run/agentbox")
+_PROXY: Final = _INSIDE / "proxy"
+_GUARD_SETTINGS: Final = _INSIDE / "guard.json"
 #: What runs a kernel that can be confined.
 _KERNEL_MODULES: Final = frozenset({"ipykernel_launcher", "jupyter_agentbox.kernel.launcher"})
 
@@ -57,6 +61,14 @@ class Order:
         The kernel's connection file, outside.
     output : tuple
         The kernel's standard output and error, as `subprocess.Popen` takes them.
+    pass_fds : tuple of int
+        File descriptors that the kernel inherits, by these numbers.
+    domains : Domains
+        What the kernel can reach of the network.
+    note : callable
+        Is told what the kernel asked of the network and was refused.
+    srt : mapping
+        What ``srt`` is told beside that, in the form of its own settings file.
     """
 
     run: RunDirectory
@@ -67,6 +79,10 @@ class Order:
     limits: Limits
     connection_file: Path
     output: tuple[Stream, Stream]
+    pass_fds: tuple[int, ...] = ()
+    domains: Domains
+    note: Callable[[str], None]
+    srt: Mapping[str, Any] = field(default_factory=dict)
 
     def view(self, files: Iterable[Mount]) -> View:
         """Return what is seen inside: what was ordered, and the files of one kind of box."""
@@ -90,6 +106,10 @@ class Box(Protocol):
     def temporary(self) -> Path:
         """The directory of temporary files inside."""
 
+    @property
+    def ended_by(self) -> str:
+        """What a limit did to the kernel; empty if none did anything."""
+
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start the kernel inside.
 
@@ -107,26 +127,6 @@ class Box(Protocol):
 
     def close(self) -> None:
         """Let go of what the box holds outside."""
-
-
-def make_box(order: Order, level: Isolation, *, bubblewrap: str) -> Box:
-    """Return a box that nothing runs in yet.
-
-    Parameters
-    ----------
-    order : Order
-        What is asked for.
-    level : Isolation
-        The isolation that it gives.
-    bubblewrap : str
-        The path of ``bwrap``; empty to look for it.
-
-    Raises
-    ------
-    SandboxRefusedError
-        If there can be no such box.
-    """
-    return LandlockBox(order) if level is Isolation.LANDLOCK else BubblewrapBox(order, level, bubblewrap)
 
 
 class BubblewrapBox:
@@ -148,18 +148,32 @@ class BubblewrapBox:
         found = find_bubblewrap(program)
         if found is None:
             raise SandboxRefusedError("bwrap is not installed")
-        if order.limits.processes is not None and os.getuid() == 0:
-            raise SandboxRefusedError("Linux does not limit the processes of root; run the server as an ordinary user")
         self.level = level
         self.home = order.protected.home.resolve()
         self._order = order
         self._program = found
         self._process: subprocess.Popen[bytes] | None = None
         self._inner: int | None = None
+        self._network: Network | None = None
+        # The processes of an ordinary user are counted by Linux, here for the sandbox alone; root's are not.
+        self._by_linux = os.getuid() != 0
+        self._allowance = Allowance(
+            processes=None if self._by_linux else order.limits.processes,
+            memory=order.limits.memory,
+            told=order.run.path / "ended",
+        )
+
+    @property
+    def ended_by(self) -> str:
+        """What a limit did to the kernel; empty if none did anything."""
+        return self._allowance.tell()
 
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start the kernel inside."""
         order = self._order
+        inside = self._inner_command(command)
+        if order.domains:
+            self._network = Network(order.domains, place=order.run.path / _PROXY.name, note=order.note)
         view = order.view(self._files())
         filter_ = memory_file(assemble(sockets=Sockets.LOCAL))
         info, info_end = os.pipe()
@@ -178,14 +192,17 @@ class BubblewrapBox:
                 block=block_end,
                 pinned=pinned if pins_sources(self._program) else None,
             )
-            self._process = _start(
-                [*box, *self._inner_command(command)], order, env=env, cwd="/", pass_fds=[*fds, *pinned]
-            )
+            self._process = start_process([*box, *inside], order, env=env, cwd="/", pass_fds=[*fds, *pinned])
             for fd in (*fds, *pinned):
                 os.close(fd)
             fds, pinned = [], []
             self._inner = self._read_info(info)
             self._limit(self._inner)
+            self._allowance.hold(
+                self._inner, self._process.pid, end=signal.SIGKILL, spawn=outside(order), lose=self.kill
+            )
+            if self._network is not None:
+                self._network.start(self._process.pid)
             os.write(block, b"g")
         finally:
             for fd in (*fds, *pinned, info, block):
@@ -210,6 +227,8 @@ class BubblewrapBox:
         self.kill()
         if self._process is not None:
             self._process.wait()
+        if self._network is not None:
+            self._network.close()
 
     def _is_running(self) -> bool:
         # While bubblewrap's outer process is ours to wait for, its child's id cannot be another process's.
@@ -230,17 +249,25 @@ class BubblewrapBox:
             Mount(Path(place), Access.READ, order.run.file(Path(place).name, text)) for place, text in written.items()
         ]
         connection = order.run.file("connection.json", order.connection_file.read_text(encoding="utf-8"))
+        if self._network is not None:
+            guard = order.run.file(_GUARD_SETTINGS.name, json.dumps({"proxy": str(_PROXY)}))
+            mounts += [Mount(_PROXY, Access.READ, self._network.place), Mount(_GUARD_SETTINGS, Access.READ, guard)]
         return [
             *mounts,
             Mount(_INSIDE / "connection.json", Access.READ, connection),
-            Mount(_INSIDE / "lib" / _PACKAGE.name, Access.READ, _PACKAGE),
+            Mount(_INSIDE / "lib" / PACKAGE.name, Access.READ, PACKAGE),
             Mount(order.run.sockets, Access.WRITE),
         ]
 
     def _inner_command(self, command: Sequence[str]) -> list[str]:
         inside = [_replace(part, self._order.connection_file, _INSIDE / "connection.json") for part in command]
-        guard = str(_INSIDE / "lib" / GUARD.relative_to(_PACKAGE.parent))
-        return _with_guard(inside, guard, "-") or inside
+        guard = str(_INSIDE / "lib" / GUARD.relative_to(PACKAGE.parent))
+        if not self._order.domains:
+            return with_guard(inside, guard, "-") or inside
+        guarded = with_guard(inside, guard, str(_GUARD_SETTINGS))
+        if guarded is None:
+            raise SandboxRefusedError("domains can be allowed (`allowed_domains`) to kernels of ipykernel only")
+        return guarded
 
     def _read_info(self, fd: int) -> int:
         """Return the id, outside, of process 1 inside."""
@@ -256,7 +283,7 @@ class BubblewrapBox:
         limits = self._order.limits
         for kind, value in (
             (resource.RLIMIT_AS, limits.memory),
-            (resource.RLIMIT_NPROC, limits.processes),
+            (resource.RLIMIT_NPROC, limits.processes if self._by_linux else None),
             (resource.RLIMIT_FSIZE, limits.file_size),
         ):
             if value is not None:
@@ -276,26 +303,46 @@ class LandlockBox:
 
     def __init__(self, order: Order) -> None:
         self._order = order
-        if order.limits.processes is not None and os.getuid() == 0:
-            raise SandboxRefusedError("Linux does not limit the processes of root; run the server as an ordinary user")
+        if order.domains:
+            raise SandboxRefusedError(NO_NETWORK_OF_ITS_OWN)
         self._process: subprocess.Popen[bytes] | None = None
         self.home = order.run.directory("home")
         self.temporary = order.run.directory("tmp")
+        self._allowance = Allowance(
+            processes=order.limits.processes,
+            memory=order.limits.memory,
+            told=order.run.path / "ended",
+            spare=2,  # the guardians
+        )
+
+    @property
+    def ended_by(self) -> str:
+        """What a limit did to the kernel; empty if none did anything."""
+        return self._allowance.tell()
 
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start the kernel inside."""
         order = self._order
         view = order.view(self._files())
-        limits = order.limits
-        settings = {
-            "parent": os.getpid(),
-            "rules": rules_of(view, read_only=order.protected.read_only),
-            "limits": {"memory": limits.memory, "processes": limits.processes, "file_size": limits.file_size},
-        }
-        guarded = _with_guard(command, str(GUARD), str(order.run.file("guard.json", json.dumps(settings))))
-        if guarded is None:
-            raise SandboxRefusedError("without namespaces only kernels of ipykernel can be confined")
-        self._process = _start(guarded, order, env=env, cwd=str(order.work))
+        gate_end, gate = os.pipe()
+        try:
+            settings = {
+                "parent": os.getpid(),
+                "gate": gate_end,
+                "rules": rules_of(view, read_only=order.protected.read_only),
+                "limits": {"memory": order.limits.memory, "file_size": order.limits.file_size},
+            }
+            guarded = with_guard(command, str(GUARD), str(order.run.file("guard.json", json.dumps(settings))))
+            if guarded is None:
+                raise SandboxRefusedError("without namespaces only kernels of ipykernel can be confined")
+            self._process = start_process(guarded, order, env=env, cwd=str(order.work), pass_fds=[gate_end])
+            self._allowance.hold(
+                self._process.pid, self._process.pid, end=signal.SIGTERM, spawn=outside(order), lose=self.kill
+            )
+            os.write(gate, b"g")
+        finally:
+            os.close(gate_end)
+            os.close(gate)
         return self._process
 
     def signal(self, number: int) -> None:
@@ -314,25 +361,43 @@ class LandlockBox:
             self._process.wait()
 
     def _files(self) -> list[Mount]:
-        run = self._order.run
-        return [
-            Mount(self._order.connection_file, Access.READ),
-            Mount(_PACKAGE, Access.READ),
-            *(Mount(place, Access.WRITE) for place in (run.sockets, self.home, self.temporary)),
-        ]
+        return files_in_place(self._order, self.home, self.temporary)
 
 
-def _start(
+def files_in_place(order: Order, home: Path, temporary: Path) -> list[Mount]:
+    """Return what a kernel needs of ours in a box that shows files where they are outside."""
+    return [
+        Mount(order.connection_file, Access.READ),
+        Mount(PACKAGE, Access.READ),
+        *(Mount(place, Access.WRITE) for place in (order.run.sockets, home, temporary)),
+    ]
+
+
+def start_process(
     command: list[str], order: Order, *, env: Mapping[str, str], cwd: str, pass_fds: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
-    """Start a process that dies with this one, and has none of its streams."""
+    """Start a process that dies with this one, and has none of its streams.
+
+    Parameters
+    ----------
+    command : list of str
+        What to run.
+    order : Order
+        Says where its output goes.
+    env : mapping
+        Its whole environment.
+    cwd : str
+        Where it starts.
+    pass_fds : sequence of int
+        File descriptors that it gets.
+    """
     pipe = relay() if None in order.output else None
     try:
         return launcher.start(
             command,
             env=dict(env),
             cwd=cwd,
-            pass_fds=pass_fds,
+            pass_fds=(*pass_fds, *order.pass_fds),
             stdin=subprocess.DEVNULL,
             stdout=pipe if order.output[0] is None else order.output[0],
             stderr=pipe if order.output[1] is None else order.output[1],
@@ -343,12 +408,27 @@ def _start(
             os.close(pipe)
 
 
+def outside(order: Order) -> Spawn:
+    """Return what starts a process outside the box, with the kernel's output."""
+    return lambda command, fds: start_process(command, order, env={}, cwd="/", pass_fds=fds)
+
+
 def _replace(part: str, outside: Path, inside: Path) -> str:
     return part.replace(str(outside), str(inside))
 
 
-def _with_guard(command: Sequence[str], guard: str, settings: str) -> list[str] | None:
-    """Return a command that runs the guard first; ``None`` if it is not one of ipykernel."""
+def with_guard(command: Sequence[str], guard: str, settings: str) -> list[str] | None:
+    """Return a command that runs the guard first; ``None`` if it is not one of ipykernel.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The kernel's.
+    guard : str
+        Where the guard is, as it is seen inside.
+    settings : str
+        The file with what it is told.
+    """
     for index in range(len(command) - 1):
         if command[index] == "-m" and command[index + 1] in _KERNEL_MODULES:
             return [*command[:index], guard, settings, *command[index + 1 :]]

@@ -26,6 +26,7 @@ def kernel_environment(
     home: Path,
     temporary: Path,
     prefixes: Iterable[Path],
+    proxy: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return a kernel's environment.
 
@@ -43,6 +44,8 @@ def kernel_environment(
         The directory of temporary files inside.
     prefixes : iterable of Path
         The interpreter's; their programs come first on the path.
+    proxy : mapping, optional
+        What leads programs to the sandbox's proxy; no other could be reached.
     """
     patterns = (*ALLOWED, *extra)
     kept = {name: value for name, value in server.items() if any(fnmatchcase(name, one) for one in patterns)}
@@ -56,5 +59,6 @@ def kernel_environment(
         **{name: str(temporary / place) for name, place in private.items()},
         **kept,
         **named,
+        **(proxy or {}),
         "JPY_PARENT_PID": "1",  # the kernel's parent is process 1 of its own world; ipykernel then does not watch it
     }

@@ -1,27 +1,35 @@
 """Runs in a sandboxed kernel's process, before the kernel: closes what only the process itself can close.
 
 Started as ``python guard.py SETTINGS MODULE [kernel's arguments]``. `SETTINGS` is ``-`` where namespaces hold the
-kernel already, or a JSON file ``{"parent", "rules", "limits"}`` for Landlock and seccomp. `MODULE` is
-``ipykernel_launcher``, or one whose `application` returns the kernel's application, not yet initialized, and its
-arguments. With ``--probe`` for `MODULE`, it closes everything and says whether that holds.
+kernel already, a JSON file ``{"proxy"}`` where they do and a proxy leads out, or a JSON file ``{"parent", "gate",
+"rules", "limits"}`` for Landlock and seccomp, or a JSON file ``{"cwd", "limits", "writable"}`` in another's sandbox.
+`MODULE` is ``ipykernel_launcher``, or one whose `application` returns the kernel's application, not yet initialized,
+and its arguments. With ``--probe`` for `MODULE`, it closes everything and says whether that holds.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 import warnings
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-LIMITS = {"memory": "RLIMIT_AS", "processes": "RLIMIT_NPROC", "file_size": "RLIMIT_FSIZE"}
+LIMITS = {"memory": "RLIMIT_AS", "file_size": "RLIMIT_FSIZE"}
 
 
 def main(settings: str, module: str, arguments: list[str]) -> None:
     """Close what is to be closed and run the kernel."""
-    confined = None if settings == "-" else json.loads(Path(settings).read_text(encoding="utf-8"))
+    found = {} if settings == "-" else json.loads(Path(settings).read_text(encoding="utf-8"))
+    confined = found if "rules" in found else None
+    if "proxy" in found:
+        lead_out(found["proxy"])
+    if "writable" in found:
+        narrow(found)
     if confined is not None:
         confine(confined, guarded=module != "--probe")
     if module == "--probe":
@@ -42,6 +50,42 @@ def main(settings: str, module: str, arguments: list[str]) -> None:
     app.start()
 
 
+def narrow(settings: dict[str, Any]) -> None:
+    """Add to another's sandbox what of ours fits into it: limits, a process group, and on Linux two more walls.
+
+    Without Landlock, `/proc` could be written by a process that is root outside as well.
+    """
+    os.chdir(settings["cwd"])
+    limit(settings["limits"])
+    if settings["writable"] is not None:
+        with suppress(PermissionError):  # it leads one; elsewhere, who ends the kernel knows its group only
+            os.setsid()
+        from jupyter_agentbox.sandbox import kernel_calls, seccomp
+
+        if kernel_calls.landlock_version() >= 1:
+            writable = [(path, kernel_calls.WRITE) for path in settings["writable"]]
+            devices = ("/dev", kernel_calls.WRITE | kernel_calls.DEVICE)
+            kernel_calls.restrict_files([("/", kernel_calls.READ), devices, *writable], files_only=True)
+        kernel_calls.drop_capabilities()
+        kernel_calls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.LOCAL))
+
+
+def limit(limits: dict[str, int | None]) -> None:
+    """Set what this process, and those that it starts, may use up."""
+    import resource
+
+    for name, value in limits.items():
+        if value is not None:
+            resource.setrlimit(getattr(resource, LIMITS[name]), (value, value))
+
+
+def lead_out(proxy: str) -> None:
+    """Let this network's 127.0.0.1 lead to the proxy's socket."""
+    from jupyter_agentbox.sandbox import forwarder
+
+    forwarder.start(proxy)
+
+
 def application(module: str, arguments: list[str]) -> tuple[Any, list[str]]:
     """Return the kernel's application and its arguments."""
     if module != "ipykernel_launcher":
@@ -54,23 +98,37 @@ def application(module: str, arguments: list[str]) -> tuple[Any, list[str]]:
 
 def adapt() -> None:
     """Let IPython do without what is closed. On the class: what asks before commands takes the instance's method."""
+    import ipykernel.debugger
+    from ipykernel.ipkernel import IPythonKernel
     from ipykernel.zmqshell import ZMQInteractiveShell
 
     shell: Any = ZMQInteractiveShell
     shell.system = shell.system_raw  # `!program` without a terminal: those of others could be written too
+    debugger: Any = ipykernel.debugger
+    debugger._is_debugpy_available = False  # front ends then offer none; one that was begun would never answer
+    kernel: Any = IPythonKernel
+    kernel.do_debug_request = refuse_debugger
+
+
+async def refuse_debugger(_kernel: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """Say why there is no debugger."""
+    return {
+        "type": "response",
+        "request_seq": request.get("seq"),
+        "command": request.get("command"),
+        "success": False,
+        "message": "no debugger in this sandbox: it listens on TCP, which is closed where there are no namespaces",
+    }
 
 
 def confine(settings: dict[str, Any], *, guarded: bool) -> None:
     """Confine this process by Landlock, and by seccomp as far as it goes before the kernel's channels are open."""
-    import resource
-
     from jupyter_agentbox.sandbox import kernel_calls, seccomp, supervision
 
     if guarded:
+        wait_at(settings["gate"])
         supervision.guarded(settings["parent"])
-    for name, value in settings["limits"].items():
-        if value is not None:
-            resource.setrlimit(getattr(resource, LIMITS[name]), (value, value))
+    limit(settings["limits"])
     rules = [(str(path), int(rights)) for path, rights in settings["rules"]]
     settings["version"] = kernel_calls.restrict_files([*rules, ("/proc/self", kernel_calls.READ)])
     kernel_calls.drop_capabilities()
@@ -85,6 +143,13 @@ def close_sockets(*, own_signals_only: bool) -> None:
         sockets=seccomp.Sockets.NONE, namespaces=False, own_signals_only=own_signals_only
     )  # fmt: skip
     kernel_calls.filter_calls(program)
+
+
+def wait_at(gate: int) -> None:
+    """Wait until this process is where its processes are counted; end if whoever puts it there has ended."""
+    if not os.read(gate, 1):
+        os._exit(1)
+    os.close(gate)
 
 
 def wait_for(path: Path) -> None:

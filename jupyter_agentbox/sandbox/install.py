@@ -14,8 +14,9 @@ from typing import Any
 
 from jupyter_client.kernelspec import KernelSpecManager
 
-from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
-from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.sandbox import SandboxSettings
+from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
 
 from .probes import reach
 
@@ -57,8 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"`{python}` has no ipykernel; run `{python} -m pip install ipykernel`")
     try:
         config = json.loads(options.config)
+        settings = _settings(config)
     except ValueError as error:
         return _fail(f"the settings are not JSON: {error}")
+    except SandboxConfigError as error:
+        return _fail(str(error))
     spec = kernelspec(
         python, display_name=options.display_name or f"Python {version} (agentbox sandbox)", config=config
     )
@@ -72,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     sys.stdout.write(f"Installed the kernel `{options.name}` in {place}\n")
     try:
-        sys.stdout.write(f"Isolation on this machine: {reach(SANDBOX_LEVELS).value}\n")
+        sys.stdout.write(f"Isolation on this machine: {_reached(settings).value}\n")
     except SandboxRefusedError as error:
         sys.stderr.write(f"It will not start here: {error}\n")
     return 0
@@ -92,6 +96,22 @@ def _parser() -> argparse.ArgumentParser:
     place.add_argument("--prefix", help="install below this prefix")
     place.add_argument("--system", action="store_true", help="install for all users of this machine")
     return parser
+
+
+def _settings(config: Any) -> SandboxSettings:
+    """Check the provisioner's settings, but for what stands in a file: that is read when a kernel starts."""
+    if isinstance(config, dict):
+        config = {name: value for name, value in config.items() if name != "sandbox_config"}
+    return SandboxSettings.from_mapping(config)
+
+
+def _reached(settings: SandboxSettings) -> Isolation:
+    return reach(
+        [Isolation(level) for level in settings.levels],
+        bubblewrap=settings.bubblewrap,
+        srt=settings.srt,
+        network=bool(settings.allowed_domains or settings.private_domains),
+    )
 
 
 def _python_version(python: str) -> str | None:

@@ -18,6 +18,7 @@ PR_SET_NO_NEW_PRIVS = 38
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _LANDLOCK_VERSION = 1
 _PATH_BENEATH = 1
+_SCOPE_SIGNAL = 0b10
 _SECCOMP_NUMBER = {"x86_64": 317, "aarch64": 277}
 _SECCOMP_FILTER, _SECCOMP_ALL_THREADS = 1, 1
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -72,7 +73,7 @@ def landlock_version() -> int:
     return max(0, version)
 
 
-def restrict_files(rules: Iterable[tuple[str, int]]) -> int:
+def restrict_files(rules: Iterable[tuple[str, int]], *, files_only: bool = False) -> int:
     """Let this thread, and all that it starts, reach only the files of `rules`. For ever.
 
     From version 4 of Landlock's interface on, TCP is closed as well; from version 6 on also abstract unix sockets and
@@ -82,6 +83,8 @@ def restrict_files(rules: Iterable[tuple[str, int]]) -> int:
     ----------
     rules : iterable of (str, int)
         Path and the rights beneath it. A path that is not there is left out.
+    files_only : bool
+        Whether TCP, abstract sockets and signals stay as they are: where namespaces hold them.
 
     Returns
     -------
@@ -95,8 +98,8 @@ def restrict_files(rules: Iterable[tuple[str, int]]) -> int:
     """
     version = landlock_version()
     handled = _RIGHTS[max((known for known in _RIGHTS if known <= version), default=1)]
-    network = 0b11 if version >= 4 else 0
-    scoped = 0b11 if version >= 6 else 0
+    network = 0b11 if version >= 4 and not files_only else 0
+    scoped = 0b11 if version >= 6 and not files_only else 0
     attributes = struct.pack("=QQQ", handled, network, scoped)
     size = 8 if version < 4 else 16 if version < 6 else 24
     libc = _libc()
@@ -111,6 +114,27 @@ def restrict_files(rules: Iterable[tuple[str, int]]) -> int:
     finally:
         os.close(ruleset)
     return version
+
+
+def keep_signals_below() -> bool:
+    """Let this thread, and all that it starts, signal no process but those; say whether this Linux can. For ever.
+
+    Then ``kill(-1)``, which no process that is just being started escapes, ends all below this one and nothing else.
+    """
+    if landlock_version() < 6:
+        return False
+    libc = _libc()
+    attributes = struct.pack("=QQQ", 0, 0, _SCOPE_SIGNAL)
+    ruleset = _checked(
+        libc.syscall(_LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint(0)),
+        "landlock_create_ruleset",
+    )
+    try:
+        prctl(PR_SET_NO_NEW_PRIVS, 1, "PR_SET_NO_NEW_PRIVS")
+        _checked(libc.syscall(_LANDLOCK_RESTRICT, ruleset, ctypes.c_uint(0)), "landlock_restrict_self")
+    finally:
+        os.close(ruleset)
+    return True
 
 
 def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -16,31 +17,67 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 
 from . import kernel_calls, seccomp
 from .bubblewrap import bubblewrap_command, find_bubblewrap
+from .interpreter import prefixes_of
+from .settings import Domains
+from .srt import find_srt, srt_command, srt_settings
 from .view import SYSTEM, Access, Mount, View
 
 #: What runs first in a kernel's process.
 GUARD = Path(__file__).with_name("guard.py")
 
+#: Why there is a level at which no domain can be allowed.
+NO_NETWORK_OF_ITS_OWN = (
+    "it has no network of its own, so no domain can be allowed there (`allowed_domains`, `private_domains`)"
+)
+
 _TIMEOUT = 10.0
+_SRT_TIMEOUT = 60.0
+#: Tries, in a sandbox of ``srt``, what must fail, and what must work.
+_ATTEMPTS = """
+import json, socket, sys
+def works(attempt):
+    try:
+        attempt()
+    except OSError:
+        return False
+    return True
+def connect(family, place):
+    with socket.socket(family) as one:
+        one.settimeout(5)
+        one.connect(place)
+outside, port = sys.argv[1], int(sys.argv[2])
+works(lambda: open(outside + "/written", "w").close())  # perhaps in memory; looked at from outside
+print(json.dumps({
+    "files": not works(lambda: open(outside + "/secret").close()),
+    "network": not works(lambda: connect(socket.AF_INET, ("127.0.0.1", port))),
+    "sockets of others": not works(lambda: connect(socket.AF_UNIX, outside + "/socket")),
+    "sockets of its own": works(lambda: socket.socket(socket.AF_UNIX).bind(outside + "/in/own")),
+}))
+"""
 _INSTALL = {
     "linux": (
         "install bubblewrap (`apt install bubblewrap`, `dnf install bubblewrap`), and allow user namespaces"
         " (`kernel.unprivileged_userns_clone`, `kernel.apparmor_restrict_unprivileged_userns`, the container's seccomp"
         " profile) or use Linux 5.13 or later with Landlock"
     ),
-    "darwin": "this version has no sandbox for macOS; run the kernel in a Linux container or virtual machine",
+    "darwin": (
+        "install Anthropic's sandbox runtime, which uses macOS's own sandbox:"
+        " `npm install -g @anthropic-ai/sandbox-runtime` (it needs Node 22.12 or later, and ripgrep)"
+    ),
 }
 
 
-def reach(levels: Sequence[Isolation], *, bubblewrap: str = "") -> Isolation:
+def reach(levels: Sequence[Isolation], *, bubblewrap: str = "", srt: str = "", network: bool = False) -> Isolation:
     """Return the first of `levels` that works here.
 
     Parameters
     ----------
     levels : sequence of Isolation
         What is acceptable, the best first.
-    bubblewrap : str
-        The path of ``bwrap``; empty to look for it.
+    bubblewrap, srt : str
+        The paths of ``bwrap`` and ``srt``; empty to look for them.
+    network : bool
+        Whether the sandbox needs a network of its own, so that domains can be allowed.
 
     Raises
     ------
@@ -49,7 +86,10 @@ def reach(levels: Sequence[Isolation], *, bubblewrap: str = "") -> Isolation:
     """
     met = []
     for level in levels:
-        problem = _problem(level, bubblewrap)
+        lacks_network = network and level is Isolation.LANDLOCK
+        problem = (
+            NO_NETWORK_OF_ITS_OWN if lacks_network else _problem(level, srt if level is Isolation.SRT else bubblewrap)
+        )
         if problem is None:
             return level
         met.append(f"{level.value}: {problem}")
@@ -70,17 +110,17 @@ def _list(met: Sequence[str]) -> str:
 
 
 @cache
-def _problem(level: Isolation, bubblewrap: str) -> str | None:
+def _problem(level: Isolation, program: str) -> str | None:
     """Return why a level does not work here; ``None`` if it does. Asked once a process: a machine does not change."""
-    if not sys.platform.startswith("linux"):
+    is_linux = sys.platform.startswith("linux")
+    if not is_linux and (level is not Isolation.SRT or sys.platform != "darwin"):
         return f"not on {sys.platform}"
-    if not seccomp.is_supported():
+    if is_linux and not seccomp.is_supported():
         return "the machine's system calls are not known"
-    probe: Callable[[], str | None] = (
-        _probe_landlock if level is Isolation.LANDLOCK else lambda: _probe(level, bubblewrap)
-    )
     try:
-        return probe()
+        if level is Isolation.SRT:
+            return _probe_srt(program)
+        return _probe_landlock() if level is Isolation.LANDLOCK else _probe(level, program)
     except (OSError, subprocess.SubprocessError) as error:
         return str(error)
 
@@ -111,7 +151,38 @@ def _probe_landlock() -> str | None:
         done = _run([sys.executable, "-I", "-S", str(GUARD), str(settings), "--probe"])
     if done.returncode != 0:
         return done.stderr.strip().rpartition("\n")[2] or f"the probe ended with {done.returncode}"
-    held = json.loads(done.stdout)
+    return _not_held(json.loads(done.stdout))
+
+
+def _probe_srt(named: str) -> str | None:
+    program = find_srt(named)
+    if program is None:
+        return "srt is not installed"
+    with tempfile.TemporaryDirectory() as made, socket.create_server(("127.0.0.1", 0)) as tcp:
+        outside = Path(made).resolve()
+        inside = outside / "in"
+        inside.mkdir()
+        (outside / "secret").write_text("secret", encoding="utf-8")
+        with socket.socket(socket.AF_UNIX) as unix:
+            unix.bind(str(outside / "socket"))
+            unix.listen()
+            readable = {*SYSTEM, *map(str, prefixes_of(Path(sys.executable)))}
+            mounts = [Mount(Path(one), Access.READ) for one in readable]
+            view = View(mounts=(*mounts, Mount(inside, Access.WRITE)), work=inside, home=inside)
+            settings = outside / "srt.json"
+            told = srt_settings(view, sockets=inside, given={}, domains=Domains())
+            settings.write_text(json.dumps(told), encoding="utf-8")
+            attempts = [str(outside), str(tcp.getsockname()[1])]
+            command = srt_command(program, settings, [sys.executable, "-I", "-S", "-c", _ATTEMPTS, *attempts], env={})
+            env = {"PATH": os.environ.get("PATH", os.defpath), "HOME": made, "TMPDIR": made}
+            done = _run(command, env=env, cwd=str(inside), timeout=_SRT_TIMEOUT)
+        is_written = (outside / "written").exists()
+    if done.returncode != 0:
+        return done.stderr.strip().rpartition("\n")[2] or f"srt ended with {done.returncode}"
+    return _not_held({**json.loads(done.stdout), "writing": not is_written})
+
+
+def _not_held(held: dict[str, bool]) -> str | None:
     return None if all(held.values()) else f"not held: {', '.join(name for name in held if not held[name])}"
 
 
@@ -127,7 +198,21 @@ def memory_file(content: bytes) -> int:
     return made
 
 
-def _run(command: Sequence[str], *fds: int) -> subprocess.CompletedProcess[str]:
+def _run(
+    command: Sequence[str],
+    *fds: int,
+    env: dict[str, str] | None = None,
+    cwd: str | None = None,
+    timeout: float = _TIMEOUT,
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, pass_fds=fds, capture_output=True, text=True, timeout=_TIMEOUT, check=False, stdin=subprocess.DEVNULL
+        command,
+        pass_fds=fds,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env=env,
+        cwd=cwd,
     )

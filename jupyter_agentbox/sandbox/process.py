@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import os
 import signal
 import subprocess
@@ -16,15 +18,19 @@ from typing import Final, Protocol
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox import SandboxSettings
 
-from .boxes import Box, Order, make_box
+from .boxes import Box, Order
 from .environment import kernel_environment
 from .interpreter import prefixes_of
+from .kinds import make_box
+from .network import proxy_variables
 from .places import check_work_directory
 from .probes import reach
 from .relay import harmless
 from .rundir import RunDirectory, base_directory, sweep
-from .settings import Limits, Places, absolute
+from .settings import Domains, Limits, Places, absolute
 from .surroundings import protected_by
+
+log = logging.getLogger(__name__)
 
 #: Seconds between SIGTERM and the end.
 _GRACE: Final = 2.0
@@ -49,6 +55,10 @@ class Launch(Protocol):
     @property
     def cwd(self) -> str | None:
         """Where it starts."""
+
+    @property
+    def pass_fds(self) -> tuple[int, ...]:
+        """File descriptors that it inherits."""
 
 
 class SandboxedProcess:
@@ -154,7 +164,13 @@ class SandboxedProcess:
                 self.open()
             settings, run = self._settings, self._run
             assert run is not None  # noqa: S101  # made above
-            level = reach([Isolation(one) for one in settings.levels], bubblewrap=settings.bubblewrap)
+            domains = Domains.of(settings)
+            level = reach(
+                [Isolation(one) for one in settings.levels],
+                bubblewrap=settings.bubblewrap,
+                srt=settings.srt,
+                network=bool(domains),
+            )
             prefixes = prefixes_of(Path(sys.executable))
             protected = protected_by(
                 None,
@@ -175,8 +191,12 @@ class SandboxedProcess:
                 limits=Limits.of(settings),
                 connection_file=connection,
                 output=(writer, writer),
+                pass_fds=() if level is Isolation.SRT else launch.pass_fds,
+                domains=domains,
+                note=_note,
+                srt=settings.srt_settings,
             )
-            box = make_box(order, level, bubblewrap=settings.bubblewrap)
+            box = make_box(order, level, bubblewrap=settings.bubblewrap, srt=settings.srt)
             env = kernel_environment(
                 os.environ,
                 named=launch.env,
@@ -184,10 +204,12 @@ class SandboxedProcess:
                 home=box.home,
                 temporary=box.temporary,
                 prefixes=prefixes,
+                proxy=proxy_variables(domains) if level is not Isolation.SRT else None,
             )
+            preparation = _without_socket(launch.preparation) if level is Isolation.SRT else launch.preparation
             program = (sys.executable, "-P", "-X", "frozen_modules=on", "-m", _MODULE)
             self._box = box
-            self._process = box.start([*program, str(connection), launch.preparation], env=env)
+            self._process = box.start([*program, str(connection), preparation], env=env)
             threading.Thread(target=self._watch, args=(self._process.pid, loop), daemon=True).start()
         finally:
             os.close(writer)
@@ -196,7 +218,10 @@ class SandboxedProcess:
         with suppress(ChildProcessError):
             # without collecting it: until that is done, its number is no other process's
             os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+        ended_by = self._box.ended_by if self._box is not None else ""
         with suppress(RuntimeError):  # the loop is closed
+            if ended_by:
+                loop.call_soon_threadsafe(self._hear, f"{ended_by}\n".encode())
             loop.call_soon_threadsafe(self._ended.set)
 
 
@@ -208,6 +233,15 @@ class _Output(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._hear(harmless(data).encode())
+
+
+def _without_socket(preparation: str) -> str:
+    """Return what is done before the first cell where the kernel inherits no socket: Node passes none on."""
+    return json.dumps({**json.loads(preparation), "owner_fd": None})
+
+
+def _note(reason: str) -> None:
+    log.info("a sandboxed kernel was refused the network: %s", reason)
 
 
 def _clear(box: Box | None, run: RunDirectory | None) -> None:

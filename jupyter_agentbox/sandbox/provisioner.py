@@ -12,19 +12,22 @@ from typing import Any
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from tornado.web import HTTPError
-from traitlets import Enum, Int, List, TraitError, Unicode
+from traitlets import Dict, Enum, Int, List, TraitError, Unicode
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox import NO_SANDBOXED_KERNEL, SANDBOX_LEVELS, SandboxSettings
+from jupyter_agentbox.core.srt import from_srt_file, is_srt_file
 from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
 
-from .boxes import Box, Order, make_box
+from .boxes import Box, Order
 from .environment import kernel_environment
 from .interpreter import prefixes_of
+from .kinds import make_box
+from .network import proxy_variables
 from .places import check_work_directory
 from .probes import reach
 from .rundir import RunDirectory, base_directory, sweep
-from .settings import Limits, Places, absolute
+from .settings import Domains, Limits, Places, absolute
 from .surroundings import protected_by
 
 #: ``503 Service Unavailable`` would be retried, and ``500`` would look like a fault.
@@ -57,7 +60,25 @@ class SandboxProvisioner(LocalProvisioner):
         Unicode(), help="Environment variables of the server, names or patterns, that the kernel gets as well."
     ).tag(config=True)
 
-    memory_limit = Int(None, allow_none=True, help="Bytes of address space of each process.").tag(config=True)
+    allowed_domains = List(
+        Unicode(),
+        help=(
+            "Domains that the kernel can reach through a proxy: `example.com`, `*.example.com` for all names below,"
+            " `example.com:8443` for another port than 443 and 80. Only where they lead to the internet."
+            " Needs bubblewrap."
+        ),
+    ).tag(config=True)
+    private_domains = List(
+        Unicode(),
+        help=(
+            "Domains as in `allowed_domains` that may lead to private addresses as well, and those without `*` also to"
+            " this machine: `*.intranet.example`, `localhost:11434`."
+        ),
+    ).tag(config=True)
+
+    memory_limit = Int(
+        None, allow_none=True, help="Bytes of address space of each process, and of memory of all together."
+    ).tag(config=True)
     process_limit = Int(None, allow_none=True, help="Processes and threads of the whole sandbox.").tag(config=True)
     file_size_limit = Int(None, allow_none=True, help="Bytes of the largest file that can be written.").tag(config=True)
     temporary_limit = Int(
@@ -66,8 +87,17 @@ class SandboxProvisioner(LocalProvisioner):
 
     bubblewrap = Unicode(help="The path of bwrap. Default: looked for on the path.").tag(config=True)
 
+    srt = Unicode(help="The path of srt, for the level `srt`. Default: looked for on the path.").tag(config=True)
+    srt_settings = Dict(
+        help=(
+            "What srt is told beside what every sandbox has, in the form of its own settings file. `levels` must be"
+            " `srt` alone then."
+        )
+    ).tag(config=True)
+
     sandbox_config = Unicode(
         help="A JSON file with the same keys as these settings. It is read when a kernel starts, and wins over them."
+        " Or a settings file of srt, for the level `srt`."
     ).tag(config=True)
 
     _box: Box | None = None
@@ -85,7 +115,12 @@ class SandboxProvisioner(LocalProvisioner):
             self._close_box()
             self._read_config()
             settings = self._settings()
-            level = reach([Isolation(one) for one in settings.levels], bubblewrap=settings.bubblewrap)
+            level = reach(
+                [Isolation(one) for one in settings.levels],
+                bubblewrap=settings.bubblewrap,
+                srt=settings.srt,
+                network=bool(Domains.of(settings)),
+            )
             base = base_directory(os.environ)
             if self._run is None:
                 sweep(base)
@@ -150,6 +185,8 @@ class SandboxProvisioner(LocalProvisioner):
     def _close_box(self) -> None:
         if self._box is not None:
             self._box.close()
+            if ended_by := self._box.ended_by:
+                self.log.warning("kernel %s: %s", self.kernel_id, ended_by)
             self._box = None
 
     def _end(self) -> None:
@@ -163,6 +200,8 @@ class SandboxProvisioner(LocalProvisioner):
             return
         try:
             found = json.loads(Path(self.sandbox_config).expanduser().read_text(encoding="utf-8"))
+            if is_srt_file(found):
+                found = from_srt_file(found)
             known = set(self.trait_names(config=True)) - {"sandbox_config"}
             if not isinstance(found, dict) or found.keys() - known:
                 raise ValueError(f"it must be an object with keys of {', '.join(sorted(known))}")
@@ -213,8 +252,11 @@ class SandboxProvisioner(LocalProvisioner):
             limits=Limits.of(settings),
             connection_file=Path(manager.connection_file).resolve(),
             output=(kwargs.get("stdout"), kwargs.get("stderr")),
+            domains=Domains.of(settings),
+            srt=settings.srt_settings,
+            note=lambda reason: self.log.info("a sandboxed kernel was refused the network: %s", reason),
         )
-        box = make_box(order, level, bubblewrap=settings.bubblewrap)
+        box = make_box(order, level, bubblewrap=settings.bubblewrap, srt=settings.srt)
         env = kwargs["env"]
         kwargs["env"] = kernel_environment(
             env,
@@ -223,5 +265,6 @@ class SandboxProvisioner(LocalProvisioner):
             home=box.home,
             temporary=box.temporary,
             prefixes=order.prefixes,
+            proxy=proxy_variables(order.domains) if level is not Isolation.SRT else None,
         )
         return box

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from jupyter_agentbox.core.domains import DomainRules
 from jupyter_agentbox.core.sandbox import SandboxSettings
 
 
@@ -17,9 +18,9 @@ class Limits:
     Parameters
     ----------
     memory : int or None
-        Bytes of address space of each process (``RLIMIT_AS``).
+        Bytes of address space of each process (``RLIMIT_AS``), and of memory of all together.
     processes : int or None
-        Processes and threads of the whole sandbox (``RLIMIT_NPROC``).
+        Processes and threads of the whole sandbox.
     file_size : int or None
         Bytes of the largest file that can be written (``RLIMIT_FSIZE``).
     temporary : int or None
@@ -68,6 +69,34 @@ class Places:
             writable=absolute(settings.writable),
             hidden=absolute(settings.hidden),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domains:
+    """What a kernel can reach of the network, as settings spell it.
+
+    Parameters
+    ----------
+    allowed : tuple of str
+        Domains on the internet.
+    private : tuple of str
+        Domains that may be elsewhere.
+    """
+
+    allowed: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, settings: SandboxSettings) -> Self:
+        """Return the domains that settings name."""
+        return cls(allowed=settings.allowed_domains, private=settings.private_domains)
+
+    def __bool__(self) -> bool:
+        return bool(self.allowed or self.private)
+
+    def rules(self) -> DomainRules:
+        """Return the rules that decide."""
+        return DomainRules.of(self.allowed, self.private)
 
 
 def absolute(names: Iterable[str]) -> tuple[Path, ...]:

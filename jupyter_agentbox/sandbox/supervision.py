@@ -2,7 +2,8 @@
 
 Two guardians stand between the server and the kernel, one above the other, each a child subreaper (``prctl(2)``): a
 process that lost its parent is theirs. When the server dies, the upper one is told; when the upper one dies, the lower
-one is told; when the lower one dies, what it guarded becomes the upper one's. Whoever notices ends everything.
+one is told; when the lower one dies, what it guarded becomes the upper one's. Whoever notices ends everything: at once
+where Landlock lets a guardian signal nothing but what is below it (Linux 6.12), else one after the other.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-from .kernel_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
+from .kernel_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, keep_signals_below, prctl
 
 _PASSED_ON = {signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, signal.SIGCONT}
 _ENDING = {signal.SIGTERM, signal.SIGHUP}
@@ -55,6 +56,7 @@ def _guard(parent: int) -> None:
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM, "PR_SET_PDEATHSIG")
     if os.getppid() != parent:
         os._exit(1)  # it ended before this process asked to be told
+    is_apart = _is_apart(parent)
     child = os.fork()
     if child == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -71,8 +73,21 @@ def _guard(parent: int) -> None:
             code = os.waitstatus_to_exitcode(ended)
             status = code if code >= 0 else 128 - code
             break
-    _end_all()
+    _end_all(is_apart=is_apart)
     os._exit(status)
+
+
+def _is_apart(parent: int) -> bool:
+    """Whether this process can signal what is below it and nothing else: tried, not believed."""
+    if not keep_signals_below():
+        return False
+    try:
+        os.kill(parent, 0)
+    except PermissionError:
+        return True
+    except ProcessLookupError:
+        os._exit(1)  # it has just ended
+    return False
 
 
 def _send(child: int, number: int) -> None:
@@ -95,13 +110,28 @@ def _reap() -> dict[int, int]:
     return ended
 
 
-def _end_all() -> None:
-    """End all descendants. Stopped first, so that none can start another meanwhile."""
+def _end_all(*, is_apart: bool) -> None:
+    """End all descendants."""
+    while is_apart and _has_child():
+        with suppress(OSError):
+            os.kill(-1, signal.SIGKILL)
+        _await_end()
     while found := descendants(os.getpid()):
-        for number in (signal.SIGSTOP, signal.SIGKILL):
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped first, so that none can start another meanwhile
             for process in found:
                 with suppress(OSError):
                     os.kill(process, number)
-        with suppress(ChildProcessError):
-            os.waitpid(-1, 0)
-        _reap()
+        _await_end()
+
+
+def _await_end() -> None:
+    with suppress(ChildProcessError):
+        os.waitpid(-1, 0)
+    _reap()
+
+
+def _has_child() -> bool:
+    with suppress(ChildProcessError):
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return True
+    return False

@@ -36,9 +36,9 @@ def protected_by(manager: Any, *, base: Path, prefixes: Sequence[Path], hidden: 
     package = Path(__file__).parents[1]
     places = [base, Path(jupyter_runtime_dir()), Path(jupyter_data_dir()), *map(Path, jupyter_config_path()), *hidden]
     places += _named_by_server(manager)
-    account = Path(pwd.getpwuid(os.getuid()).pw_dir)
     home = Path.home()
-    if account != home:
+    account = _home_of_account()
+    if account is not None and account != home:
         places += [account / name for name in SECRETS]
     read_only = [*prefixes, Path(sys.prefix), Path(sys.base_prefix), package]
     return Protected(
@@ -46,6 +46,14 @@ def protected_by(manager: Any, *, base: Path, prefixes: Sequence[Path], hidden: 
         hidden=tuple(dict.fromkeys(places)),
         read_only=tuple(dict.fromkeys(path for path in read_only if path != Path("/"))),
     )
+
+
+def _home_of_account() -> Path | None:
+    """Return the home directory that the system knows; ``None`` for a user id that it does not know."""
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return None
 
 
 def _named_by_server(manager: Any) -> Iterator[Path]:

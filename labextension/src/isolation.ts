@@ -17,6 +17,8 @@ export function describeIsolation(
       );
     case 'landlock':
       return trans.__('Sandboxed kernel (Landlock, no namespaces)');
+    case 'srt':
+      return trans.__('Sandboxed kernel (srt)');
     case 'none':
     case undefined:
       return trans.__('No sandbox: this code runs with your rights');

@@ -30,6 +30,17 @@ export interface IToolCall {
   thread_id?: string | null;
   /** How far the kernel is kept from the rest of the machine; the server says so, not the kernel. */
   isolation?: string;
+  /** Letters in the names that are not what they look like. */
+  look_alikes?: ILookAlike[];
+}
+
+/** A letter of a name that is not what it looks like, as the server found. */
+export interface ILookAlike {
+  of: string;
+  code: string;
+  name: string;
+  /** What it looks like; empty if it only stands where its alphabet does not belong. */
+  like: string;
 }
 
 /** A tool as its server describes it; all of it is untrusted text. */

@@ -51,6 +51,43 @@ test('hidden characters are shown, with a warning', () => {
   expect(screen.getByRole('note').textContent).toContain('cannot be seen');
 });
 
+test('a letter that is not what it looks like is named, for any name', () => {
+  const item = approval();
+  item.call.look_alikes = [
+    {
+      of: 'tool',
+      code: 'U+043E',
+      name: 'CYRILLIC SMALL LETTER O',
+      like: 'o'
+    },
+    {
+      of: 'argument',
+      code: 'U+13E2',
+      name: 'CHEROKEE LETTER TLV',
+      like: ''
+    }
+  ];
+  show(item);
+  const [first, second] = screen.getAllByRole('listitem');
+  expect(first?.textContent).toBe(
+    'Tool: U+043E CYRILLIC SMALL LETTER O looks like “o”'
+  );
+  expect(second?.textContent).toBe(
+    'Argument: U+13E2 CHEROKEE LETTER TLV is of another alphabet'
+  );
+  expect(screen.getByRole('note').textContent).toContain('not what it looks');
+});
+
+test('a final request keeps the note, and one with plain names has none', () => {
+  const item = allowed();
+  item.call.look_alikes = [
+    { of: 'server', code: 'U+0430', name: 'CYRILLIC SMALL LETTER A', like: 'a' }
+  ];
+  const node = show(item);
+  expect(node.querySelector('.jp-AgentBox-lookAlikes')).not.toBeNull();
+  expect(show(approval()).querySelector('.jp-AgentBox-lookAlikes')).toBeNull();
+});
+
 test('a text is never cut without saying so', () => {
   const item = approval();
   item.call.arguments = { text: 'x'.repeat(50_000) };

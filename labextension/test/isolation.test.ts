@@ -7,8 +7,14 @@ test('a kernel without a sandbox is named as one', () => {
 });
 
 test('every level of a sandbox reads differently', () => {
-  const levels = ['bubblewrap', 'bubblewrap-host-proc', 'landlock', 'newer'];
+  const levels = [
+    'bubblewrap',
+    'bubblewrap-host-proc',
+    'landlock',
+    'srt',
+    'newer'
+  ];
   const texts = levels.map(level => describeIsolation(level, trans));
   expect(new Set(texts).size).toBe(levels.length);
-  expect(texts[3]).toContain('newer');
+  expect(texts[4]).toContain('newer');
 });

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
 
-LEVELS = (Isolation.NONE, Isolation.BUBBLEWRAP, Isolation.BUBBLEWRAP_HOST_PROC, Isolation.LANDLOCK)
+LEVELS = (Isolation.NONE, *SANDBOX_LEVELS)
 HERE = Path(__file__).parent
 HEAD = """\
 <!-- Written by `python -m tests.attacks.attack`; each cell is checked by a test of the same name in tests/attacks/. -->
 
-| attack | plain kernel | bubblewrap | bubblewrap, host's `/proc` | Landlock and seccomp |
-|---|---|---|---|---|
+| attack | plain kernel | bubblewrap | bubblewrap, host's `/proc` | Landlock and seccomp | srt, on Linux |
+|---|---|---|---|---|---|
 """
 
 

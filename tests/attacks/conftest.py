@@ -16,8 +16,10 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import entry_points
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import pytest
@@ -34,7 +36,7 @@ TIMEOUT = 30
 MARK = "agentbox-evidence:"
 #: How many requests of one kernel may wait on this server.
 MOST_PENDING = 20
-MEMORY_LIMIT = 4 << 30
+MEMORY_LIMIT = 2 << 30
 PROCESS_LIMIT = 60
 DESK_SERVER = Path(__file__).with_name("desk_server.py")
 
@@ -64,6 +66,7 @@ class World:
     udp: socket.socket
     abstract: socket.socket
     pathname: socket.socket
+    web: ThreadingHTTPServer
     url: str = ""
     port: int = 0
     kernels: dict[str, BlockingKernelClient] = field(default_factory=dict)
@@ -87,6 +90,7 @@ class World:
             "udp": self.udp.getsockname()[1],
             "abstract": self.abstract.getsockname().decode(),
             "pathname": self.pathname.getsockname(),
+            "web": self.web.server_port,
             "most_pending": MOST_PENDING,
             "memory_limit": MEMORY_LIMIT,
             "process_limit": PROCESS_LIMIT,
@@ -156,6 +160,8 @@ class World:
         assert self.victim.stdin is not None
         self.victim.stdin.close()
         self.victim.wait(TIMEOUT)
+        self.web.shutdown()
+        self.web.server_close()
         for one in (self.tcp, self.udp, self.abstract, self.pathname):
             one.close()
 
@@ -167,11 +173,16 @@ class Stage:
         self.world = world
         self.level = level
         self._kernel = kernel
+        self._ends = self._count_ends()
         self.said = ""
 
     def limited(self) -> Stage:
         """Return the same level with limits on what a kernel may use up."""
         return Stage(self.world, self.level, self.world.kernel_of(f"limited-{self.level.value}"))
+
+    def online(self) -> Stage:
+        """Return the same level with allowed domains, where it can have them."""
+        return Stage(self.world, self.level, self.world.kernel_of(f"online-{self.level.value}"))
 
     def was_allowed(self, tool: str) -> bool:
         """Whether this was asked before of this tool at this level: then it was allowed for good."""
@@ -203,7 +214,15 @@ class Stage:
         said: list[str] = []
         limit = time.monotonic() + TIMEOUT
         while True:
-            message = self._kernel.get_iopub_msg(timeout=max(0.1, limit - time.monotonic()))
+            try:
+                message = self._kernel.get_iopub_msg(timeout=0.5)
+            except Empty:
+                assert time.monotonic() < limit, f"{self.level.value}: no answer; so far {said}"
+                if self._count_ends() > self._ends:
+                    self.said = "null a limit ended the sandbox"
+                    self._kernel.wait_for_ready(timeout=TIMEOUT)  # the server starts another kernel in its place
+                    return None
+                continue
             content = message["content"]
             if message["parent_header"].get("msg_id") != request:
                 continue
@@ -213,6 +232,9 @@ class Stage:
                 break
         self.said = "".join(said).rpartition(MARK)[2].partition("\n")[0]
         return None if self.said.startswith("null") else json.loads(self.said)
+
+    def _count_ends(self) -> int:
+        return (self.world.root / "server.log").read_text("utf-8", "replace").count("the sandbox was ended: ")
 
     def expect(
         self,
@@ -228,7 +250,37 @@ class Stage:
         self.judge(attack, succeeded)
 
 
-def _spec(level: Isolation, **limits: int) -> dict[str, Any]:
+class Sites(BaseHTTPRequestHandler):
+    """Two web sites on one address, as many share one in a cloud: the `Host` header says which one is meant."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self._answer()
+
+    def _answer(self) -> None:
+        body = b"hidden site" if self.headers.get("Host", "").startswith("hidden.example") else b"open site"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def write_spec(root: Path, name: str, spec: dict[str, Any]) -> None:
+    """Let the server have a kernelspec."""
+    directory = root / "data" / "kernels" / name
+    directory.mkdir()
+    (directory / "kernel.json").write_text(json.dumps(spec))
+
+
+def _spec(level: Isolation, **limits: Any) -> dict[str, Any]:
     spec = kernelspec(sys.executable, display_name=level.value, config={"levels": [level.value], **limits})
     if level is Isolation.NONE:
         del spec["metadata"]
@@ -261,12 +313,10 @@ def make_world(root: Path) -> World:
     entry = {"command": sys.executable, "args": ["-c", "input()"], "env": {"SHOP_PASSWORD": credential}}
     desk = {"command": sys.executable, "args": [str(DESK_SERVER), str(root / "notes.jsonl")]}
     (root / "config" / "mcp.json").write_text(json.dumps({"mcpServers": {"shop": entry, "desk": desk}}))
-    limits = {"memory_limit": MEMORY_LIMIT, **({"process_limit": PROCESS_LIMIT} if os.getuid() else {})}
+    limits = {"memory_limit": MEMORY_LIMIT, "process_limit": PROCESS_LIMIT}
     for level in LEVELS:
         for name, spec in (("at", _spec(level)), ("limited", _spec(level, **limits))):
-            directory = root / "data" / "kernels" / f"{name}-{level.value}"
-            directory.mkdir()
-            (directory / "kernel.json").write_text(json.dumps(spec))
+            write_spec(root, f"{name}-{level.value}", spec)
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "XDG"))},
         "HOME": str(root / "home"),
@@ -308,9 +358,20 @@ def make_world(root: Path) -> World:
     for listener in (tcp, abstract, pathname):
         _serve(listener, b"hello")
     udp.settimeout(0.3)
-    world = World(root, token, hub_token, credential, ssh_key, process, victim, tcp, udp, abstract, pathname)
+    web = ThreadingHTTPServer(("127.0.0.1", 0), Sites)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    world = World(root, token, hub_token, credential, ssh_key, process, victim, tcp, udp, abstract, pathname, web)
     try:
         wait_for(world)
+        for level in LEVELS:
+            # The site is meant to be on this machine; another name that leads to this machine is not.
+            domains = {
+                "private_domains": [f"localhost:{web.server_port}"],
+                "allowed_domains": [f"localhost:{world.port}"],
+            }
+            # Landlock has no network of its own, and srt's proxy is not ours: there the kernel has no domains.
+            settings = {} if level in (Isolation.LANDLOCK, Isolation.SRT) else domains
+            write_spec(root, f"online-{level.value}", _spec(level, **settings))
     except BaseException:
         world.close()
         raise

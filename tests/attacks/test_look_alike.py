@@ -27,7 +27,10 @@ def test_a_look_alike_asks_for_itself(stage: Stage, tool: str) -> None:
     before = len(world.calls(tool))
     with stage.running(attack, tool=tool) as evidence:
         [request] = world.await_pending(tool)
+        # What has no width is spelled out by whoever shows it; a letter of another alphabet is named.
+        named = [(one["of"], one["like"]) for one in request["call"]["look_alikes"]]
         ran = len(world.calls(tool)) != before
         world.decide(request, "reject_once")
         evidence()
     stage.judge(ATTACK, ran)
+    assert named == ([] if "\u200b" in tool else [("tool", "o")])

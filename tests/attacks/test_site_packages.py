@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from jupyter_agentbox.core.isolation import Isolation
 
 from .attack import Attack
 from .conftest import Stage
@@ -32,4 +37,6 @@ def planted() -> bool:
 
 
 def test_no_place_of_python_can_be_written(stage: Stage) -> None:
+    if stage.level is Isolation.NONE and not any(os.access(path, os.W_OK) for path in sys.path if Path(path).is_dir()):
+        pytest.skip("Python belongs to another user here: whoever installed it")
     stage.expect(ATTACK, attack, lambda _: planted())

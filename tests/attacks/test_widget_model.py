@@ -32,7 +32,7 @@ def attack(facts: dict[str, Any]) -> Any:
         card.comm.send(data={"method": "update", "state": {**state, "request_id": request}, "buffer_paths": []})
         card.send({"event": "decide", "request_id": request, **state})
         card.send({"event": "click", "request_id": request, **state})
-    time.sleep(1)
+    link.list_pending(within=10)  # asked after all of that, and answered by the server
     card.close()
     return request
 

@@ -168,6 +168,7 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
             "cell_id": "c1",
             "thread_id": None,
             "isolation": "none",
+            "look_alikes": [],
         },
         "tool": {
             "title": "Delete an order",

@@ -75,6 +75,11 @@ class Sandboxed:
             await began.wait()
         return task
 
+    async def restart(self) -> None:
+        """Restart the kernel; return when its client hears it again, else what it says first would be missed."""
+        await self.manager.restart_kernel(now=True)
+        await self.client.wait_for_ready(timeout=TIMEOUT)
+
 
 Start = Callable[..., AbstractAsyncContextManager[Sandboxed]]
 

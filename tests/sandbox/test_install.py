@@ -21,8 +21,24 @@ def test_installed_kernel_names_the_interpreter_and_the_provisioner(tmp_path: Pa
     assert spec["metadata"]["kernel_provisioner"] == {"provisioner_name": "agentbox-sandbox", "config": config}
 
 
+def test_what_will_not_start_here_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = {"levels": ["landlock"], "allowed_domains": ["example.com"]}
+
+    assert main(["install-kernel", "--prefix", str(tmp_path), "--config", json.dumps(config)]) == 0
+
+    assert "It will not start here" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
-    "wrong", [["--python", "/nonexistent/python"], ["--python", "/bin/false"], ["--config", "not JSON"]]
+    "wrong",
+    [
+        ["--python", "/nonexistent/python"],
+        ["--python", "/bin/false"],
+        ["--config", "not JSON"],
+        ["--config", "[]"],
+        ["--config", '{"allowed_domain": ["example.com"]}'],
+        ["--config", '{"allowed_domains": ["*.com"]}'],
+    ],
 )
 def test_what_cannot_work_is_not_installed(tmp_path: Path, wrong: list[str]) -> None:
     assert main(["install-kernel", "--prefix", str(tmp_path), *wrong]) == 1

@@ -14,6 +14,7 @@ import { label } from '../visibleText';
 import { Arguments } from './Arguments';
 import { Countdown } from './Countdown';
 import { Deciding } from './Deciding';
+import { LookAlikes } from './LookAlikes';
 import { Outcome } from './Outcome';
 import { Facts, Hints } from './ToolFacts';
 import { useSending } from './useSending';
@@ -126,6 +127,7 @@ function Header(props: ICardProps & { titleId: string }): JSX.Element {
         ) : null}
         <Hints annotations={tool.annotations} trans={trans} />
       </div>
+      <LookAlikes found={call.look_alikes} trans={trans} />
       <Origin {...props} />
     </header>
   );
@@ -168,6 +170,7 @@ function Final(props: ICardProps): JSX.Element {
         <summary>
           <Outcome approval={approval} nameOf={props.nameOf} trans={trans} />
         </summary>
+        <LookAlikes found={approval.call.look_alikes} trans={trans} />
         <Origin {...props} />
         {edited ? <h4>{trans.__('Arguments after editing')}</h4> : null}
         {edited ? <Arguments values={edited} trans={trans} /> : null}

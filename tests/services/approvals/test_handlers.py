@@ -72,6 +72,7 @@ async def test_a_request_reads_as_the_reference_says(approvals: ApprovalManager,
         "cell_id": "c1",
         "thread_id": None,
         "isolation": "none",
+        "look_alikes": [],
     }
     assert body["tool"] == {
         "title": "Delete an order",

@@ -1,0 +1,191 @@
+"""Letters in names that are not what they look like: a Cyrillic `а` in a Latin word, a full-width or mathematical form.
+
+After the Unicode Technical Standard 39, with what the standard library knows of characters. A name that is wholly of
+one alphabet is just a name, whichever that is, unless each of its letters could be taken for one of another.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from .calls import JsonValue
+
+#: As many are told of one call; one would be enough to look twice.
+_MOST: Final = 5
+
+#: As many characters of one name, and of all names of a call, are looked at: a name that is longer is like no other.
+_LONGEST_NAME: Final = 200
+_LONGEST: Final = 20_000
+
+_WORD: Final = re.compile(r"[^\W\d_]+")
+
+#: Letters that most fonts draw like a Latin one, by alphabet.
+_LIKE: Final[Mapping[str, Mapping[str, str]]] = {
+    "CYRILLIC": dict(
+        zip("асԁеһіјӏорԛѕѵԝхуүАВСЕНІЈКМОРЅТХУҮԌѴԜӀ", "acdehijlopqsvwxyyABCEHIJKMOPSTXYYGVWI", strict=True)
+    ),
+    "GREEK": dict(zip("αγικνορσυχϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹͿ", "ayikvopouxcjABEZHIKMNOPTYXCJ", strict=True)),
+    "ARMENIAN": dict(zip("օոսհցզյՕՍՏԼ", "onuhgqjOUSL", strict=True)),
+    "LATIN": dict(zip("ɑɡɩǀꞁ", "agill", strict=True)),
+}
+
+#: Signs that can pass for the ones that names are made of.
+_SIGNS: Final = dict.fromkeys("\u2010\u2011\u2012\u2212\u02d7", "-")
+
+#: These may stand in one word with one another and with Latin letters: languages are written so.
+_TOGETHER: Final = frozenset({"LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"})
+
+#: Alphabets of living languages whose letters nobody takes for Latin ones; they may stand beside those.
+_UNMISTAKABLE: Final = frozenset(
+    (
+        *("BENGALI", "DEVANAGARI", "ETHIOPIC", "GEORGIAN", "GUJARATI", "GURMUKHI", "KANNADA", "KHMER", "LAO"),
+        *("MALAYALAM", "MYANMAR", "ORIYA", "SINHALA", "TAMIL", "TELUGU", "THAI", "TIBETAN"),
+    )
+)
+
+#: Alphabets that only some words of a name may be of: they look like others, or run the other way.
+_APART: Final = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "ARABIC", "HEBREW", "THAANA"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookAlike:
+    """A letter of a name that is not what it looks like.
+
+    Parameters
+    ----------
+    of : str
+        Whose name: ``server``, ``tool`` or ``argument``.
+    letter : str
+        The letter.
+    like : str
+        What it looks like; empty if it only stands where letters of its alphabet do not belong.
+    """
+
+    of: str
+    letter: str
+    like: str = ""
+
+    @property
+    def code(self) -> str:
+        """The letter as Unicode counts it: ``U+0430``."""
+        return f"U+{ord(self.letter):04X}"
+
+    @property
+    def letter_name(self) -> str:
+        """The letter's name in Unicode."""
+        return unicodedata.name(self.letter, "a letter")
+
+    @property
+    def text(self) -> str:
+        """One sentence about it."""
+        what = f"looks like `{self.like}`" if self.like else "is not of the alphabet of the letters beside it"
+        where = f"the {self.of}'s name" if self.of != "argument" else "the name of an argument"
+        return f"In {where}, {self.code} {self.letter_name} {what}."
+
+
+def look_alikes(*, server: str, tool: str = "", arguments: Mapping[str, JsonValue] | None = None) -> list[LookAlike]:
+    """Return what is to be told of the names of a call, the letters that look like others first.
+
+    Parameters
+    ----------
+    server, tool : str
+        Names on the wire.
+    arguments : mapping or None
+        Of these, the names of all fields are looked at.
+    """
+    found: dict[LookAlike, None] = {}
+    left = _LONGEST
+    for of, name in _names(server, tool, arguments or {}):
+        if not name.isascii() and left > 0:
+            looked_at = name[:_LONGEST_NAME]
+            left -= len(looked_at)
+            found |= {LookAlike(of=of, letter=letter, like=like): None for letter, like in _odd(looked_at)}
+    return sorted(found, key=lambda one: not one.like)[:_MOST]
+
+
+def look_alikes_to_json(found: Iterable[LookAlike]) -> list[JsonValue]:
+    """Return the same as JSON."""
+    return [{"of": one.of, "code": one.code, "name": one.letter_name, "like": one.like} for one in found]
+
+
+def _names(server: str, tool: str, arguments: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
+    yield "server", server
+    yield "tool", tool
+    level: list[JsonValue] = [dict(arguments)]
+    while level:
+        below: list[JsonValue] = []
+        for value in level:
+            if isinstance(value, dict):
+                for name, inner in value.items():
+                    yield "argument", name
+                    below.append(inner)
+            elif isinstance(value, list):
+                below += value
+        level = below
+
+
+def _odd(name: str) -> tuple[tuple[str, str], ...]:
+    """Return the letters of a name that are not what they look like, each with what it looks like."""
+    words = [word.group() for word in _WORD.finditer(name)]
+    alphabets = [{alphabet for char in word if (alphabet := _alphabet(char))} for word in words]
+    found = {char: like for char in name if (like := _form_of(char))}
+    for word, mixed in zip(words, alphabets, strict=True):
+        if not _may_mix(mixed):
+            found |= _strangers(word)
+    for alphabet in set().union(*alphabets) - {"LATIN"}:
+        found |= _posing(words, alphabet, has_latin="LATIN" in set().union(*alphabets))
+    return tuple(found.items())
+
+
+def _alphabet(char: str) -> str:
+    """Return the alphabet of a letter; empty if it is of none, or of any."""
+    alphabet = unicodedata.name(char, "").removeprefix("HALFWIDTH ").split(" ")[0].partition("-")[0]
+    is_shared = unicodedata.category(char) == "Lm" or unicodedata.normalize("NFKC", char) != char
+    return "" if is_shared and alphabet not in _TOGETHER | _APART | _UNMISTAKABLE else alphabet
+
+
+def _form_of(char: str) -> str:
+    """Return what a character is another form of, or is drawn like, whatever stands beside it."""
+    if char.isascii():
+        return ""
+    if (like := _SIGNS.get(char) or _LIKE["LATIN"].get(char)) is not None:
+        return like
+    if unicodedata.decomposition(char).startswith(("<super>", "<sub>", "<circle>", "<square>", "<fraction>")):
+        return ""  # drawn differently
+    plain = unicodedata.normalize("NFKC", char)
+    return plain if plain != char and plain.isascii() and plain.isprintable() and " " not in plain else ""
+
+
+def _may_mix(alphabets: set[str]) -> bool:
+    """Whether letters of these alphabets may stand in one word."""
+    if len(alphabets) < 2:
+        return alphabets <= _TOGETHER | _APART | _UNMISTAKABLE
+    return alphabets <= _TOGETHER or (len(alphabets) == 2 and alphabets <= _UNMISTAKABLE | {"LATIN"})
+
+
+def _strangers(word: str) -> dict[str, str]:
+    """Return the letters of a word that are of an alphabet that does not belong there."""
+    of = {char: _alphabet(char) for char in word}
+    most = max(dict.fromkeys(of.values()), key=lambda one: (one == "LATIN", sum(of[char] == one for char in word)))
+    strange = {char: alphabet for char, alphabet in of.items() if alphabet and alphabet != most} or of
+    # A Greek letter that cannot be mistaken is mathematics: `Δt`.
+    return {
+        char: like
+        for char, alphabet in strange.items()
+        if (like := _LIKE.get(alphabet, {}).get(char, "")) or alphabet != "GREEK"
+    }
+
+
+def _posing(words: list[str], alphabet: str, *, has_latin: bool) -> dict[str, str]:
+    """Return the letters of an alphabet if each could be taken for a Latin one: then none shows what the word is."""
+    like = _LIKE.get(alphabet, {})
+    of_it = [word for word in words if any(_alphabet(char) == alphabet for char in word)]
+    letters = [char for word in of_it for char in word if _alphabet(char) == alphabet]
+    is_long = any(len(word) > 1 for word in of_it)
+    if all(char in like for char in letters) and (is_long or (has_latin and alphabet == "CYRILLIC")):
+        return {char: like[char] for char in letters}
+    return {}

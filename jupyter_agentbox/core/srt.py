@@ -1,0 +1,79 @@
+"""The settings file of Anthropic's sandbox runtime, ``srt``: what of it a sandboxed kernel can have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+#: What is taken from it. Everything else would open another way out, or run a program of its own.
+_TAKEN: Final[Mapping[str, frozenset[str]]] = {
+    "network": frozenset(
+        ("allowedDomains", "deniedDomains", "deniedDomainReasons", "deniedResolvedAddresses", "strictAllowlist")
+    ),
+    "filesystem": frozenset(("denyRead", "allowRead", "allowWrite", "denyWrite")),
+}
+_PATTERN: Final = frozenset("*?[]{}")
+
+
+def is_srt_file(found: object) -> bool:
+    """Whether JSON is a settings file of ``srt`` and not one of ours."""
+    return isinstance(found, Mapping) and ("network" in found or "filesystem" in found)
+
+
+def from_srt_file(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a sandbox that a settings file of ``srt`` stands for."""
+    return {"levels": ["srt"], "srt_settings": dict(found)}
+
+
+def check_srt_settings(found: Mapping[str, Any]) -> None:
+    """Check what ``srt`` is to be told.
+
+    Raises
+    ------
+    ValueError
+        If something of it cannot be had; the text names it.
+    """
+    for name, value in found.items():
+        if name in _TAKEN and isinstance(value, Mapping):
+            for key, one in value.items():
+                if key not in _TAKEN[name]:
+                    _refuse_unless_empty(f"{name}.{key}", one)
+        elif name != "ignoreViolations":
+            _refuse_unless_empty(name, value)
+    for key, entries in found.get("filesystem", {}).items():
+        if not isinstance(entries, list | tuple):
+            raise ValueError(f"`filesystem.{key}` must be a list of paths")
+        for entry in entries if key.startswith("allow") else ():
+            path_of(entry)
+
+
+def taken(found: Mapping[str, Any], part: str) -> dict[str, Any]:
+    """Return what is taken of ``network`` or ``filesystem``."""
+    return {key: value for key, value in found.get(part, {}).items() if key in _TAKEN[part]}
+
+
+def is_pattern(text: str) -> bool:
+    """Whether ``srt`` takes a path for a pattern."""
+    return not _PATTERN.isdisjoint(text)
+
+
+def path_of(entry: object) -> str:
+    """Return the path that an entry of ``allowRead`` or ``allowWrite`` names.
+
+    Raises
+    ------
+    ValueError
+        If it is a pattern, or no entry at all.
+    """
+    if isinstance(entry, Mapping) and isinstance(entry.get("path"), str) and entry.get("literal") is True:
+        return str(entry["path"])
+    if not isinstance(entry, str) or not entry or "\0" in entry:
+        raise ValueError(f"`{entry!r}` is not a path")
+    if is_pattern(entry):
+        raise ValueError(f"`{entry}` is a pattern; what a sandboxed kernel can read and write is named path by path")
+    return entry
+
+
+def _refuse_unless_empty(name: str, value: object) -> None:
+    if value not in (None, False, "", [], {}):
+        raise ValueError(f"`{name}` cannot be had in a kernel's sandbox; leave it out of srt's settings")
