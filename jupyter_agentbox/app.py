@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -19,12 +20,17 @@ from jupyter_agentbox.bridge.notebooks import SessionNotebooks
 from jupyter_agentbox.composition import AgentBox, Settings, build, module_json
 from jupyter_agentbox.events.announcer import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.executor.places import added_servers_path, keep_server
+from jupyter_agentbox.mcp.arguments import ThreadedChecker
 from jupyter_agentbox.mcp.limits import Limits
+from jupyter_agentbox.mcp.registry import ServerRegistry
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
 from jupyter_agentbox.services.kernels import handlers as kernel_handlers
 from jupyter_agentbox.services.links.manager import LinkManager
+from jupyter_agentbox.services.registrations import handlers as registration_handlers
+from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.services.servers import handlers as server_handlers
 from jupyter_agentbox.storage.approvals import sqlite_url
 
@@ -39,6 +45,7 @@ class AgentBoxApp(ExtensionApp):
         *approval_handlers.default_handlers,
         *server_handlers.default_handlers,
         *kernel_handlers.default_handlers,
+        *registration_handlers.default_handlers,
     ]
 
     approval_timeout = Float(
@@ -120,9 +127,13 @@ class AgentBoxApp(ExtensionApp):
             listener=self._links,
             load_kernel_side=self.load_kernel_side,
         )
+        self._registrations = RegistrationManager(
+            approvals=self._box.approvals, checker=ThreadedChecker(), registry=self._registry()
+        )
         self.settings[SETTINGS_KEY] = Services(
             approvals=self._box.approvals,
             servers=self._box.servers,
+            registrations=self._registrations,
             isolation=KernelLevels(server.kernel_manager),
         )
 
@@ -139,6 +150,7 @@ class AgentBoxApp(ExtensionApp):
 
     async def stop_extension(self) -> None:
         """Orphan what is pending and stop the MCP servers."""
+        await self._registrations.aclose()
         await self._links.aclose()
         await self._lifecycle.aclose()
         await self._box.aclose()
@@ -148,7 +160,7 @@ class AgentBoxApp(ExtensionApp):
 
     def _settings_of_traits(self) -> Settings:
         return Settings(
-            mcp_config_path=Path(self.mcp_config_path),
+            mcp_config_path=(Path(self.mcp_config_path), *self._added_servers()),
             database_url=self.database_url,
             journal_mode="delete" if self.journal_mode == "delete" else "wal",
             approval_timeout=self.approval_timeout,
@@ -159,6 +171,19 @@ class AgentBoxApp(ExtensionApp):
                 message_cap=self.mcp_message_cap,
                 log_lines=self.mcp_log_lines,
             ),
+        )
+
+    def _added_servers(self) -> tuple[Path, ...]:
+        """Return the file of servers that programs may add; none where somebody chose another `mcp_config_path`."""
+        return (added_servers_path(),) if self.mcp_config_path == self._default_mcp_config_path() else ()
+
+    def _registry(self) -> ServerRegistry | None:
+        if not self._added_servers():
+            return None
+        tools = self._box.tools
+        return ServerRegistry(
+            known=lambda: [status.name for status in tools.servers()],
+            keep=partial(keep_server, added_servers_path()),
         )
 
     def _welcome(self) -> Welcome:

@@ -104,7 +104,12 @@ def _check_sandbox(sandbox: dict[str, Any]) -> None:
     from jupyter_agentbox.sandbox.probes import reach  # noqa: PLC0415  # as above
 
     try:
-        reach([Isolation(level) for level in sandbox["levels"]], bubblewrap=sandbox["bubblewrap"])
+        reach(
+            [Isolation(level) for level in sandbox["levels"]],
+            bubblewrap=sandbox["bubblewrap"],
+            srt=sandbox["srt"],
+            network=bool(sandbox["allowed_domains"] or sandbox["private_domains"]),
+        )
     except SandboxRefusedError as error:
         sys.stderr.write(f"{REFUSAL}{error}\n")
         sys.exit(GATEWAY_REFUSED)

@@ -56,6 +56,7 @@ IMPURE = {
 ONLY_IN = {
     "IPython": {"kernel"},
     "comm": {"kernel"},
+    "h11": {"sandbox"},
     "ipywidgets": {"kernel"},
     "jsonschema": {"mcp"},
     "mcp": {"mcp", "mcp_server", "demo"},
@@ -85,6 +86,7 @@ LATE = {
     ("kernel.media", "IPython.display"): "results can be read where IPython is not",
     ("kernel.runtime", "kernel.failures"): _KERNEL_START,
     ("kernel.runtime", "kernel.link"): _KERNEL_START,
+    ("kernel.runtime", "kernel.socket_transport"): _KERNEL_START,
     ("kernel.runtime", "kernel.transport"): _KERNEL_START,
     ("cli", "mcp_server.command"): "the MCP SDK takes a second, which the other commands should not pay",
     ("execution.running", "jupyter_core.paths"): "only where a server is looked for",
@@ -102,13 +104,17 @@ LATE = {
     ("gateway_server", "zmq"): _ENVIRONMENT,
     ("processes.process", "fcntl"): "not on every platform",
     ("processes.reaper", "ctypes"): "costs the reaper milliseconds where it is of no use",
+    ("sandbox.guard", "ipykernel.debugger"): _IN_THE_KERNEL,
+    ("sandbox.guard", "ipykernel.ipkernel"): _IN_THE_KERNEL,
     ("sandbox.guard", "ipykernel.kernelapp"): _IN_THE_KERNEL,
     ("sandbox.guard", "ipykernel.zmqshell"): _IN_THE_KERNEL,
     ("sandbox.guard", "resource"): "only where there are no namespaces",
+    ("sandbox.guard", "sandbox.forwarder"): _IN_THE_KERNEL,
     ("sandbox.guard", "sandbox.kernel_calls"): _IN_THE_KERNEL,
     ("sandbox.guard", "sandbox.seccomp"): _IN_THE_KERNEL,
     ("sandbox.guard", "sandbox.supervision"): _IN_THE_KERNEL,
     ("sandbox.guard", "socket"): "only to probe",
+    ("sandbox.warden", "sandbox.groups"): "this file is run by its path, and finds its package only then",
     ("mcp.server", "mcp.connections"): "the MCP SDK takes a second, which a server that calls no tool should not pay",
 }
 

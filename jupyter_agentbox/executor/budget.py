@@ -23,14 +23,29 @@ class Budget:
         """Return when the time is over, on the clock of `time.monotonic`; ``None`` while it stands still."""
         return self._deadline if self._paused_at is None else None
 
-    def pause(self) -> None:
-        """Stop the clock."""
-        if self._paused_at is None:
-            self._paused_at = time.monotonic()
-
-    def resume(self) -> None:
-        """Let the clock run on."""
+    def pause(self) -> bool:
+        """Stop the clock; say whether that changed the deadline."""
         if self._paused_at is not None:
-            if self._deadline is not None:
-                self._deadline += time.monotonic() - self._paused_at
-            self._paused_at = None
+            return False
+        self._paused_at = time.monotonic()
+        return self._deadline is not None
+
+    def resume(self) -> bool:
+        """Let the clock run on; say whether that changed the deadline."""
+        if self._paused_at is None:
+            return False
+        if self._deadline is not None:
+            self._deadline += time.monotonic() - self._paused_at
+        self._paused_at = None
+        return self._deadline is not None
+
+    def exceeded(self, resists: str | None = None) -> str:
+        """Say that the time is over.
+
+        Parameters
+        ----------
+        resists : str or None
+            Why the kernel cannot be used, if the code did not end.
+        """
+        then = resists if resists is not None else "it was interrupted, and the kernel can be used on"
+        return f"the code ran for more than {self.seconds or 0:.2f}s, without the time that decisions took; {then}"

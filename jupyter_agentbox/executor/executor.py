@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import getpass
 import logging
+import warnings
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -15,10 +17,11 @@ from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
+from jupyter_agentbox.exceptions import InvalidTransitionError
 from jupyter_agentbox.execution.local import KernelSettings, LocalKernel, Preparation
 from jupyter_agentbox.execution.plain import PlainProcess
 from jupyter_agentbox.execution.ports import Hear, KernelProcess
-from jupyter_agentbox.execution.results import ExecutionError
+from jupyter_agentbox.execution.results import ExecutionError, ExecutionResult
 from jupyter_agentbox.execution.sandbox_config import SandboxConfig, read_sandbox_config
 from jupyter_agentbox.execution.turns import Turn, Turns
 from jupyter_agentbox.protocol.shell import SHELL_SERVER
@@ -38,8 +41,8 @@ Item = ApprovalRequest | CodeExecutionChunk | CodeExecutionResult
 
 
 @dataclass(slots=True)
-class _Cancelled:
-    """Put among a turn's items to end its reading."""
+class _End:
+    """Stands among a turn's items and ends its reading."""
 
 
 @dataclass(slots=True)
@@ -53,7 +56,8 @@ class _Running:
     unseen: list[ApprovalRequest] = field(default_factory=list)
 
 
-_CANCELLED: Final = _Cancelled()
+_CANCELLED: Final = _End()
+_OVER: Final = _End()
 
 
 class CodeExecutor:
@@ -89,8 +93,8 @@ class CodeExecutor:
     kernel_init_timeout : float
         Seconds that the kernel may take to start.
     sandbox : bool
-        Whether the kernel runs in a sandbox: no network, no credentials, no files but `working_dir`. If no sandbox can
-        be made, `start` raises and nothing runs.
+        Whether the kernel runs in a sandbox: no network but allowed domains, no credentials, no files but
+        `working_dir`. If no sandbox can be made, `start` raises and nothing runs.
     sandbox_config : mapping, Path or str, optional
         The sandbox's settings, or the JSON file that has them; the keys are those of the traits of sandboxed kernels.
         Implies `sandbox`.
@@ -109,6 +113,15 @@ class CodeExecutor:
         of ``mcp.json`` in Jupyter's configuration directory.
     database_url : str, optional
         SQLAlchemy URL of the approval store; JupyterLab's by default.
+    tool_server_host, tool_server_port, kernel_gateway_host, kernel_gateway_port
+        Taken for programs that were written for ipybox, with a warning: nothing listens on a port here.
+
+    Attributes
+    ----------
+    kernel_env, working_dir, images_dir, approval_timeout, connect_timeout, kernel_init_timeout
+        What was given, paths absolute. To change one, make another executor.
+    sandbox, sandbox_config, log_level, approve_tool_calls, approve_shell_cmds, require_shell_escape
+        What was given.
 
     Raises
     ------
@@ -136,7 +149,16 @@ class CodeExecutor:
         policy: Policy | None = None,
         mcp_config_path: Path | str | None = None,
         database_url: str | None = None,
+        tool_server_host: str | None = None,
+        tool_server_port: int | None = None,
+        kernel_gateway_host: str | None = None,
+        kernel_gateway_port: int | None = None,
     ) -> None:
+        if any((tool_server_host, tool_server_port, kernel_gateway_host, kernel_gateway_port)):
+            warnings.warn(
+                "the hosts and ports of a tool server and a kernel gateway have no effect: there are none",
+                stacklevel=2,
+            )
         if require_shell_escape and not approve_shell_cmds:
             raise ValueError("`require_shell_escape` needs `approve_shell_cmds`: nothing would be left to use")
         logging.getLogger("jupyter_agentbox").setLevel(log_level)
@@ -145,11 +167,21 @@ class CodeExecutor:
         if sandbox or sandbox_config is not None:
             self._sandbox = read_sandbox_config(sandbox_config, work_dir=directory)
             directory = Path(self._sandbox.work_dir).expanduser().resolve() if self._sandbox.work_dir else None
+        self.kernel_env = dict(kernel_env or {})
+        self.working_dir = directory
         # resolved before any kernel could put a link there
-        self._images_dir = Path(images_dir if images_dir is not None else "images").resolve()
-        self._asks_for_shell = approve_shell_cmds
+        self.images_dir = Path(images_dir if images_dir is not None else "images").resolve()
+        self.approval_timeout = approval_timeout
+        self.connect_timeout = connect_timeout
+        self.kernel_init_timeout = kernel_init_timeout
+        self.sandbox = self._sandbox is not None
+        self.sandbox_config = sandbox_config
+        self.log_level = log_level
+        self.approve_tool_calls = approve_tool_calls
+        self.approve_shell_cmds = approve_shell_cmds
+        self.require_shell_escape = require_shell_escape
         self._kernel_settings = KernelSettings(
-            env=dict(kernel_env or {}),
+            env=self.kernel_env,
             start_timeout=kernel_init_timeout,
             preparation=Preparation(
                 working_dir=str(directory) if directory is not None else None,
@@ -197,14 +229,14 @@ class CodeExecutor:
             If it takes longer than `kernel_init_timeout`.
         """
         if self._desk is not None:
-            raise RuntimeError("the executor runs already")
+            raise RuntimeError("the executor is already running")
         self._desk = Desk(self._desk_settings, self._request_changed)
         try:
             self._running = await self._start_kernel(self._desk)
         except BaseException:
             self._desk = None
             raise
-        if self._asks_for_shell:
+        if self.approve_shell_cmds:
             self._desk.preload()
         else:
             self._desk.preload_if_configured()
@@ -291,9 +323,11 @@ class CodeExecutor:
             raise CodeExecutionError(str(error)) from None
         budget = running.budget = Budget(timeout)
         self._hand_over(running, turn)
+        is_over = False
         try:
-            async for item in _before_deadline(running.turns.items(turn, budget.deadline), budget):
-                if item is _CANCELLED:
+            async for item in _before_deadline(running.turns.items(turn, budget.deadline)):
+                is_over = item is _OVER
+                if is_over or item is _CANCELLED:
                     break
                 if isinstance(item, ApprovalRequest):
                     yield item
@@ -302,6 +336,8 @@ class CodeExecutor:
         finally:
             is_cancelled = turn.ending is not None
             has_ended = await running.turns.end(turn)
+        if is_over:
+            raise TimeoutError(budget.exceeded(running.turns.resists()))
         if not has_ended:
             raise CodeExecutionError(running.turns.resists() or "")
         if is_cancelled:
@@ -309,8 +345,9 @@ class CodeExecutor:
         try:
             result = await running.turns.finish(turn)
         except ExecutionError as error:
-            raise CodeExecutionError(str(error)) from None
-        yield CodeExecutionResult(text=result.text, images=result.images, mime_bundles=result.mime_bundles)
+            before = _as_code(error.result) if error.result is not None else None
+            raise CodeExecutionError(str(error), result=before) from None
+        yield _as_code(result)
 
     async def execute(self, code: str, timeout: float | None = None) -> CodeExecutionResult:
         """Run code, accept every call that asks, and return the result.
@@ -330,12 +367,18 @@ class CodeExecutor:
         CodeExecutionError, TimeoutError, RuntimeError
             As in `stream`.
         """
-        async for item in self.stream(code, timeout=timeout):
-            if isinstance(item, ApprovalRequest):
-                await item.accept()
-            elif isinstance(item, CodeExecutionResult):
-                return item
-        return CodeExecutionResult(text=None, images=[])
+        result = CodeExecutionResult(text=None, images=[])
+        try:
+            # Not one after the other: what is accepted together waits for the disk together.
+            async with asyncio.TaskGroup() as accepting:
+                async for item in self.stream(code, timeout=timeout):
+                    if isinstance(item, ApprovalRequest):
+                        accepting.create_task(_accept(item))
+                    elif isinstance(item, CodeExecutionResult):
+                        result = item
+        except BaseExceptionGroup as errors:
+            raise _most_telling(errors) from None
+        return result
 
     async def servers(self) -> ServerManager:
         """Return the configured MCP servers: how they are doing and what tools they have. It calls none of the tools.
@@ -352,7 +395,7 @@ class CodeExecutor:
 
     async def _start_kernel(self, desk: Desk) -> _Running:
         kernel = LocalKernel(self._kernel_settings, self._make_process)
-        turns = Turns(kernel, images_dir=self._images_dir, on_comm=desk.receive)
+        turns = Turns(kernel, images_dir=self.images_dir, on_comm=desk.receive)
         desk.attach(kernel)
         try:
             await kernel.start()
@@ -401,24 +444,33 @@ class CodeExecutor:
         """Let the cell's time stand still while something waits for a decision."""
         if running.budget is None:
             return
-        if running.requests:
-            running.budget.pause()
-        else:
-            running.budget.resume()
-        if running.turns.current is not None:
+        has_changed = running.budget.pause() if running.requests else running.budget.resume()
+        if has_changed and running.turns.current is not None:
             running.turns.current.wake()
 
 
-async def _before_deadline(items: AsyncIterator[object], budget: Budget) -> AsyncIterator[object]:
-    """Yield the items; say what a time limit means when it is hit."""
+async def _accept(request: ApprovalRequest) -> None:
+    with suppress(InvalidTransitionError):  # it was withdrawn or has expired, which the code that called was told
+        await request.accept()
+
+
+def _most_telling(errors: BaseExceptionGroup) -> BaseException:
+    """Return the error that the code ended with, if it did, or else the first."""
+    own = [error for error in errors.exceptions if isinstance(error, CodeExecutionError | TimeoutError)]
+    return (own or errors.exceptions)[0]
+
+
+def _as_code(result: ExecutionResult) -> CodeExecutionResult:
+    return CodeExecutionResult(text=result.text, images=result.images, mime_bundles=result.mime_bundles)
+
+
+async def _before_deadline(items: AsyncIterator[object]) -> AsyncIterator[object]:
+    """Yield the items, and `_OVER` when the time is."""
     try:
         async for item in items:
             yield item
     except TimeoutError:
-        raise TimeoutError(
-            f"the code ran for more than {budget.seconds:g} s, without the time that decisions took;"
-            " it was interrupted, and the kernel can be used on"
-        ) from None
+        yield _OVER
 
 
 def _policy(policy: Policy | None, approve_tool_calls: bool) -> Policy:

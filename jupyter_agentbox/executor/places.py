@@ -31,6 +31,11 @@ def registered_servers_path() -> Path:
     return data_dir() / "registered-servers.json"
 
 
+def added_servers_path() -> Path:
+    """Return the file of the servers that a person let a program add in JupyterLab. Only this user can read it."""
+    return data_dir() / "added-servers.json"
+
+
 def register_server(name: str, parameters: Mapping[str, Any]) -> None:
     """Keep an MCP server's parameters, so that executors of this user know the server by its name.
 
@@ -46,7 +51,17 @@ def register_server(name: str, parameters: Mapping[str, Any]) -> None:
     OSError
         If the file cannot be written.
     """
-    path = registered_servers_path()
+    keep_server(registered_servers_path(), name, parameters)
+
+
+def keep_server(path: Path, name: str, parameters: Mapping[str, Any]) -> None:
+    """Write an MCP server to a file that only this user can read; an older entry of that name is replaced.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         known = json.loads(path.read_text("utf-8")).get(_SERVERS, {})

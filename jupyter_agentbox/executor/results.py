@@ -7,10 +7,6 @@ from pathlib import Path
 from typing import Any
 
 
-class CodeExecutionError(Exception):
-    """The code raised an error. The text has the kernel's traceback and, for a refused call, the reason."""
-
-
 @dataclass
 class CodeExecutionChunk:
     """A piece of text, as it came.
@@ -41,3 +37,17 @@ class CodeExecutionResult:
     text: str | None
     images: list[Path]
     mime_bundles: list[dict[str, Any]] = field(default_factory=list)
+
+
+class CodeExecutionError(Exception):
+    """The code raised an error. The text has the kernel's traceback and, for a refused call, the reason.
+
+    Attributes
+    ----------
+    result : CodeExecutionResult or None
+        What the code gave before; ``None`` if it did not run.
+    """
+
+    def __init__(self, *args: object, result: CodeExecutionResult | None = None) -> None:
+        super().__init__(*args)
+        self.result = result

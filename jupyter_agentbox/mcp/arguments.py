@@ -12,7 +12,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from itertools import islice
-from typing import Final
+from typing import Final, TypeAlias
 
 from jsonschema.exceptions import SchemaError, UndefinedTypeCheck, UnknownType, ValidationError, best_match
 from jsonschema.protocols import Validator
@@ -34,6 +34,20 @@ _MOST_PROBLEMS: Final = 20
 _LONGEST_MESSAGE: Final = 300
 #: How many arguments, and how many steps for each, are checked on the spot.
 _FEW: Final = 100
+_JSON: Final = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
+
+
+#: For schemas that say no more: the Python types that each named argument surely may have, and what is required.
+_Simple: TypeAlias = tuple[Mapping[str, frozenset[type]], frozenset[str]]
+
+_SURE_TYPES: Final[Mapping[object, frozenset[type]]] = {
+    "string": frozenset({str}),
+    "integer": frozenset({int}),
+    "number": frozenset({int, float}),
+    "boolean": frozenset({bool}),
+}
+_OF_OBJECTS: Final = frozenset({"type", "properties", "required", "additionalProperties", "title", "description"})
+_OF_VALUES: Final = frozenset({"type", "title", "description", "default"})
 
 
 class JsonSchemaChecker:
@@ -47,7 +61,9 @@ class JsonSchemaChecker:
 
     def __init__(self, *, time_limit: float = TIME_LIMIT) -> None:
         self._time_limit = time_limit
-        self._validators: OrderedDict[int, tuple[Mapping[str, JsonValue], Validator, bool]] = OrderedDict()
+        self._validators: OrderedDict[int, tuple[Mapping[str, JsonValue], Validator, bool, _Simple | None]] = (
+            OrderedDict()
+        )
 
     def check(self, tool: ToolDescription, arguments: Mapping[str, JsonValue]) -> None:
         """Do nothing if the arguments fit.
@@ -58,6 +74,8 @@ class JsonSchemaChecker:
             With the top-level parameter's name in `parameter`.
         """
         check_is_json(arguments)
+        if self._evidently_fits(tool.input_schema, arguments):
+            return
         try:
             with limit_time(self._time_limit):
                 validator = self._validator(tool.input_schema)
@@ -84,6 +102,16 @@ class JsonSchemaChecker:
         kept = self._validators.get(id(tool.input_schema))
         return kept is not None and kept[2]
 
+    def _evidently_fits(self, schema: Mapping[str, JsonValue], arguments: Mapping[str, JsonValue]) -> bool:
+        """Return whether a schema that was compiled, and says no more than types and names, is met by these types."""
+        kept = self._validators.get(id(schema))
+        if kept is None or kept[3] is None:
+            return False
+        types, required = kept[3]
+        return required <= arguments.keys() and all(
+            name in types and type(value) in types[name] for name, value in arguments.items()
+        )
+
     def _validator(self, schema: Mapping[str, JsonValue]) -> Validator:
         # by identity: the schema of a listed tool stays the same object until the list is read again, and hashing it
         # would cost more than the check; the entry keeps the object alive, so its id is not given to another one
@@ -92,7 +120,7 @@ class JsonSchemaChecker:
         if kept is not None:
             return kept[1]
         validator = compile_schema(schema)
-        self._validators[key] = (schema, validator, is_plain(schema, _FEW))
+        self._validators[key] = (schema, validator, is_plain(schema, _FEW), _simple(schema))
         if len(self._validators) > _KEPT_SCHEMAS:
             self._validators.popitem(last=False)
         return validator
@@ -124,6 +152,20 @@ class ThreadedChecker:
             await asyncio.to_thread(self._checker.check, tool, arguments)
 
 
+def _simple(schema: Mapping[str, JsonValue]) -> _Simple | None:
+    """Return what a compiled schema of a few arguments with plain types asks for; ``None`` if it says more."""
+    properties, required = schema.get("properties"), schema.get("required", [])
+    if not schema.keys() <= _OF_OBJECTS or schema.get("type") != "object" or not isinstance(required, list):
+        return None
+    if not isinstance(properties, dict):
+        return None
+    types: dict[str, frozenset[type]] = {}
+    for name, value in properties.items():
+        if isinstance(value, dict) and value.keys() <= _OF_VALUES and isinstance(value.get("type"), str):
+            types[name] = _SURE_TYPES.get(value["type"], frozenset())
+    return types, frozenset(str(name) for name in required)
+
+
 def check_is_json(arguments: Mapping[str, JsonValue]) -> None:
     """Do nothing if the arguments can be sent as JSON in UTF-8.
 
@@ -132,15 +174,25 @@ def check_is_json(arguments: Mapping[str, JsonValue]) -> None:
     ToolArgumentsError
         If one cannot: NaN, an infinity, or half of a surrogate pair.
     """
+    if _is_json(arguments):
+        return
     for name, value in arguments.items():
         try:
-            json.dumps([name, value], allow_nan=False, ensure_ascii=False).encode()
+            _JSON.encode([name, value]).encode()
         except (ValueError, TypeError, RecursionError) as error:
             reason = "a value that JSON does not have"
             if isinstance(error, (UnicodeError, RecursionError)):
                 reason = "text that is not Unicode" if isinstance(error, UnicodeError) else "it nests too deeply"
             shown = name.encode("utf-8", "replace").decode()
             raise ToolArgumentsError(f"`{shown}`: {reason}", parameter=shown) from None
+
+
+def _is_json(arguments: Mapping[str, JsonValue]) -> bool:
+    try:
+        _JSON.encode(dict(arguments)).encode()
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return True
 
 
 def _complaint(problem: ValidationError) -> ToolArgumentsError:

@@ -26,6 +26,7 @@ _CONNECT_TIMEOUT: Final = 30.0
 #: Stands in the message of an answer that was cut off.
 BROKEN_ANSWER: Final = "the connection broke in the middle of the answer"
 _LARGEST_ERROR_BODY: Final = 64 * 1024
+_OLDER: Final = "; the older HTTP+SSE transport is not supported: use the server's streamable HTTP URL"
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
 
@@ -123,7 +124,8 @@ class ContainedClient(httpx2.AsyncClient):
         if is_message:
             return response
         fate = NOT_SENT if response.status_code < 500 else INTERRUPTED
-        return _error(request, response.status_code, INTERNAL_ERROR, f"the server answered {status}", fate)
+        hint = _OLDER if response.status_code in (404, 405) and request.url.path.rstrip("/").endswith("/sse") else ""
+        return _error(request, response.status_code, INTERNAL_ERROR, f"the server answered {status}{hint}", fate)
 
 
 class _Body(httpx2.AsyncByteStream):

@@ -6,14 +6,14 @@ decodes strictly, so that one bad byte ends the connection; and it knows no limi
 
 from __future__ import annotations
 
+import asyncio
 import json
-import math
+from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 from typing import Final
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 
@@ -57,8 +57,7 @@ class StdioTransport:
             on_error_output=self._on_error_output,
             on_closed=self._on_closed,
         )
-        self._send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
-        self._incoming = _Incoming(receive, self.process.pause_reading)
+        self._incoming = _Incoming(self.process.pause_reading)
         self._outgoing = _Outgoing(self.process, wire)
 
     async def __aenter__(self) -> tuple[_Incoming, _Outgoing]:
@@ -83,13 +82,11 @@ class StdioTransport:
             patience = PATIENCE if self._wire.has_received and not self._wire.closed.is_set() else 0
             await self.process.stop(patience=patience)
         self._wire.closed.set()
-        self._send.close()
         self._incoming.close()
 
     def _on_output(self, chunk: bytes) -> None:
         for line in self._lines.feed(chunk):
             self._on_line(line)
-        self._incoming.check(self._send.statistics().current_buffer_used)
 
     def _on_line(self, line: bytes | LongLine) -> None:
         if not isinstance(line, LongLine):
@@ -123,44 +120,61 @@ class StdioTransport:
         for line in self._lines.finish():
             self._on_line(line)
         self._wire.closed.set()
-        self._send.close()
+        self._incoming.end()
 
     def _deliver(self, message: SessionMessage) -> None:
-        try:
-            self._send.send_nowait(message)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return  # the session is gone
+        self._incoming.put(message)
 
 
 class _Incoming:
-    """The stream of messages from the server."""
+    """The stream of messages from the server; one task of the SDK reads it."""
 
-    def __init__(
-        self,
-        inner: MemoryObjectReceiveStream[SessionMessage | Exception],
-        pause: Callable[[bool], None],
-    ) -> None:
-        self._inner = inner
+    def __init__(self, pause: Callable[[bool], None]) -> None:
         self._pause = pause
         self._is_paused = False
+        self._waiting: deque[SessionMessage] = deque()
+        self._news = asyncio.Event()
+        self._has_ended = False
+        self._is_closed = False
 
-    def check(self, waiting: int) -> None:
-        """Pause or go on, by how many messages wait."""
-        if self._is_paused != (waiting > (_MOST_WAITING // 2 if self._is_paused else _MOST_WAITING)):
-            self._is_paused = not self._is_paused
-            self._pause(self._is_paused)
+    def put(self, message: SessionMessage) -> None:
+        """Add a message, unless the session is gone."""
+        if self._is_closed or self._has_ended:
+            return
+        self._waiting.append(message)
+        self._news.set()
+        self._check()
+
+    def end(self) -> None:
+        """Say that no message follows."""
+        self._has_ended = True
+        self._news.set()
 
     async def receive(self) -> SessionMessage | Exception:
-        item = await self._inner.receive()
-        if self._is_paused:
-            self.check(self._inner.statistics().current_buffer_used)
+        while not self._waiting:
+            if self._is_closed:
+                raise anyio.ClosedResourceError
+            if self._has_ended:
+                raise anyio.EndOfStream
+            self._news.clear()
+            await self._news.wait()
+        item = self._waiting.popleft()
+        self._check()
         return item
 
     def close(self) -> None:
-        self._inner.close()
+        self._is_closed = True
+        self._waiting.clear()
+        self._news.set()
 
     async def aclose(self) -> None:
-        self._inner.close()
+        self.close()
+
+    def _check(self) -> None:
+        """Pause the reading or go on, by how many messages wait."""
+        if self._is_paused != (len(self._waiting) > (_MOST_WAITING // 2 if self._is_paused else _MOST_WAITING)):
+            self._is_paused = not self._is_paused
+            self._pause(self._is_paused)
 
     def __aiter__(self) -> _Incoming:
         return self
@@ -177,7 +191,7 @@ class _Incoming:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._inner.close()
+        self.close()
 
 
 class _Outgoing:

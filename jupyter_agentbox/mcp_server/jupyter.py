@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -159,11 +160,21 @@ class JupyterSession:
         return [ToolDescription(**tool) for tool in found["tools"]]
 
     async def register(self, name: str, configuration: JsonObject, asker: Asker) -> Sequence[str]:  # noqa: ARG002
-        """Refuse: the servers of JupyterLab are its user's business."""
-        raise SessionError(
-            f"`{name}` was not registered: code runs in the Jupyter server at {self._place.name}, and a person adds"
-            " servers there, in the file `mcp.json` of Jupyter's configuration directory"
-        )
+        """Add an MCP server there, if a person approves in JupyterLab; return the names of its tools."""
+        body: JsonObject = {"name": name, "configuration": configuration}
+        if self._client is not None:
+            body["kernel_id"] = self._client.kernel_id
+        request = await self._ask("POST", "registrations", body=body)
+        try:
+            request = await self._followed(request)
+        except asyncio.CancelledError:
+            with suppress(SessionError):
+                await asyncio.shield(self._ask("DELETE", "registrations", request["id"]))
+            raise
+        if (why := _why_not(request)) is not None:
+            raise SessionError(f"`{name}` was not registered: {why}")
+        arguments = request["decision"]["arguments"] or request["call"]["arguments"]
+        return [tool.name for tool in await self.list_tools(str(arguments["name"]))]
 
     async def aclose(self) -> None:
         """End the kernel."""
@@ -199,11 +210,33 @@ class JupyterSession:
         found = (await self._ask("GET", "approvals", query=query))["approvals"]
         return f"{found[0]['call']['server']}.{found[0]['call']['tool']}" if found else None
 
-    async def _ask(self, method: str, *path: str, query: dict[str, str] | None = None) -> Any:
+    async def _followed(self, request: Any) -> Any:
+        """Wait until a registration has ended, and return it."""
+        while request["status"] == "pending" or (request["status"] == "approved" and not _has_ended(request)):
+            await asyncio.sleep(_LOOK)
+            request = await self._ask("GET", "approvals", request["id"])
+        return request
+
+    async def _ask(
+        self, method: str, *path: str, query: dict[str, str] | None = None, body: JsonObject | None = None
+    ) -> Any:
         try:
-            return await self._api.ask(method, _API, *path, query=query)
+            return await self._api.ask(method, _API, *path, query=query, body=body)
         except ExecutionError as error:
             raise SessionError(str(error)) from None
+
+
+def _has_ended(request: Any) -> bool:
+    return request["outcome"] is not None and request["outcome"]["state"] != "running"
+
+
+def _why_not(request: Any) -> str | None:
+    """Return why a registration that has ended added nothing; ``None`` if it added the server."""
+    if request["status"] == "approved":
+        outcome = request["outcome"]
+        return None if outcome["state"] == "succeeded" else outcome["error"] or outcome["state"]
+    reason = request["decision"]["reason"] if request["decision"] is not None else ""
+    return f"in JupyterLab the request was {request['status']}{': ' if reason else ''}{reason}"
 
 
 class _Run:
@@ -231,12 +264,7 @@ class _Run:
         watching.result()  # it ended because the time is over, or with an error
         if isinstance(ended, Executed):  # it ended while it was being interrupted
             return ended
-        seconds = self._cell.timeout or 0
-        error = (
-            f"the code ran for more than {seconds:g} s, without the time that decisions took; it was interrupted,"
-            " and the kernel can be used on"
-        )
-        return Executed(text="".join(self._chunks), error=error)
+        return Executed(text="".join(self._chunks), error=self._budget.exceeded())
 
     async def _read(self) -> Executed:
         try:
@@ -244,7 +272,10 @@ class _Run:
                 if isinstance(item, ExecutionResult):
                     return Executed(text=item.text or "", bundles=item.mime_bundles)
                 self._chunks.append(item)
-        except (ExecutionError, RuntimeError) as error:
+        except ExecutionError as error:
+            bundles = error.result.mime_bundles if error.result is not None else ()
+            return Executed(text="".join(self._chunks), bundles=bundles, error=str(error))
+        except RuntimeError as error:
             return Executed(text="".join(self._chunks), error=str(error))
         raise AssertionError("the result comes last")
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.look_alikes import look_alikes
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.exceptions import AgentBoxError, InvalidTransitionError, SandboxRefusedError
+from jupyter_agentbox.exceptions import (
+    AgentBoxError,
+    InvalidTransitionError,
+    SandboxRefusedError,
+    ServerConfigurationError,
+)
 from jupyter_agentbox.executor.executor import CodeExecutor
 from jupyter_agentbox.executor.places import register_server
 from jupyter_agentbox.executor.requests import ApprovalRequest
 from jupyter_agentbox.executor.results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
-from jupyter_agentbox.executor.sources import list_tools_of
+from jupyter_agentbox.executor.sources import from_here, list_tools_of
+from jupyter_agentbox.mcp.registration import check_configuration, check_name, redactor
 from jupyter_agentbox.services.servers.manager import ServerManager
 
 from . import registration
@@ -81,6 +88,7 @@ class LocalSession:
         """Add an MCP server, if a person approves."""
         if not self._can_register:
             raise SessionError("this server was started with `--mcp-config`: only a person adds servers, in that file")
+        configuration = from_here(configuration)
         async with self._registering:
             await self._check(name, configuration)
             answer = await asker.ask(registration.question(name, configuration))
@@ -88,7 +96,7 @@ class LocalSession:
                 reason = f": {answer.reason}" if answer.reason else ""
                 raise SessionError(f"`{name}` was not registered and not started: it was not approved{reason}")
             await self._check(name, configuration)  # a person may have added it meanwhile
-            redact = registration.redactor(configuration)
+            redact = redactor(configuration)
             try:
                 tools = await list_tools_of(name, configuration)
             except AgentBoxError as error:
@@ -105,10 +113,13 @@ class LocalSession:
         if executor is not None:
             await executor.stop()
 
-    async def _check(self, name: str, configuration: Mapping[str, object]) -> None:
+    async def _check(self, name: str, configuration: JsonObject) -> None:
         manager = await self._manager()
-        registration.check_name(name, [status.name for status in manager.servers()])
-        registration.check_configuration(name, configuration)  # type: ignore[arg-type]  # JSON, from the client
+        try:
+            check_name(name, [status.name for status in manager.servers()])
+            check_configuration(name, configuration)
+        except ServerConfigurationError as error:
+            raise SessionError(str(error)) from None
 
     async def _manager(self) -> ServerManager:
         executor = await self._started()
@@ -149,7 +160,10 @@ class _Run:
                     self._chunks.append(item.text)
                 elif isinstance(item, CodeExecutionResult):
                     return Executed(text=item.text or "", bundles=item.mime_bundles)
-        except (CodeExecutionError, TimeoutError) as error:
+        except CodeExecutionError as error:
+            bundles = error.result.mime_bundles if error.result is not None else ()
+            return Executed(text="".join(self._chunks), bundles=bundles, error=str(error))
+        except TimeoutError as error:
             return Executed(text="".join(self._chunks), error=str(error))
         return Executed(text="".join(self._chunks), error=self._failure or "the cell was cancelled")
 
@@ -193,4 +207,5 @@ def _question(request: ApprovalRequest) -> Question:
     return Question(
         headline="The code asks to call a tool.",
         facts={"server": request.server_name, "tool": request.tool_name, "arguments": request.tool_args},
+        odd=look_alikes(server=request.server_name, tool=request.tool_name, arguments=request.tool_args),
     )

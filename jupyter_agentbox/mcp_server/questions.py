@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.look_alikes import LookAlike
 from jupyter_agentbox.core.text import visible
 
 ALLOW: Final = "allow"
@@ -46,10 +47,13 @@ class Question:
         What it is about; ours.
     facts : mapping
         What would run, all of it. Untrusted.
+    odd : sequence of LookAlike
+        Letters in names that are not what they look like.
     """
 
     headline: str
     facts: Mapping[str, JsonValue]
+    odd: Sequence[LookAlike] = ()
 
     @property
     def text(self) -> str:
@@ -60,7 +64,8 @@ class Question:
         """
         shown = visible(json.dumps(self.facts, indent=2, ensure_ascii=False, allow_nan=True))
         quoted = "\n".join(f"    {line}" for line in shown.split("\n"))
-        return f"{self.headline} What follows is untrusted text:\n\n{quoted}"
+        warning = "".join(f" Look at the names: {one.text}" for one in self.odd)
+        return f"{self.headline}{warning} What follows is untrusted text:\n\n{quoted}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

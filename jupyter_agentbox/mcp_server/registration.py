@@ -1,84 +1,13 @@
-"""MCP servers that a client wants to add: what is refused without asking, and what a person is shown."""
+"""What a person is asked, through the MCP client, about a server that it wants to add."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Collection, Mapping
-from os import environ
-from pathlib import Path
-from typing import Final
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from collections.abc import Mapping
 
-from jupyter_agentbox.core.calls import JsonObject, JsonValue, canonical_json
-from jupyter_agentbox.core.names import python_names
-from jupyter_agentbox.mcp.configuration import UnusableServer, parse_configuration
-from jupyter_agentbox.mcp.logs import Redactor
-from jupyter_agentbox.protocol.shell import SHELL_SERVER
+from jupyter_agentbox.core.calls import JsonValue
+from jupyter_agentbox.mcp.registration import masked
 
 from .questions import Question
-from .sessions import SessionError
-
-#: Names that are plain in Python, in rules, and to the eye.
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_RESERVED: Final = frozenset({SHELL_SERVER, "reload"})
-#: Variables and headers whose values are not shown. What such a value does not do is decide what runs: a variable that
-#: names a program (`GIT_ASKPASS`) is shown.
-_SECRET_NAME: Final = re.compile(r"TOKEN|KEY|SECRET|PASS|PWD|AUTH|CRED|COOKIE|SESSION", re.IGNORECASE)
-_NAMES_A_PROGRAM: Final = re.compile(r"ASKPASS|_(COMMAND|CMD|PATH|FILE|HELPER)\Z", re.IGNORECASE)
-_REFERENCE: Final = re.compile(r"\$\{[^{}]*\}")
-
-
-def check_name(name: str, known: Collection[str]) -> None:
-    """Refuse a name that cannot be used, or that one could take for another.
-
-    Raises
-    ------
-    SessionError
-    """
-    if not _NAME.fullmatch(name):
-        raise SessionError(
-            "the name of an MCP server must start with a letter and have at most 64 letters, digits, `_` and `-`"
-        )
-    if _plain(name) in _RESERVED:
-        raise SessionError(f"the name `{name}` is reserved: choose another one")
-    for other in known:
-        if _plain(other) == _plain(name):
-            raise SessionError(
-                f"there is an MCP server `{other}` already; it was left as it is. Use it, or choose another name."
-            )
-
-
-def check_configuration(name: str, configuration: Mapping[str, JsonValue]) -> None:
-    """Refuse a configuration that cannot be used, with a text that holds none of its secrets.
-
-    Raises
-    ------
-    SessionError
-    """
-    try:
-        canonical_json(configuration)
-    except (TypeError, ValueError) as error:
-        raise SessionError(f"the configuration is not JSON: {error}") from None
-    text = json.dumps({"mcpServers": {name: configuration}})
-    server = parse_configuration(Path("mcp.json").absolute(), text, environ).servers.get(name)
-    if server is None or isinstance(server, UnusableServer):
-        problem = server.error if server is not None else "it cannot be read"
-        raise SessionError(f"`{name}` was not registered: {redactor(configuration)(problem)}")
-
-
-def redactor(configuration: Mapping[str, JsonValue]) -> Redactor:
-    """Return what removes the configuration's secrets from a text."""
-    secrets = {str(value) for key in ("env", "headers") for value in _object(configuration.get(key)).values()}
-    secrets |= {word for secret in secrets for word in secret.split()}
-    url = configuration.get("url")
-    if isinstance(url, str):
-        try:
-            parts = urlsplit(url)
-            secrets |= {parts.password or "", *(value for _, value in parse_qsl(parts.query))}
-        except ValueError:
-            secrets.add(url)
-    return Redactor(secrets)
 
 
 def question(name: str, configuration: Mapping[str, JsonValue]) -> Question:
@@ -89,42 +18,3 @@ def question(name: str, configuration: Mapping[str, JsonValue]) -> Question:
         " kept for later. Values of secrets are not shown.",
         facts={"name": name, "configuration": masked(configuration)},
     )
-
-
-def masked(configuration: Mapping[str, JsonValue]) -> JsonObject:
-    """Return the configuration with ``***`` for the values of secrets; references to variables stay."""
-    shown: JsonObject = dict(configuration)
-    for key in ("env", "headers"):
-        if isinstance(configuration.get(key), Mapping):
-            shown[key] = {name: _masked(name, value) for name, value in _object(configuration[key]).items()}
-    url = configuration.get("url")
-    if isinstance(url, str):
-        shown["url"] = _masked_url(url)
-    return shown
-
-
-def _masked(name: str, value: JsonValue) -> JsonValue:
-    if not _SECRET_NAME.search(name) or _NAMES_A_PROGRAM.search(name):
-        return value
-    references = _REFERENCE.findall(value) if isinstance(value, str) else []
-    return " ".join(["***", *references]) if not references or value != references[0] else value
-
-
-def _masked_url(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        query = parse_qsl(parts.query, keep_blank_values=True)
-    except ValueError:
-        return "***"
-    host = parts.netloc.rpartition("@")[2]
-    userinfo = "***@" if "@" in parts.netloc else ""
-    hidden = urlencode([(name, "***" if _SECRET_NAME.search(name) else value) for name, value in query], safe="*${}:")
-    return urlunsplit((parts.scheme, f"{userinfo}{host}", parts.path, hidden, parts.fragment))
-
-
-def _plain(name: str) -> str:
-    return python_names([name], prefix="server")[name].casefold()
-
-
-def _object(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}

@@ -17,11 +17,11 @@ _IMAGES: Final = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
 def executed(done: Executed) -> CallToolResult:
-    """Return a cell's text and images; of an error, the text before it and the error."""
+    """Return a cell's text and images; of an error, the text before it, the error, and the images before it."""
+    images = [image for bundle in done.bundles for image in _images(bundle)]
     if done.error is not None:
         before = [_text(done.text)] if done.text.strip() else []
-        return CallToolResult(content=[*before, _text(done.error)], is_error=True)
-    images = [image for bundle in done.bundles for image in _images(bundle)]
+        return CallToolResult(content=[*before, _text(done.error), *images], is_error=True)
     text = [_text(done.text or "(no output)")] if done.text or not images else []
     return CallToolResult(content=[*text, *images])
 

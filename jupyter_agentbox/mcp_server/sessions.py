@@ -25,7 +25,7 @@ class Executed:
     text : str
         Its text, up to its error if there was one.
     bundles : sequence of dict
-        Its rich outputs, MIME type to data; none if there was an error.
+        Its rich outputs, MIME type to data, up to its error if there was one.
     error : str or None
         Why it did not run to its end, with the kernel's traceback.
     """

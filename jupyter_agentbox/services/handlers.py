@@ -25,6 +25,7 @@ from jupyter_agentbox.exceptions import (
     UnknownServerError,
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.services.servers.manager import ServerManager
 
 #: The key of `Services` in the web application's settings.
@@ -52,6 +53,7 @@ class Services:
 
     approvals: ApprovalManager
     servers: ServerManager
+    registrations: RegistrationManager
     isolation: IsolationFinder
 
 

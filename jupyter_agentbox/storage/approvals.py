@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from functools import cache
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import uuid4
 
-from sqlalchemy import URL, Connection, Select, bindparam, or_, select, tuple_
+from sqlalchemy import URL, ClauseElement, Connection, Dialect, Select, bindparam, or_, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
@@ -91,6 +93,8 @@ class SqlApprovalStore:
             on_close=self._owners.release,
         )
         self._known_tools: dict[str, ToolDescription] = {}
+        self._kept_tools: set[str] = set()
+        self._tool_rows: OrderedDict[int, tuple[ToolDescription, dict[str, Any]]] = OrderedDict()
 
     async def open(self) -> None:
         """Connect, and bring the tables up to date. Without it the first use does so.
@@ -116,15 +120,19 @@ class SqlApprovalStore:
         await self.aclose()
 
     async def add(self, request: ApprovalRequest) -> None:
-        """Keep a new request."""
-        tool = tool_row(request.tool)
+        """Keep a new request. It outlives this process when this returns; the machine, a moment later."""
+        tool = self._tool_row(request.tool)
         row = new_row(request, tool_digest=tool["digest"], owner=self._owner)
 
-        def job(connection: Connection) -> None:
-            connection.execute(_ADD_TOOL[connection.dialect.name], tool)
-            connection.execute(_ADD, row)
+        def job(connection: Connection) -> set[str]:
+            kept = self._kept_tools
+            if tool["digest"] not in kept:
+                _execute(connection, _ADD_TOOL[connection.dialect.name], tool)
+            _execute(connection, _ADD, row)
+            return kept
 
-        await self._committer.run(job, write=True)
+        kept = await self._committer.run(job, write=True, durable=False)
+        kept.add(tool["digest"])
 
     async def get(self, request_id: str) -> ApprovalRequest:
         """Return a request, also one of another process."""
@@ -140,7 +148,11 @@ class SqlApprovalStore:
         return found[0]
 
     async def replace_if(self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None) -> bool:
-        """Write the request if the stored one has this status and outcome state, and is this process's."""
+        """Write the request if the stored one has this status and outcome state, and is this process's.
+
+        A person's decision is on the disk when this returns. All else outlives this process, and the machine a moment
+        later.
+        """
         values = progress_row(request, owner=self._owner)
         values["sought"] = values.pop("id")
         values["old_status"] = status.value
@@ -148,9 +160,11 @@ class SqlApprovalStore:
         values["old_owner"] = self._owner
 
         def job(connection: Connection) -> bool:
-            return connection.execute(_REPLACE, values).rowcount == 1
+            return _execute(connection, _REPLACE, values) == 1
 
-        return await self._committer.run(job, write=True)
+        is_decision = status is Status.PENDING and request.decision is not None
+        is_end = status is Status.APPROVED and not request.is_open  # the result is on its way; the next call may follow
+        return await self._committer.run(job, write=True, durable=is_decision, patient=is_end)
 
     async def list(self, query: ApprovalQuery) -> ApprovalPage:
         """Return a page of requests, newest first. A damaged one is left out, and the log says so."""
@@ -169,7 +183,17 @@ class SqlApprovalStore:
         """Return the open requests of server processes that are gone, oldest first, now owned by this one."""
         return await self._committer.run(self._adopt, write=True)
 
+    def _tool_row(self, tool: ToolDescription) -> dict[str, Any]:
+        # By identity: a listed tool stays the same object, and its description may be long. The entry keeps it alive.
+        kept = self._tool_rows.get(id(tool))
+        if kept is None:
+            kept = self._tool_rows[id(tool)] = (tool, tool_row(tool))
+            if len(self._tool_rows) > _KNOWN_TOOLS:
+                self._tool_rows.popitem(last=False)
+        return kept[1]
+
     def _claim(self, connection: Connection) -> None:
+        self._kept_tools = set()  # it may be another file
         self._owners.claim(connection)
 
     def _list_statement(self, query: ApprovalQuery) -> Select[Any]:
@@ -233,3 +257,24 @@ class SqlApprovalStore:
                 self._known_tools[digest] = tool_from_row(description)
             except StorageError as error:
                 log.warning("%s", error)
+
+
+def _execute(connection: Connection, statement: ClauseElement, values: Mapping[str, Any]) -> int:
+    """Run a statement of those that each call needs, and return how many rows it changed.
+
+    SQLAlchemy prepares much for results that these do not have; SQLite is asked directly.
+    """
+    text, names = _compiled(statement, connection.dialect)
+    ordered = dict(values) if names is None else tuple(values[name] for name in names)
+    if connection.dialect.name != "sqlite":
+        return connection.exec_driver_sql(text, ordered).rowcount
+    driver: Any = connection.connection.driver_connection
+    changed: int = driver.execute(text, ordered).rowcount
+    return changed
+
+
+@cache
+def _compiled(statement: ClauseElement, dialect: Dialect) -> tuple[str, list[str] | None]:
+    """Return the text of a statement, and the names of its values if they go by position."""
+    compiled: Any = statement.compile(dialect=dialect)
+    return str(compiled), compiled.positiontup

@@ -6,6 +6,9 @@ and not the number of statements, and a lone write is committed at once. ::
     event loop     a ──┐   b c d ──┐
     thread             └ commit a ─┴ commit b c d ─ …
 
+Of most writes only the process has to wait that they outlive it; a batch with none that is durable is not synced to the
+disk. That is done within `SYNC_DELAY`, once for all of them.
+
 Within a batch the writes come first, in order, in one transaction; the reads follow. If one job of a batch fails, the
 transaction is rolled back and every job gets one of its own, so that none suffers for another.
 """
@@ -16,10 +19,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
 
@@ -31,13 +34,28 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+#: Seconds after which what was written is on the disk, whatever happens.
+SYNC_DELAY: Final = 0.05
+#: Seconds that a patient job waits for another one, to go with it.
+PATIENCE: Final = 0.005
+
 
 @dataclass(slots=True)
 class _Ticket:
     job: Callable[[Connection], Any]
     write: bool
+    durable: bool
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What one event loop has not handed over yet."""
+
+    tickets: list[_Ticket] = field(default_factory=list)
+    is_urgent: bool = False
+    timer: asyncio.TimerHandle | None = None
 
 
 class GroupCommitter:
@@ -67,16 +85,31 @@ class GroupCommitter:
         self._on_interval = on_interval
         self._interval = interval
         self._on_close = on_close
-        self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
+        self._sync_at: float | None = None
+        self._queue: SimpleQueue[list[_Ticket] | None] = SimpleQueue()
+        self._gathered: dict[asyncio.AbstractEventLoop, _Gathered] = {}
         self._closed = False
         # A daemon: whoever waits for a commit is gone too when the interpreter ends without `aclose`.
         self._thread = Thread(target=self._run, name="agentbox-storage", daemon=True)
         self._started = False
 
-    async def run(self, job: Callable[[Connection], T], *, write: bool) -> T:
+    async def run(
+        self, job: Callable[[Connection], T], *, write: bool, durable: bool = True, patient: bool = False
+    ) -> T:
         """Run the job in a transaction and return its result once that is committed.
 
         The job may be run twice, the first time to no effect. It is run even if who waits for it is cancelled.
+
+        Parameters
+        ----------
+        job : callable
+            What to do.
+        write : bool
+            Whether it writes.
+        durable : bool
+            Whether what it writes is on the disk before this returns; if not, it is within `SYNC_DELAY`.
+        patient : bool
+            Whether it goes with the next job that is not, so that both cost one commit; after `PATIENCE` it goes alone.
 
         Raises
         ------
@@ -89,16 +122,35 @@ class GroupCommitter:
             self._thread.start()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._queue.put(_Ticket(job, write, future, loop))
+        # What is asked for in the same turn of the loop goes together: the thread is woken once, and commits once.
+        gathered = self._gathered.get(loop)
+        if gathered is None:
+            gathered = self._gathered[loop] = _Gathered()
+        gathered.tickets.append(_Ticket(job, write, durable, future, loop))
+        if not patient and not gathered.is_urgent:
+            gathered.is_urgent = True
+            loop.call_soon(self._hand_over, loop)
+        elif gathered.timer is None:
+            gathered.timer = loop.call_later(PATIENCE, self._hand_over, loop)
         return await future
 
     async def aclose(self) -> None:
         """Finish what was asked for, close the database and end the thread."""
         if not self._closed:
             self._closed = True
+            for loop in list(self._gathered):
+                self._hand_over(loop)
             self._queue.put(None)
         if self._started:
             await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        gathered = self._gathered.pop(loop, None)
+        if gathered is None:
+            return
+        if gathered.timer is not None:
+            gathered.timer.cancel()
+        self._queue.put(gathered.tickets)
 
     def _run(self) -> None:
         beat = time.monotonic()
@@ -108,31 +160,51 @@ class GroupCommitter:
                     batch = [ticket for ticket in tickets if ticket.write is write]
                     if batch:
                         _deliver(self._together(batch, write=write))
+                self._sync_if_due()
                 if self._interval is not None and time.monotonic() - beat >= self._interval:
                     beat = time.monotonic()
                     self._beat()
         finally:
+            if self._sync_at is not None:
+                self._sync()
             self._database.close()
             self._on_close()
 
     def _next_batch(self) -> list[_Ticket] | None:
-        """Wait for a ticket, `interval` seconds at most, and return all that queued up; ``None`` at the end."""
+        """Wait for a ticket, until something else is due, and return all that queued up; ``None`` at the end."""
         batch: list[_Ticket] = []
         try:
-            ticket = self._queue.get(timeout=self._interval)
-            while ticket is not None:
-                batch.append(ticket)
-                ticket = self._queue.get_nowait()
+            tickets = self._queue.get(timeout=self._longest_wait())
+            while tickets is not None:
+                batch += tickets
+                tickets = self._queue.get_nowait()
         except Empty:
             return batch
         self._queue.put(None)
         return batch or None
 
+    def _longest_wait(self) -> float | None:
+        if self._sync_at is None:
+            return self._interval
+        return max(0.0, self._sync_at - time.monotonic())
+
+    def _sync_if_due(self) -> None:
+        if self._sync_at is not None and time.monotonic() >= self._sync_at:
+            self._sync()
+
+    def _sync(self) -> None:
+        self._sync_at = None
+        try:
+            self._database.sync()
+        except StorageError as error:
+            log.warning("%s", error)
+
     def _together(self, batch: Sequence[_Ticket], *, write: bool) -> list[tuple[_Ticket, Any]]:
         results: list[Any] = []
         begun = False
+        durable = any(ticket.durable for ticket in batch)
         try:
-            with self._database.transaction(write=write) as connection:
+            with self._database.transaction(write=write, durable=durable) as connection:
                 begun = True
                 for ticket in batch:
                     results.append(ticket.job(connection))  # noqa: PERF401 - how far it came counts
@@ -140,7 +212,15 @@ class GroupCommitter:
             if begun and len(results) < len(batch) > 1:
                 return [pair for ticket in batch for pair in self._together([ticket], write=write)]
             return [(ticket, error) for ticket in batch]
+        if write:
+            self._wrote(durable=durable)
         return list(zip(batch, results, strict=True))
+
+    def _wrote(self, *, durable: bool) -> None:
+        if durable:
+            self._sync_at = None  # with it, all that was written before
+        elif self._sync_at is None:
+            self._sync_at = time.monotonic() + SYNC_DELAY
 
     def _beat(self) -> None:
         try:

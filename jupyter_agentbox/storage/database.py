@@ -25,6 +25,8 @@ JournalMode = Literal["wal", "delete"]
 
 #: With a rollback journal, only EXTRA also syncs the directory, so that a power cut cannot undo a commit.
 _SYNCHRONOUS: Final = {"wal": "FULL", "delete": "EXTRA"}
+#: Leaves a commit in the write-ahead log, where it outlives this process; the disk has it after the next sync.
+_UNSYNCED: Final = "NORMAL"
 
 #: What file systems without shared memory or locks say to WAL.
 _WAL_REFUSALS: Final = (sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
@@ -90,10 +92,19 @@ class Database:
         self._connection: Connection | None = None
         self._file: tuple[int, int] | None = None
         self._begin_statement = "BEGIN"
+        self._synchronous = ""
 
     @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[Connection]:
-        """Give the connection inside a transaction; what was written is on disk when the block is left.
+    def transaction(self, *, write: bool, durable: bool = True) -> Iterator[Connection]:
+        """Give the connection inside a transaction; what was written outlives this process when the block is left.
+
+        Parameters
+        ----------
+        write : bool
+            Whether the block writes.
+        durable : bool
+            Whether what was written is on the disk, too, so that it outlives the machine. If not, `sync` sees to that,
+            or the next transaction that is durable. SQLite's write-ahead log alone makes the difference.
 
         Raises
         ------
@@ -102,16 +113,41 @@ class Database:
         """
         try:
             connection = self._open()
+            if write and self._synchronous:
+                self._synchronize(connection, "FULL" if durable else _UNSYNCED)
             with self._transaction(connection, write=write):
                 yield connection
             if write and self._identity() != self._file:
                 raise StorageError(f"{self} was deleted or replaced while it was written")
-        except IntegrityError as error:
+        except (IntegrityError, sqlite3.IntegrityError) as error:
             raise self._storage_error(error) from error
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError) as error:
             if self.path is not None:
                 self.close()  # whatever state it is in, the next transaction starts with a new one
             raise self._storage_error(error) from error
+
+    def sync(self) -> None:
+        """Bring to the disk what transactions wrote that are not durable.
+
+        Raises
+        ------
+        StorageError
+        """
+        if self.path is None:
+            return
+        try:
+            # SQLite has no call for it. Its locks are on the other files, so opening and closing this one loses none.
+            log_file = os.open(f"{self.path}-wal", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        except FileNotFoundError:
+            return  # it was taken over into the database, which syncs
+        except OSError as error:
+            raise self._storage_error(error) from error
+        try:
+            os.fsync(log_file)
+        except OSError as error:
+            raise self._storage_error(error) from error
+        finally:
+            os.close(log_file)
 
     def close(self) -> None:
         """Close the connection; the next transaction opens it again."""
@@ -170,7 +206,15 @@ class Database:
     def _configure(self, connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None  # the driver begins nothing by itself: `_begin` does
         mode = self._set_journal_mode(connection)
-        connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS.get(mode, 'EXTRA')}")
+        level = _SYNCHRONOUS.get(mode, "EXTRA")
+        connection.execute(f"PRAGMA synchronous={level}")
+        self._synchronous = level if mode == "wal" else ""  # without the log, a commit that is not synced may do harm
+
+    def _synchronize(self, connection: Connection, level: str) -> None:
+        if level != self._synchronous:
+            driver: Any = connection.connection.driver_connection
+            driver.execute(f"PRAGMA synchronous={level}")
+            self._synchronous = level
 
     def _set_journal_mode(self, connection: sqlite3.Connection) -> str:
         try:

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Outcome, OutcomeState, Status
 from jupyter_agentbox.core.calls import Origin, ToolCall
@@ -19,6 +19,8 @@ from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
+
+_JSON: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def text_key(value: str) -> str:
@@ -148,7 +150,7 @@ def request_from_row(*, request: bytes, progress: bytes, status: str, tool: Tool
 
 def _dump(value: object) -> bytes:
     try:
-        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        text = _JSON.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise StorageError(f"the approval store cannot keep this: {error}") from error
     return text.encode("utf-8", "surrogatepass")

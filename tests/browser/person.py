@@ -85,9 +85,10 @@ class Person:
         return self.cell(index).get_by_role("group", name=CARD)
 
     def open_panel(self) -> None:
-        """Open the side panel with a click on the status bar."""
+        """Open the side panel with a click on the status bar, and wait until the focus has followed."""
         self.status.click()
         expect(self.panel).to_be_visible()
+        expect(self.page.locator(".jp-AgentBox-panel:focus, .jp-AgentBox-panel :focus")).to_have_count(1)
 
     def item(self, name: str) -> Locator:
         """A request in the panel, by server and tool."""

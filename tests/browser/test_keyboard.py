@@ -40,6 +40,7 @@ def test_request_is_edited_and_rejected_by_keys(person: Person, notebook: Callab
     expect(person.card()).to_be_visible()
     person.choose_command("Go to Next Approval Request")
     card = person.item("shop.delete_order").get_by_role("group", name="Approval request shop.delete_order")
+    expect(card).to_be_focused()
     expect(card.get_by_role("button", name="Edit")).to_be_enabled()
     card.get_by_text("Details").focus()
     for _ in range(2):

@@ -30,7 +30,10 @@ class Wire:
         self._outgoing.flush()
 
     def execute(self, id: int, code: str) -> None:
-        self.send("tools/call", {"name": "execute_code", "arguments": {"code": code}}, id)
+        self.call(id, "execute_code", code=code)
+
+    def call(self, id: int, tool: str, **arguments: Any) -> None:
+        self.send("tools/call", {"name": tool, "arguments": arguments}, id)
 
     def answer(self, id: int) -> Any:
         for line in self._incoming:
@@ -86,3 +89,32 @@ def test_a_call_of_an_mcp_clients_code_is_decided_in_the_panel(
     assert allowed["content"] == [{"type": "text", "text": "True"}]
     assert rejected["isError"]
     assert "not today" in rejected["content"][0]["text"]
+
+
+def test_a_server_that_an_mcp_client_wants_to_add_is_decided_about_in_the_panel(
+    lab: Lab, person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook("1"))
+    person.open_panel()
+    added = {"command": sys.executable, "args": ["-c", "import added_server"], "env": {"API_KEY": "s3cret-key"}}
+    with mcp_server(lab) as wire:
+        wire.call(2, "register_mcp_server", name="added", configuration=added)
+        item = person.item("agentbox.register_mcp_server")
+        expect(item).to_contain_text("Add an MCP server")
+        expect(item).to_contain_text("import added_server")
+        expect(item).to_contain_text("API_KEY")
+        expect(item).not_to_contain_text("s3cret-key")
+        decide(item, "Reject")
+        item.get_by_role("textbox").fill("not on this machine")
+        decide(item, "Reject")
+        rejected = wire.answer(2)
+        wire.call(3, "register_mcp_server", name="added", configuration=added)
+        decide(item, "Allow once")
+        failed = wire.answer(3)
+        expect(item).to_have_count(0)
+
+    assert rejected["isError"]
+    assert "not on this machine" in rejected["content"][0]["text"]
+    assert failed["isError"]
+    assert "did not start" in failed["content"][0]["text"]
+    assert "added" not in [server["name"] for server in lab.ask("jupyter-agentbox/servers")["servers"]]

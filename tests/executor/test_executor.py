@@ -323,7 +323,7 @@ async def test_thinking_is_not_execution_time(make_executor: Make) -> None:
 async def test_code_that_resists_is_a_clear_error_and_reset_helps(make_executor: Make) -> None:
     async with make_executor() as executor:
         async with asyncio.timeout(TIMEOUT):
-            with pytest.raises(asyncio.TimeoutError):
+            with pytest.raises(asyncio.TimeoutError, match="cannot be used"):
                 await executor.execute(RESISTS, timeout=0.2)
             with pytest.raises(CodeExecutionError, match="reset"):
                 await executor.execute("1")
@@ -443,8 +443,9 @@ async def test_reset_stops_the_mcp_servers(make_executor: Make) -> None:
 
 async def test_a_dead_kernel_is_an_error_and_reset_helps(make_executor: Make) -> None:
     async with make_executor() as executor:
-        with pytest.raises(CodeExecutionError, match="the kernel ended by signal 9"):
+        with pytest.raises(CodeExecutionError) as killed:
             await executor.execute("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+        assert str(killed.value) == "the kernel ended by signal 9; `reset()` gives a fresh one."
         with pytest.raises(CodeExecutionError, match="reset"):
             await executor.execute("1")
         await executor.reset()

@@ -19,8 +19,11 @@ from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
 from jupyter_agentbox.sandbox.rundir import base_directory
+from tests.executor.test_owner_link import forge
 from tests.processes_alive import children, survivors
 from tests.sandbox.conftest import can_reach
+from tests.sandbox.test_allowance import LEVELS as LIMITED_LEVELS
+from tests.sandbox.test_allowance import MEMORY, MEMORY_BOMB, without_control_groups
 
 ADD = "from jupyter_agentbox import tools\nprint(tools.mini.add(a=1, b=2))"
 #: A program that leaves its parent, and is there when this line is over.
@@ -61,6 +64,32 @@ async def reject(executor: CodeExecutor, reason: str) -> None:
     async for item in executor.stream(ADD):
         assert isinstance(item, ApprovalRequest)
         await item.reject(reason)
+
+
+async def test_allowed_domain_is_reached_where_the_proxy_is_ours_and_refused_elsewhere(
+    sandboxed: Start, level: Isolation
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    place = f"localhost:{server.sockets[0].getsockname()[1]}"
+    executor = sandboxed({"private_domains": [place]})
+    try:
+        if level in (Isolation.LANDLOCK, Isolation.SRT):
+            with pytest.raises(SandboxRefusedError, match="private_domains"):
+                await executor.start()
+            return
+        async with executor:
+            ask = "import urllib.request; print(urllib.request.urlopen('http://{}/').read())"
+            assert (await executor.execute(ask.format(place))).text == "b'hello'"
+            with pytest.raises(CodeExecutionError, match=r"other\.example is not an allowed domain"):
+                await executor.execute(ask.format("other.example"))
+    finally:
+        server.close()
 
 
 async def test_call_waits_for_its_decision_and_names_the_level(
@@ -306,6 +335,34 @@ async def test_limits_hold(sandboxed: Start) -> None:
             await executor.execute("open('big', 'wb').write(bytes(2 << 20))")
 
 
+LIMITED = """
+import asyncio, sys
+from jupyter_agentbox import CodeExecutionError, CodeExecutor
+
+async def main():
+    box = {{"levels": [{level!r}], "memory_limit": {memory}}}
+    async with CodeExecutor(working_dir={work!r}, sandbox_config=box) as executor:
+        try:
+            await executor.execute({code!r})
+        except CodeExecutionError as error:
+            print(error)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("level", LIMITED_LEVELS, ids=lambda level: level.value)
+async def test_error_says_which_limit_ended_the_kernel(level: Isolation, work: Path) -> None:
+    can_reach(level)
+    code = LIMITED.format(level=level.value, memory=MEMORY, work=str(work), code=MEMORY_BOMB)
+    command = without_control_groups([sys.executable, "-c", code])
+    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+    async with asyncio.timeout(90):
+        said, _ = await process.communicate()
+
+    assert f"`memory_limit` is {MEMORY}" in said.decode()
+
+
 # -- refused
 
 
@@ -380,3 +437,8 @@ def test_no_process_outlives_its_owner(level: Isolation, work: Path, number: sig
         owner.wait()
         assert owner.stdout is not None
         owner.stdout.close()
+
+
+async def test_nothing_that_code_sends_to_its_owner_decides(sandboxed: Start) -> None:
+    async with asyncio.timeout(60), sandboxed() as executor:
+        assert await forge(executor) == "forged\n['by the person']\n"

@@ -5,8 +5,12 @@ import socket
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.tools import ToolDescription
@@ -249,3 +253,30 @@ def test_what_may_take_long_is_not_checked_on_the_spot(schema: JsonObject) -> No
 def test_large_arguments_are_not_checked_on_the_spot() -> None:
     assert not _is_quick({"type": "object"}, {f"a{n}": n for n in range(1000)})
     assert not _is_quick({"type": "object"}, {"a": [[]]})
+
+
+simple_types = st.sampled_from(["string", "integer", "number", "boolean", "null", "array"])
+simple_values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+names = st.sampled_from(["a", "b", "c"])
+
+
+@given(
+    types=st.dictionaries(names, simple_types),
+    required=st.lists(names, unique=True),
+    more=st.sampled_from([{}, {"additionalProperties": False}, {"minProperties": 1}, {"title": "T"}]),
+    arguments=st.dictionaries(names, simple_values),
+)
+def test_what_evidently_fits_is_what_the_schema_takes(
+    types: dict[str, str], required: list[str], more: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    schema = {"type": "object", "properties": {n: {"type": t} for n, t in types.items()}, "required": required, **more}
+    tool = ToolDescription(name="tool", input_schema=schema)
+    checker = JsonSchemaChecker()
+    fits = Draft202012Validator(schema).is_valid(arguments)
+    for _ in range(2):  # the second time the schema is known
+        try:
+            checker.check(tool, arguments)
+        except ToolArgumentsError:
+            assert not fits
+        else:
+            assert fits

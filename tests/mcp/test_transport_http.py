@@ -149,6 +149,13 @@ async def test_a_redirect_to_another_origin_is_not_followed(running: Running, ht
             await servers.list_tools("web")
 
 
+async def test_a_server_of_the_older_transport_is_told_from_others(running: Running, http_server: HttpServer) -> None:
+    url = http_server("raw_http.py").replace("/mcp", "/sse")
+    async with running(entry(url)) as servers:
+        with pytest.raises(ToolServerError, match=r"HTTP 40[45].*HTTP\+SSE transport is not supported"):
+            await servers.list_tools("web")
+
+
 async def test_a_redirect_within_the_origin_is_followed(running: Running, http_server: HttpServer) -> None:
     async with running(entry(http_server("raw_http.py").replace("/mcp", "/moved"))) as servers:
         assert await servers.list_tools("web")

@@ -66,12 +66,21 @@ async def test_a_sandbox_that_cannot_be_had_runs_nothing(connect: Connect, place
     assert "no_such_setting" in text_of(refused)
 
 
+async def test_a_person_is_told_of_a_letter_that_is_not_what_it_looks_like(connect: Connect, places: Path) -> None:
+    configuration = places / "config" / "mcp.json"
+    configuration.write_text(configuration.read_text().replace('"mini"', '"min\\u0456"'))
+    person = Person(rejects())
+    async with connect(person=person) as caller:
+        await caller.run(ADD.replace("mini", "min\u0456"))
+    assert "Look at the names: In the server's name, U+0456 CYRILLIC" in person.shown[0].partition("\n\n")[0]
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_code_gives_text_images_and_errors_and_keeps_its_state(connect: Connect, mode: str) -> None:
     async with connect(mode=mode) as caller:
         printed = await caller.run("x = 6\nprint('a')\nx * 7")
         image = await caller.run(f"print('before')\n{PICTURE}")
-        failed = await caller.run("print('before')\n1 / 0")
+        failed = await caller.run(f"print('before')\n{PICTURE}\n1 / 0")
         state = await caller.run("await __import__('asyncio').sleep(0, x)")
         nothing = await caller.run("y = '\\ud800'")
         lone = await caller.run("print(y)")
@@ -83,6 +92,7 @@ async def test_code_gives_text_images_and_errors_and_keeps_its_state(connect: Co
     assert failed.is_error
     assert text_of(failed).startswith("before\n")
     assert "ZeroDivisionError" in text_of(failed)
+    assert [block.type for block in failed.content] == ["text", "text", "image"]
     assert text_of(state) == "6"
     assert (text_of(nothing), nothing.is_error) == ("(no output)", False)
     assert not lone.is_error
@@ -266,7 +276,7 @@ async def test_a_cell_that_takes_too_long_is_interrupted(connect: Connect) -> No
 
     assert over.is_error
     assert text_of(over).startswith("begun\n")
-    assert "more than 5 s" in text_of(over)
+    assert "more than 5.00s" in text_of(over)
     assert text_of(after) == "1"
 
 
@@ -337,6 +347,7 @@ async def test_a_request_that_waits_for_its_turn_can_be_cancelled(connect: Conne
         listed = await caller.call("list_tools")  # is answered meanwhile
         second.cancel()
         await asyncio.gather(second, return_exceptions=True)
+        await caller.call("list_tools")  # what was sent before is known by then
         gate.touch()
         results = [text_of(await request) for request in (first, third)]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,7 +57,6 @@ async def test_without_elicitation_the_running_jupyterlab_decides(jupyterlab: Se
         rejected = await rejecting
         state = await caller.run("print('a')\ntools.__name__")
         listed = await caller.call("list_tools")
-        registered = await caller.call("register_mcp_server", {"name": "two", "configuration": MINI})
         over = await caller.run("print('begun')\nwhile True: pass", timeout=1)
         reset = await caller.call("reset")
         gone = await caller.run("'tools' in globals()")
@@ -67,13 +68,113 @@ async def test_without_elicitation_the_running_jupyterlab_decides(jupyterlab: Se
     assert text_of(state) == "a\n'jupyter_agentbox.tools'"
     (mini,) = listed.structured_content["servers"]
     assert "Where-Is" in [tool["name"] for tool in mini["tools"]]
-    assert registered.is_error
-    assert "mcp.json" in text_of(registered)
     assert over.is_error
-    assert "more than 1 s" in text_of(over)
+    assert "more than 1.00s" in text_of(over)
     assert not reset.is_error
     assert text_of(gone) == "False"
     assert await kernels(jupyterlab) == []  # its kernel went with the client
+
+
+SECRET = {**MINI, "env": {"API_KEY": "s3cret-key", "MODE": "fast"}}
+
+
+async def test_a_server_is_added_once_it_is_approved_in_jupyterlab(
+    jupyterlab: Server, connect: Connect, places: Path
+) -> None:
+    new = {"name": "two", "configuration": SECRET}
+    async with connect() as caller:
+        await caller.run("1")
+        rejecting = asyncio.ensure_future(caller.call("register_mcp_server", new))
+        await jupyterlab.decide(await jupyterlab.pending("register_mcp_server"), "reject_once", reason="not this one")
+        rejected = await rejecting
+        missing = await caller.run("from jupyter_agentbox import tools; print(hasattr(tools, 'two'))")
+
+        adding = asyncio.ensure_future(caller.call("register_mcp_server", new))
+        approval = await jupyterlab.pending("register_mcp_server")
+        assert approval["call"]["server"] == "agentbox"
+        assert [approval["call"]["kernel_id"]] == await kernels(jupyterlab)
+        shown = {**MINI, "env": {"API_KEY": "***", "MODE": "fast"}}
+        assert approval["call"]["arguments"] == {"name": "two", "configuration": shown}
+        await jupyterlab.decide(approval)
+        added = await adding
+
+        running = asyncio.ensure_future(caller.run("print(tools.two.add(a=1, b=2))"))
+        await jupyterlab.decide(await jupyterlab.pending("add"))
+        result = await running
+        again = await caller.call("register_mcp_server", new)
+
+    assert rejected.is_error
+    assert "not this one" in text_of(rejected)
+    assert text_of(missing) == "False"
+    assert not added.is_error, text_of(added)
+    assert "Its tools: add" in text_of(added)
+    assert text_of(result) == "3"
+    assert again.is_error
+    assert "already" in text_of(again)
+    kept = places / "data" / "agentbox" / "added-servers.json"
+    assert json.loads(kept.read_text()) == {"mcpServers": {"two": SECRET}}
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert json.loads((places / "config" / "mcp.json").read_text()) == {"mcpServers": {"mini": MINI}}
+    assert b"s3cret-key" not in b"".join(path.read_bytes() for path in kept.parent.glob("approvals.sqlite*"))
+
+
+async def test_a_server_is_added_as_it_was_edited_in_jupyterlab(
+    jupyterlab: Server, connect: Connect, places: Path
+) -> None:
+    async with connect("--ask", "jupyterlab") as caller:
+        adding = asyncio.ensure_future(caller.call("register_mcp_server", {"name": "two", "configuration": SECRET}))
+        approval = await jupyterlab.pending("register_mcp_server")
+        shown = approval["call"]["arguments"]["configuration"]
+        edited = {"name": "three", "configuration": {**shown, "env": {**shown["env"], "MODE": "slow"}}}
+        await jupyterlab.decide(approval, arguments=edited)
+        added = await adding
+
+    assert not added.is_error, text_of(added)
+    kept = json.loads((places / "data" / "agentbox" / "added-servers.json").read_text())
+    assert kept == {"mcpServers": {"three": {**SECRET, "env": {"API_KEY": "s3cret-key", "MODE": "slow"}}}}
+
+
+async def test_a_server_that_does_not_start_is_not_added_and_one_that_is_wrong_is_not_asked_about(
+    jupyterlab: Server, connect: Connect, places: Path
+) -> None:
+    broken = {"name": "two", "configuration": {"command": "/no/such/program", "env": {"API_KEY": "s3cret-key"}}}
+    async with connect("--ask", "jupyterlab") as caller:
+        wrong = await caller.call("register_mcp_server", {"name": "two", "configuration": {"command": "x", "cwd": "a"}})
+        taken = await caller.call("register_mcp_server", {"name": "MINI", "configuration": MINI})
+        adding = asyncio.ensure_future(caller.call("register_mcp_server", broken))
+        await jupyterlab.decide(await jupyterlab.pending("register_mcp_server"))
+        failed = await adding
+
+    assert [result.is_error for result in (wrong, taken, failed)] == [True, True, True]
+    assert "absolute" in text_of(wrong)
+    assert "already" in text_of(taken)
+    assert "/no/such/program" in text_of(failed)
+    assert "s3cret-key" not in text_of(failed)
+    assert not (places / "data" / "agentbox" / "added-servers.json").exists()
+
+
+async def test_a_registration_that_is_cancelled_is_withdrawn_in_jupyterlab(
+    jupyterlab: Server, connect: Connect
+) -> None:
+    async with connect("--ask", "jupyterlab") as caller:
+        adding = asyncio.ensure_future(caller.call("register_mcp_server", {"name": "two", "configuration": MINI}))
+        approval = await jupyterlab.pending("register_mcp_server")
+        adding.cancel()
+        await asyncio.gather(adding, return_exceptions=True)
+        await jupyterlab.approval(lambda found: found["id"] == approval["id"] and found["status"] == "cancelled")
+
+
+async def test_a_file_of_servers_that_an_administrator_named_is_not_added_to(connect: Connect, places: Path) -> None:
+    option = f"--AgentBoxApp.mcp_config_path={places / 'config' / 'mcp.json'}.site"
+    server = await start_server(places, servers={"mini": MINI}, options=(option,))
+    try:
+        async with connect("--ask", "jupyterlab") as caller:
+            refused = await caller.call("register_mcp_server", {"name": "two", "configuration": MINI})
+    finally:
+        await server.stop()
+
+    assert refused.is_error
+    assert "mcp_config_path" in text_of(refused)
 
 
 async def test_the_time_for_a_decision_in_jupyterlab_does_not_count(jupyterlab: Server, connect: Connect) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from jupyter_agentbox.core.look_alikes import look_alikes
 from jupyter_agentbox.mcp_server.questions import MAX_REASON, Answer, Question, Refuser, read_answer
 
 
@@ -18,6 +19,16 @@ def test_what_is_not_ours_is_indented_and_has_nothing_invisible() -> None:
     assert "<U+D800>" in theirs
     assert "one\\ntwo\\u001b[31m![](http://x)" in theirs
     theirs.encode("utf-8")
+
+
+def test_names_that_are_not_what_they_look_like_are_told_as_ours() -> None:
+    odd = look_alikes(server="shop", tool="rem\u043eve")
+
+    ours, _, theirs = Question(headline="Ours.", facts={"tool": "rem\u043eve"}, odd=odd).text.partition("\n\n")
+
+    assert "In the tool's name, U+043E CYRILLIC SMALL LETTER O looks like `o`." in ours
+    assert ours.isascii()
+    assert "rem\u043eve" in theirs
 
 
 def test_arguments_are_shown_in_full() -> None:

@@ -69,13 +69,14 @@ async def test_the_interval_is_kept_without_work_and_under_load(tmp_path: Path) 
 
 
 async def test_after_closing_nothing_is_taken(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
     committer = a_committer(tmp_path)
     await committer.run(ignore, write=True)
     await committer.aclose()
 
     with pytest.raises(StorageError):
         await committer.run(ignore, write=True)
-    assert not [thread for thread in threading.enumerate() if thread.name == "agentbox-storage"]
+    assert not [new for new in set(threading.enumerate()) - before if new.name == "agentbox-storage"]
 
 
 def test_a_loop_that_is_gone_does_not_stop_the_thread(tmp_path: Path) -> None:

@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from jupyter_agentbox.core.approvals import Status
+from jupyter_agentbox.core.approvals import Outcome, OutcomeState, Status
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
+from jupyter_agentbox.storage import committer
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.storage.database import JournalMode
-from jupyter_agentbox.testing import FakeClock
+from jupyter_agentbox.testing import TIMEOUT, FakeClock
 from tests.samples import a_call, a_decision, a_request
 
 
@@ -77,25 +78,76 @@ async def test_a_file_that_others_could_read_is_closed_to_them(path: Path) -> No
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize(("mode", "synchronous"), [("wal", 2), ("delete", 3)])
-async def test_what_is_written_is_synced_to_the_disk(path: Path, mode: JournalMode, synchronous: int) -> None:
-    seen: list[tuple[str, int]] = []
+@pytest.mark.parametrize(
+    ("mode", "levels"),
+    [
+        ("wal", {"open": 2, "request": 1, "decision": 2, "outcome": 1}),
+        ("delete", {"open": 3, "request": 3, "decision": 3, "outcome": 3}),
+    ],
+)
+async def test_a_decision_is_synced_to_the_disk_before_it_counts(
+    path: Path, mode: JournalMode, levels: dict[str, int]
+) -> None:
+    seen: dict[str, tuple[str, int]] = {}
+    step = "open"
 
     def look(connection: Connection) -> None:
         driver = connection.connection.driver_connection
         assert driver is not None
         (journal,) = driver.execute("PRAGMA journal_mode").fetchone()
         (level,) = driver.execute("PRAGMA synchronous").fetchone()
-        seen.append((journal, level))
+        seen[step] = (journal, level)
 
     event.listen(Engine, "begin", look)
     try:
         async with a_store(path, journal_mode=mode) as store:
-            await store.add(a_request())
+            request = a_request()
+            step = "request"
+            await store.add(request)
+            step = "decision"
+            decided = request.decide(a_decision(request)).with_outcome(Outcome(state=OutcomeState.RUNNING))
+            await store.replace_if(decided, status=Status.PENDING, outcome=None)
+            step = "outcome"
+            ended = decided.with_outcome(Outcome(state=OutcomeState.SUCCEEDED))
+            await store.replace_if(ended, status=Status.APPROVED, outcome=OutcomeState.RUNNING)
     finally:
         event.remove(Engine, "begin", look)
 
-    assert set(seen) == {(mode, synchronous)}
+    assert seen == {name: (mode, level) for name, level in levels.items()}
+
+
+async def test_what_is_not_synced_at_once_is_a_moment_later(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    fsync = os.fsync
+
+    def sync(descriptor: int) -> None:
+        if os.fstat(descriptor).st_ino == Path(f"{path}-wal").stat().st_ino:
+            loop.call_soon_threadsafe(synced.set)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    async with a_store(path) as store:
+        await store.add(a_request())
+        async with asyncio.timeout(TIMEOUT):
+            await synced.wait()
+
+
+async def test_what_is_not_synced_yet_is_when_the_store_closes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    fsync = os.fsync
+
+    def sync(descriptor: int) -> None:
+        synced.append(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    monkeypatch.setattr(committer, "SYNC_DELAY", 1000.0)
+    monkeypatch.setattr(os, "fsync", sync)
+    async with a_store(path) as store:
+        await store.add(a_request())
+        log_file = Path(f"{path}-wal").stat().st_ino
+        assert synced == []
+    assert synced == [log_file]
 
 
 async def test_where_wal_is_refused_a_rollback_journal_is_used(path: Path) -> None:

@@ -19,16 +19,22 @@ from jupyter_agentbox.testing import FakeClock, MemoryApprovalStore
 from tests.samples import NOON, a_call, a_decision, a_request
 
 
-@pytest.fixture(params=["memory", "wal", "delete", "sqlite in memory"])
+def url_of(kind: str, directory: Path, request: pytest.FixtureRequest) -> str:
+    if kind == "postgresql":
+        url: str = request.getfixturevalue("make_postgresql_database")()
+        return url
+    return "sqlite://" if kind == "sqlite in memory" else sqlite_url(str(directory / "new" / "approvals.db"))
+
+
+@pytest.fixture(params=["memory", "wal", "delete", "sqlite in memory", "postgresql"])
 def store(
     request: pytest.FixtureRequest, tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop
 ) -> Iterator[ApprovalStore]:
     if request.param == "memory":
         yield MemoryApprovalStore()
         return
-    in_memory = request.param == "sqlite in memory"
     sql = SqlApprovalStore(
-        "sqlite://" if in_memory else sqlite_url(str(tmp_path / "new" / "approvals.db")),
+        url_of(request.param, tmp_path, request),
         clock=FakeClock(),
         journal_mode="delete" if request.param == "delete" else "wal",
     )

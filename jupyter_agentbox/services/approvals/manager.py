@@ -128,13 +128,10 @@ class ApprovalManager:
         StorageError
             If the store cannot be read or written; the next use tries again.
         """
-        if self._recovery is None:
+        if self._recovery is None or _has_failed(self._recovery):
             self._recovery = asyncio.ensure_future(self._close_abandoned())
-        try:
-            await asyncio.shield(self._recovery)
-        except StorageError:
-            self._recovery = None
-            raise
+            self._recovery.add_done_callback(_has_failed)  # looks at the error, should nobody be left who waits
+        await asyncio.shield(self._recovery)
 
     async def _close_abandoned(self) -> None:
         for request in await self._store.adopt_abandoned():
@@ -151,6 +148,8 @@ class ApprovalManager:
         ------
         StorageError
             If it cannot be kept; then nobody is asked and nothing runs.
+        CancelledError
+            Whoever asked went away; the request is withdrawn.
         TooManyRequestsError
             If as many requests of the kernel wait as may; then nothing is kept either.
         """
@@ -166,16 +165,35 @@ class ApprovalManager:
         if request.status is Status.APPROVED:
             request = request.with_outcome(self._outcome(OutcomeState.RUNNING, request, ""))
         with self._counted(request):
-            await self._store.add(request)
+            try:
+                await self._store.add(request)
+            except asyncio.CancelledError:
+                await asyncio.shield(self._take_back(request))
+                raise
             if request.status is not Status.REJECTED:
                 self._live[request.id] = request
                 self._settled[request.id] = asyncio.Event()
         self._announcer.approval_changed(request)
         return request
 
+    async def _take_back(self, request: ApprovalRequest) -> None:
+        """Withdraw a request that is on its way to the disk, and that nobody was told of."""
+        if not request.is_open:
+            return
+        if request.status is Status.PENDING:
+            withdrawn = request.lapse(Lapse.WITHDRAWN)
+        else:
+            withdrawn = request.with_outcome(self._outcome(OutcomeState.CANCELLED, request, ""))
+        try:
+            # The store keeps the order: this is written after the request, or not at all.
+            if await self._store.replace_if(withdrawn, status=request.status, outcome=request.outcome_state):
+                self._announcer.approval_changed(withdrawn)
+        except StorageError:
+            log.exception("the withdrawal of request %s could not be kept", request.id)
+
     @contextmanager
     def _counted(self, request: ApprovalRequest) -> Iterator[None]:
-        """Count a request, from before it is on the disk; it counts until it is no longer pending."""
+        """Count a request, from before it is in the store; it counts until it is no longer pending."""
         kernel_id = request.call.origin.kernel_id
         if request.status is not Status.PENDING:
             yield
@@ -258,6 +276,8 @@ class ApprovalManager:
     async def decide(self, request_id: str, verdict: Verdict, *, reviewer: str) -> ApprovalRequest:
         """Take a person's answer; when this returns it is on disk.
 
+        What was allowed is kept as running, because the call follows at once.
+
         Raises
         ------
         UnknownApprovalError
@@ -293,6 +313,8 @@ class ApprovalManager:
             raise InvalidTransitionError(f"request `{request_id}` has expired", request_id=request_id)
         if verdict.arguments is not None:
             await self._recheck(decided)
+        if decided.status is Status.APPROVED:
+            decided = decided.with_outcome(self._outcome(OutcomeState.RUNNING, decided, ""))
         await self._write(request, decided)
         self._policies.remember(decided)
         return decided
@@ -346,7 +368,7 @@ class ApprovalManager:
         self._forget(request_id)
 
     async def record(self, request_id: str, state: OutcomeState, error: str = "") -> ApprovalRequest:
-        """Keep what became of an approved call.
+        """Keep what became of an approved call. Not to be cancelled half way.
 
         Raises
         ------
@@ -356,7 +378,7 @@ class ApprovalManager:
         """
         request = await self._get(request_id)
         changed = request.with_outcome(self._outcome(state, request, error))
-        await self._write(request, changed)
+        await self._write_through(request, changed)
         return changed
 
     def set_progress(self, request_id: str, progress: Progress) -> None:
@@ -452,3 +474,7 @@ class ApprovalManager:
         settled = self._settled.pop(request_id, None)
         if settled is not None:
             settled.set()
+
+
+def _has_failed(work: asyncio.Future[None]) -> bool:
+    return work.done() and (work.cancelled() or work.exception() is not None)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status, reason_for
 from jupyter_agentbox.core.calls import ToolCall, check_arguments
 from jupyter_agentbox.core.ports import ArgumentChecker, ToolRunner
-from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
+from jupyter_agentbox.core.tools import Progress, ToolResult
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
     ApprovalCancelledError,
@@ -58,7 +58,7 @@ class CallManager:
     async def run(self, call: ToolCall, *, on_waiting: Notify, on_running: Notify) -> ToolResult:
         """Run the call once, if it may run. Cancelling the task withdraws the request or cancels the tool.
 
-        The start is on disk before the tool runs. The end is kept after it, while the result is on its way.
+        The start is in the store before the tool runs. The end is kept after it, while the result is on its way.
 
         Parameters
         ----------
@@ -83,18 +83,11 @@ class CallManager:
         check_arguments(call.arguments)
         tool = await self._tools.describe(call.server, call.tool)
         await self._checker.check(tool, call.arguments)
-        request = await self._resolve(await self._open(call, tool), on_waiting)
+        request = await self._approvals.open(call, tool, self._policies.evaluate(call, tool))
+        request = await self._resolve(request, on_waiting)
         if request.status is not Status.APPROVED:
             raise _refusal(request)
         return await self._run_approved(request, on_running)
-
-    async def _open(self, call: ToolCall, tool: ToolDescription) -> ApprovalRequest:
-        opening = asyncio.ensure_future(self._approvals.open(call, tool, self._policies.evaluate(call, tool)))
-        try:
-            return await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            await asyncio.shield(self._withdraw_opened(opening))
-            raise
 
     async def _resolve(self, request: ApprovalRequest, on_waiting: Notify) -> ApprovalRequest:
         if request.status is not Status.PENDING:
@@ -105,15 +98,6 @@ class CallManager:
         except (asyncio.CancelledError, StorageError):
             await asyncio.shield(self._withdraw(request.id))
             raise
-
-    async def _withdraw_opened(self, opening: asyncio.Future[ApprovalRequest]) -> None:
-        """Withdraw a request that may be on its way to the disk: nobody waits for it any more."""
-        try:
-            request = await opening
-        except AgentBoxError as error:
-            log.debug("a request that was withdrawn could not be opened either: %s", error)
-        else:
-            await self._withdraw(request.id)
 
     async def _withdraw(self, request_id: str) -> None:
         try:
@@ -132,49 +116,35 @@ class CallManager:
 
     async def _run_approved(self, request: ApprovalRequest, on_running: Notify) -> ToolResult:
         on_running(request)
-        marked = asyncio.ensure_future(self._mark(request))
         try:
             result = await self._tools.call_tool(
                 request.effective_call, on_progress=lambda progress: self._progress(request.id, progress)
             )
         except asyncio.CancelledError:
-            self._finish(marked, request.id, OutcomeState.CANCELLED)
+            self._finish(request.id, OutcomeState.CANCELLED)
             raise
         except AgentBoxError as error:
-            self._finish(marked, request.id, OutcomeState.FAILED, str(error))
+            self._finish(request.id, OutcomeState.FAILED, str(error))
             error.request_id = request.id
             raise
         except Exception as error:
             # A boundary: the record must say that the call ended, whatever an adapter raises.
-            self._finish(marked, request.id, OutcomeState.FAILED, type(error).__name__)
+            self._finish(request.id, OutcomeState.FAILED, type(error).__name__)
             raise
         state = OutcomeState.FAILED if result.is_error else OutcomeState.SUCCEEDED
-        self._finish(marked, request.id, state, result.text if result.is_error else "")
+        self._finish(request.id, state, result.text if result.is_error else "")
         return result
 
-    async def _mark(self, request: ApprovalRequest) -> None:
-        if request.outcome is None:
-            await self._approvals.record(request.id, OutcomeState.RUNNING)
+    def _finish(self, request_id: str, state: OutcomeState, error: str = "") -> None:
+        self._approvals.record_meanwhile(self._record_end(request_id, state, error[:ERROR_TEXT_LIMIT]))
 
-    def _finish(self, marked: asyncio.Future[None], request_id: str, state: OutcomeState, error: str = "") -> None:
-        recording = self._record_end(marked, request_id, state, error[:ERROR_TEXT_LIMIT])
-        self._approvals.record_meanwhile(recording)
-
-    async def _record_end(self, marked: asyncio.Future[None], request_id: str, state: OutcomeState, error: str) -> None:
-        """Record the end after the start. The tool has run: a store that fails now must not hide its result."""
+    async def _record_end(self, request_id: str, state: OutcomeState, error: str) -> None:
+        """Record the end. The tool has run: a store that fails now must not hide its result."""
         try:
-            await self._marked(marked, request_id)
             await self._approvals.record(request_id, state, error)
         except (StorageError, ApprovalError):
             log.exception("the outcome of request %s could not be kept", request_id)
             self._approvals.abandon(request_id)
-
-    async def _marked(self, marked: asyncio.Future[None], request_id: str) -> None:
-        try:
-            await marked
-        except StorageError:
-            # It may work again by now; the end cannot be recorded without the start.
-            await self._approvals.record(request_id, OutcomeState.RUNNING)
 
     def _progress(self, request_id: str, progress: Progress) -> None:
         self._approvals.set_progress(request_id, progress)

@@ -37,8 +37,9 @@ class PolicyManager:
         tool : ToolDescription or None
             The tool as its server describes it now; without it nothing counts that a person allowed for good.
         """
-        definition = tool.digest if tool is not None else None
-        return self._policy.with_rules(self._session_rules).evaluate(call, definition)
+        policy = self._policy.with_rules(self._session_rules) if self._session_rules else self._policy
+        is_needed = any(rule.definition is not None for rule in policy.rules)
+        return policy.evaluate(call, tool.digest if tool is not None and is_needed else None)
 
     def remember(self, request: ApprovalRequest) -> None:
         """Make a lasting answer a rule for this tool in this kernel, until the kernel ends.

@@ -43,6 +43,8 @@ class Handler(BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path == "/elsewhere":
             return self.reply(307, Location=f"http://localhost:{self.server.server_port}/mcp")
+        if self.path == "/sse":
+            return self.reply(405)
         if self.path == "/moved":
             return self.reply(307, Location="/mcp")
         method = request.get("method")

@@ -467,11 +467,19 @@ async def test_a_store_that_is_lost_during_the_call_does_not_hide_its_result() -
 async def test_the_result_does_not_wait_for_the_record_of_the_end(services: Services) -> None:
     asked = Asked(services)
     request = await asked.request()
+    may_end = asyncio.Event()
+
+    async def wait(call: ToolCall, report: Any) -> Any:
+        await may_end.wait()
+        return await delete_order(call, report)
+
+    services.tools.tools["shop.delete_order"] = wait
     await services.decide(request, Answer.ALLOW_ONCE)
     services.store.turns = 1000
+    may_end.set()
     assert (await asked.task).structured == {"deleted": 7}
-    assert (await services.store.get(request.id)).outcome_state is not OutcomeState.SUCCEEDED
-    services.store.turns = 1
+    services.store.turns = 0
+    assert (await services.store.get(request.id)).outcome_state is OutcomeState.RUNNING
     assert (await services.approvals.get(request.id)).outcome_state is OutcomeState.SUCCEEDED
 
 
@@ -490,3 +498,17 @@ async def test_a_call_that_needs_no_asking_is_kept_as_running_at_once(services: 
         OutcomeState.RUNNING,
         OutcomeState.SUCCEEDED,
     ]
+
+
+async def test_store_that_failed_while_nobody_waited_any_more_is_asked_again(services: Services) -> None:
+    services.store.failure = StorageError("the disk is full")
+    services.store.turns = 1
+    asking = asyncio.create_task(services.approvals.get("r1"))
+    await asyncio.sleep(0)
+    asking.cancel()
+    await asyncio.wait([asking])
+    for _ in range(10):
+        await asyncio.sleep(0)
+    services.store.failure = None
+    with pytest.raises(UnknownApprovalError):
+        await services.approvals.get("r1")

@@ -1,0 +1,118 @@
+"""Adds MCP servers that a program asked for, once a person has approved them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
+
+from .configuration import SERVER_KEYS
+from .registration import HIDDEN, check_configuration, check_name, masked, object_of, redactor
+from .servers import McpServers
+
+
+class ServerRegistry:
+    """Adds MCP servers to a file that is read beside the user's.
+
+    Parameters
+    ----------
+    known : callable
+        Returns the names of the servers that there are.
+    keep : callable
+        Writes a server's name and configuration to the file. Raises `OSError`.
+    """
+
+    def __init__(
+        self, *, known: Callable[[], Collection[str]], keep: Callable[[str, Mapping[str, JsonValue]], None]
+    ) -> None:
+        self._known = known
+        self._keep = keep
+
+    def check(self, name: str, configuration: Mapping[str, JsonValue]) -> None:
+        """Refuse what cannot be added.
+
+        Raises
+        ------
+        ServerConfigurationError
+            The text holds no secret.
+        """
+        check_name(name, self._known())
+        check_configuration(name, configuration)
+
+    def shown(self, configuration: Mapping[str, JsonValue]) -> JsonObject:
+        """Return the configuration as a person sees it, and as it is recorded: without the values of secrets."""
+        return masked(configuration)
+
+    def restored(self, shown: Mapping[str, JsonValue], given: Mapping[str, JsonValue]) -> JsonObject:
+        """Return what a person saw, and may have edited, with the secrets that were given for it.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If a hidden value is where none was given.
+        """
+        before = masked(given)
+        whole: JsonObject = dict(shown)
+        for key in ("env", "headers"):
+            if isinstance(values := shown.get(key), dict):
+                hidden, original = object_of(before.get(key)), object_of(given.get(key))
+                whole[key] = {
+                    name: original[name] if name in original and hidden[name] == value else value
+                    for name, value in values.items()
+                }
+        if "url" in given and shown.get("url") == before["url"]:
+            whole["url"] = given["url"]
+        left = [object_of(whole.get(key)).values() for key in ("env", "headers")]
+        if any(HIDDEN in str(value) for values in left for value in values) or HIDDEN in str(whole.get("url")):
+            raise ServerConfigurationError(f"`{HIDDEN}` stands for a value that was hidden, and was moved or changed")
+        return whole
+
+    async def try_out(self, name: str, configuration: Mapping[str, JsonValue]) -> Sequence[ToolDescription]:
+        """Start the server, list its tools, and stop it.
+
+        Raises
+        ------
+        ToolServerError
+            If that fails. The text holds no secret.
+        """
+        try:
+            return await list_tools_of(name, configuration)
+        except ToolServerError as error:
+            raise ToolServerError(redactor(configuration)(str(error))) from None
+
+    def keep(self, name: str, configuration: Mapping[str, JsonValue]) -> None:
+        """Add the server.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If the file cannot be written.
+        """
+        try:
+            self._keep(name, configuration)
+        except OSError as error:
+            raise ServerConfigurationError(f"`{name}` could not be kept: {error}") from None
+
+
+async def list_tools_of(name: str, parameters: Mapping[str, Any]) -> list[ToolDescription]:
+    """Start a server that is configured nowhere, list its tools, and stop it.
+
+    Raises
+    ------
+    ToolServerError
+        If it does not start or list its tools.
+    """
+    with tempfile.TemporaryDirectory(prefix="agentbox-sources-") as directory:  # for this user only
+        path = Path(directory) / "mcp.json"
+        path.write_text(json.dumps({SERVER_KEYS[0]: {name: parameters}}), "utf-8")
+        runner = McpServers(path=path)
+        try:
+            return list(await runner.list_tools(name))
+        finally:
+            await runner.aclose()

@@ -1,0 +1,1 @@
+"""MCP servers that programs ask to add."""

@@ -1,0 +1,74 @@
+"""REST: programs that ask to add an MCP server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jupyter_server.auth.decorator import authorized
+from tornado import web
+
+from jupyter_agentbox.core.approvals import request_to_json
+from jupyter_agentbox.core.calls import JsonObject, Origin
+from jupyter_agentbox.exceptions import InvalidDecisionError
+from jupyter_agentbox.services.handlers import AgentBoxHandler
+
+AUTH_RESOURCE: Final = "jupyter_agentbox:servers"
+_FIELDS: Final = frozenset({"name", "configuration", "kernel_id"})
+
+
+class RegistrationsHandler(AgentBoxHandler):
+    """All registrations."""
+
+    auth_resource = AUTH_RESOURCE
+
+    @web.authenticated
+    @authorized
+    async def post(self) -> None:
+        """Ask a person to add a server; answer with the approval request."""
+        body = self.json_object()
+        name, configuration = _read(body)
+        request = await self.services.registrations.begin(name, configuration, self._origin(body))
+        self.set_status(202)
+        self.finish_json(request_to_json(request))
+
+    def _origin(self, body: JsonObject) -> Origin:
+        kernel_id = body.get("kernel_id")
+        if kernel_id is None:
+            return Origin()
+        level = self.services.isolation.level_of(kernel_id) if isinstance(kernel_id, str) else None
+        if level is None:
+            raise InvalidDecisionError(
+                "`kernel_id` is no kernel of this server, or its level of isolation is not known"
+            )
+        return Origin(kernel_id=str(kernel_id), isolation=level)
+
+
+class RegistrationHandler(AgentBoxHandler):
+    """One registration."""
+
+    auth_resource = AUTH_RESOURCE
+
+    @web.authenticated
+    @authorized
+    async def delete(self, request_id: str) -> None:
+        """Withdraw it."""
+        await self.services.registrations.withdraw(request_id)
+        self.set_status(204)
+        self.finish()
+
+
+def _read(body: JsonObject) -> tuple[str, JsonObject]:
+    name, configuration = body.get("name"), body.get("configuration")
+    if not isinstance(name, str) or not isinstance(configuration, dict) or body.keys() - _FIELDS:
+        raise InvalidDecisionError(
+            'the body must have a "name", a "configuration" as in mcp.json, and may have a "kernel_id"'
+        )
+    return name, configuration
+
+
+_ID: Final = r"(?P<request_id>[A-Za-z0-9_-]+)"
+
+default_handlers = [
+    (r"/jupyter-agentbox/registrations/?", RegistrationsHandler),
+    (rf"/jupyter-agentbox/registrations/{_ID}/?", RegistrationHandler),
+]
