@@ -215,7 +215,7 @@ def _described(request: ApprovalRequest) -> str:
         f"{request.server_name}.{request.tool_name} wants to run with",
         arguments,
         f"It was asked for in {kernel}.",
-        *(f"Look at the names: {one.text}" for one in odd),
+        *(f"Look closely: {one.text}" for one in odd),
     ]
     return visible("\n".join(lines))
 

@@ -1,4 +1,4 @@
-"""Letters in names that are not what they look like: a Cyrillic `а` in a Latin word, a full-width or mathematical form.
+"""Letters in names and addresses that are not what they look like: a Cyrillic `а` in a Latin word, a full-width form.
 
 After the Unicode Technical Standard 39, with what the standard library knows of characters. A name that is wholly of
 one alphabet is just a name, whichever that is, unless each of its letters could be taken for one of another.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +22,10 @@ _LONGEST_NAME: Final = 200
 _LONGEST: Final = 20_000
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
+
+#: What stands between spaces in a text and may be an address: of the web, of mail, of a host, of a file.
+_ADDRESS: Final = re.compile(r"[@/\\]|\w\.\w")
+_ASCII_LETTER: Final = re.compile("[A-Za-z]")
 
 #: Letters that most fonts draw like a Latin one, by alphabet.
 _LIKE: Final[Mapping[str, Mapping[str, str]]] = {
@@ -53,12 +57,12 @@ _APART: Final = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "ARABIC", "HEBREW", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookAlike:
-    """A letter of a name that is not what it looks like.
+    """A letter that is not what it looks like.
 
     Parameters
     ----------
     of : str
-        Whose name: ``server``, ``tool`` or ``argument``.
+        Whose name it is in: ``server``, ``tool`` or ``argument``; ``value`` for a name or an address among the values.
     letter : str
         The letter.
     like : str
@@ -83,27 +87,32 @@ class LookAlike:
     def text(self) -> str:
         """One sentence about it."""
         what = f"looks like `{self.like}`" if self.like else "is not of the alphabet of the letters beside it"
-        where = f"the {self.of}'s name" if self.of != "argument" else "the name of an argument"
-        return f"In {where}, {self.code} {self.letter_name} {what}."
+        return f"In {_WHERE[self.of]}, {self.code} {self.letter_name} {what}."
+
+
+_WHERE: Final = {
+    "server": "the server's name",
+    "tool": "the tool's name",
+    "argument": "the name of an argument",
+    "value": "a value",
+}
 
 
 def look_alikes(*, server: str, tool: str = "", arguments: Mapping[str, JsonValue] | None = None) -> list[LookAlike]:
-    """Return what is to be told of the names of a call, the letters that look like others first.
+    """Return what is to be told of the names and addresses in a call, the letters that look like others first.
 
     Parameters
     ----------
     server, tool : str
         Names on the wire.
     arguments : mapping or None
-        Of these, the names of all fields are looked at.
+        Of these, the names of all fields are looked at, and values that are one word with Latin letters in it, or have
+        addresses in them. Prose is not: it may quote any alphabet.
     """
-    found: dict[LookAlike, None] = {}
-    left = _LONGEST
-    for of, name in _names(server, tool, arguments or {}):
-        if not name.isascii() and left > 0:
-            looked_at = name[:_LONGEST_NAME]
-            left -= len(looked_at)
-            found |= {LookAlike(of=of, letter=letter, like=like): None for letter, like in _odd(looked_at)}
+    fields, values = _parts(arguments or {})
+    names = [("server", server), ("tool", tool), *(("argument", name) for name in fields)]
+    found = _look([one for one in names if not one[1].isascii()])
+    found |= _look([("value", name) for value in values if not value.isascii() for name in _names_in(value)])
     return sorted(found, key=lambda one: not one.like)[:_MOST]
 
 
@@ -112,20 +121,45 @@ def look_alikes_to_json(found: Iterable[LookAlike]) -> list[JsonValue]:
     return [{"of": one.of, "code": one.code, "name": one.letter_name, "like": one.like} for one in found]
 
 
-def _names(server: str, tool: str, arguments: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
-    yield "server", server
-    yield "tool", tool
+def _look(names: Iterable[tuple[str, str]]) -> dict[LookAlike, None]:
+    """Look at names, each with whose it is, as long as they are not too many."""
+    found: dict[LookAlike, None] = {}
+    left = _LONGEST
+    for of, name in names:
+        if left > 0:
+            looked_at = name[:_LONGEST_NAME]
+            left -= len(looked_at)
+            found |= {LookAlike(of=of, letter=letter, like=like): None for letter, like in _odd(looked_at)}
+    return found
+
+
+def _parts(arguments: Mapping[str, JsonValue]) -> tuple[list[str], list[str]]:
+    """Return the names of all fields, the outer ones first, and all texts."""
+    names: list[str] = []
+    texts: list[str] = []
     level: list[JsonValue] = [dict(arguments)]
     while level:
         below: list[JsonValue] = []
         for value in level:
             if isinstance(value, dict):
-                for name, inner in value.items():
-                    yield "argument", name
-                    below.append(inner)
+                names += value
+                below += value.values()
             elif isinstance(value, list):
                 below += value
+            elif isinstance(value, str):
+                texts.append(value)
         level = below
+    return names, texts
+
+
+def _names_in(value: str) -> list[str]:
+    """Return what may be names and addresses in a value; a word without a Latin letter poses as nothing."""
+    words = value[:_LONGEST].split()
+    return [
+        word
+        for word in words
+        if not word.isascii() and _ASCII_LETTER.search(word) and (len(words) == 1 or _ADDRESS.search(word))
+    ]
 
 
 def _odd(name: str) -> tuple[tuple[str, str], ...]:

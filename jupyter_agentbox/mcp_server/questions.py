@@ -48,7 +48,7 @@ class Question:
     facts : mapping
         What would run, all of it. Untrusted.
     odd : sequence of LookAlike
-        Letters in names that are not what they look like.
+        Letters in names and addresses that are not what they look like.
     """
 
     headline: str
@@ -64,7 +64,7 @@ class Question:
         """
         shown = visible(json.dumps(self.facts, indent=2, ensure_ascii=False, allow_nan=True))
         quoted = "\n".join(f"    {line}" for line in shown.split("\n"))
-        warning = "".join(f" Look at the names: {one.text}" for one in self.odd)
+        warning = "".join(f" Look closely: {one.text}" for one in self.odd)
         return f"{self.headline}{warning} What follows is untrusted text:\n\n{quoted}"
 
 

@@ -34,7 +34,7 @@ export interface IToolCall {
   look_alikes?: ILookAlike[];
 }
 
-/** A letter of a name that is not what it looks like, as the server found. */
+/** A letter of a name or an address that is not what it looks like, as the server found. */
 export interface ILookAlike {
   of: string;
   code: string;

@@ -51,7 +51,7 @@ test('hidden characters are shown, with a warning', () => {
   expect(screen.getByRole('note').textContent).toContain('cannot be seen');
 });
 
-test('a letter that is not what it looks like is named, for any name', () => {
+test('a letter that is not what it looks like is named, wherever it is', () => {
   const item = approval();
   item.call.look_alikes = [
     {
@@ -65,15 +65,19 @@ test('a letter that is not what it looks like is named, for any name', () => {
       code: 'U+13E2',
       name: 'CHEROKEE LETTER TLV',
       like: ''
-    }
+    },
+    { of: 'value', code: 'U+0430', name: 'CYRILLIC SMALL LETTER A', like: 'a' }
   ];
   show(item);
-  const [first, second] = screen.getAllByRole('listitem');
+  const [first, second, third] = screen.getAllByRole('listitem');
   expect(first?.textContent).toBe(
     'Tool: U+043E CYRILLIC SMALL LETTER O looks like “o”'
   );
   expect(second?.textContent).toBe(
     'Argument: U+13E2 CHEROKEE LETTER TLV is of another alphabet'
+  );
+  expect(third?.textContent).toBe(
+    'Value: U+0430 CYRILLIC SMALL LETTER A looks like “a”'
   );
   expect(screen.getByRole('note').textContent).toContain('not what it looks');
 });

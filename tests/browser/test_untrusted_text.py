@@ -66,14 +66,19 @@ def test_hostile_text_is_shown_as_text_and_runs_nothing(person: Person, notebook
 
 
 def test_letter_that_is_not_what_it_looks_like_is_named(person: Person, notebook: Callable[..., str]) -> None:
-    call = f"runtime.link().call({STRANGE_NAME!r}, '<b>delete</b>_all', {{'m\u043ede': 'keep'}})"
+    call = f"runtime.link().call({STRANGE_NAME!r}, '<b>delete</b>_all', {{'m\u043ede': 'ex\u0430mple.org'}})"
     person.open(notebook(f"from jupyter_agentbox.kernel import runtime\n{call}"))
     person.run(0)
     expect(person.card(0)).to_be_visible()
     person.open_panel()
     for place in (person.card(0), person.panel.get_by_role("group", name="Approval request")):
         note = place.get_by_role("note").filter(has_text="not what it looks like")
-        expect(note.get_by_role("listitem")).to_have_text("Argument: U+043E CYRILLIC SMALL LETTER O looks like “o”")
+        expect(note.get_by_role("listitem")).to_have_text(
+            [
+                "Argument: U+043E CYRILLIC SMALL LETTER O looks like “o”",
+                "Value: U+0430 CYRILLIC SMALL LETTER A looks like “a”",
+            ]
+        )
     decide(person.card(0), "Reject")
 
 

@@ -76,7 +76,7 @@ def test_other_names_are_just_names(name: str) -> None:
 
 def test_names_of_servers_tools_and_all_fields_of_arguments_are_looked_at() -> None:
     odd = "\u0430pi"
-    told = look_alikes(server=odd, tool=odd, arguments={"list": [{"inner": {odd: 1}}], "text": odd})
+    told = look_alikes(server=odd, tool=odd, arguments={"list": [{"inner": {odd: 1}}], "text": f"{odd} docs"})
 
     assert [one.of for one in told] == ["server", "tool", "argument"]
     assert look_alikes_to_json(told)[2] == {
@@ -87,8 +87,41 @@ def test_names_of_servers_tools_and_all_fields_of_arguments_are_looked_at() -> N
     }
 
 
-def test_values_are_not_names() -> None:
-    assert look_alikes(server="shop", tool="find", arguments={"text": "\u0430pi"}) == []
+@pytest.mark.parametrize(
+    ("value", "letters"),
+    [
+        ("https://ex\u0430mple.org/pay", {"\u0430": "a"}),
+        ("https://\u0430\u0440\u0440\u04cf\u0435.com", dict(zip("\u0430\u0440\u04cf\u0435", "aple", strict=True))),
+        ("Send it to <b\u043ebby@bank.example>, please", {"\u043e": "o"}),
+        ("see ex\u0430mple.org for more", {"\u0430": "a"}),
+        ("rm /home/\uff41da/notes", {"\uff41": "a"}),
+        ("C:\\us\u0435rs\\ada", {"\u0435": "e"}),
+        ("\u0430dmin", {"\u0430": "a"}),
+    ],
+    ids=ascii,
+)
+def test_names_and_addresses_among_the_values_are_looked_at(value: str, letters: dict[str, str]) -> None:
+    told = look_alikes(server="shop", tool="find", arguments={"list": [{"inner": value}, 1, None]})
+
+    assert {one.letter: one.like for one in told} == letters
+    assert {one.of for one in told} == {"value"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "\u0441\u043e\u0440",
+        "a word like \u0430dmin in prose",
+        "\u041f\u0440\u0438\u0432\u0435\u0442, ada@example.org",
+        "https://ru.wikipedia.org/wiki/\u041c\u043e\u0441\u043a\u0432\u0430",
+        "\u043e\u0442\u0447\u0451\u0442.txt",
+        "r\u00e9sum\u00e9.pdf",
+        "3 \u00b5m and \u03b1x",
+    ],
+    ids=ascii,
+)
+def test_other_values_are_just_values(value: str) -> None:
+    assert look_alikes(server="shop", tool="find", arguments={"text": value}) == []
 
 
 def test_what_looks_like_another_is_told_first_and_not_all_is() -> None:
@@ -104,6 +137,9 @@ def test_a_sentence_says_where_and_what() -> None:
     )
     assert LookAlike(of="argument", letter="\u0448").text == (
         "In the name of an argument, U+0448 CYRILLIC SMALL LETTER SHA is not of the alphabet of the letters beside it."
+    )
+    assert LookAlike(of="value", letter="\uff41", like="a").text == (
+        "In a value, U+FF41 FULLWIDTH LATIN SMALL LETTER A looks like `a`."
     )
 
 

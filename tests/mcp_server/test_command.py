@@ -72,7 +72,7 @@ async def test_a_person_is_told_of_a_letter_that_is_not_what_it_looks_like(conne
     person = Person(rejects())
     async with connect(person=person) as caller:
         await caller.run(ADD.replace("mini", "min\u0456"))
-    assert "Look at the names: In the server's name, U+0456 CYRILLIC" in person.shown[0].partition("\n\n")[0]
+    assert "Look closely: In the server's name, U+0456 CYRILLIC" in person.shown[0].partition("\n\n")[0]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -1,5 +1,5 @@
 /**
- * The letters in a call's names that are not what they look like, as the server found them.
+ * The letters in a call's names and values that are not what they look like, as the server found them.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
@@ -21,7 +21,7 @@ export function LookAlikes({
   }
   return (
     <div className="jp-AgentBox-warning jp-AgentBox-lookAlikes" role="note">
-      {trans.__('A name here is not what it looks like:')}
+      {trans.__('A name or an address here is not what it looks like:')}
       <ul>
         {found.map(one => (
           <li key={one.of + one.code}>
@@ -47,6 +47,8 @@ function whose(of: string, trans: TranslationBundle): string {
       return trans.__('Server');
     case 'tool':
       return trans.__('Tool');
+    case 'value':
+      return trans.__('Value');
     default:
       return trans.__('Argument');
   }
