@@ -18,6 +18,11 @@ def children(pid: int | None = None, *, beside: Iterable[psutil.Process] = ()) -
     return [child for child in psutil.Process(pid or os.getpid()).children(recursive=True) if child not in known]
 
 
+def running(word: str, processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Return the processes that have a word in their commands; what has ended meanwhile has none."""
+    return [process for process in processes if any(word in part for part in _command(process))]
+
+
 def survivors(processes: Iterable[psutil.Process], timeout: float = 10) -> list[psutil.Process]:
     """Return the processes that still run after `timeout` seconds; return at once when none does.
 
@@ -30,6 +35,13 @@ def survivors(processes: Iterable[psutil.Process], timeout: float = 10) -> list[
         if not left or time.monotonic() > end:
             return left
         time.sleep(0.02)
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _runs(process: psutil.Process) -> bool:

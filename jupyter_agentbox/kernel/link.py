@@ -89,6 +89,7 @@ class Link:
         self._clock = clock
         self._waits = Waits()
         self._heard_at = self._pinged_at = clock()
+        self._unanswered_ping: float | None = None
         self._process = os.getpid()
         self._problem = ""
         transport.listen(self.receive)
@@ -174,7 +175,7 @@ class Link:
             log.warning("a message of the agentbox server was dropped: %s", problem)
             self._problem = str(problem)
             return
-        self._heard_at = self._clock()
+        self._heard_at, self._unanswered_ping = self._clock(), None
         if isinstance(message, Welcome):
             self.welcome = message
         elif isinstance(message, Pong):
@@ -238,7 +239,7 @@ class Link:
     def _tend(self, wait: Wait) -> None:
         """Do what silence asks for: give up, repeat, ping."""
         now = self._clock()
-        silence = now - max(wait.sent_at, self._heard_at)
+        silence = self._silence(wait, now)
         limit = self.patience.lost if wait.answered else self.patience.attach
         if wait.give_up_at is not None and now >= wait.give_up_at:
             raise no_answer(now - wait.sent_at, self._problem)
@@ -250,7 +251,18 @@ class Link:
             self._send(wait.question)
         if now - self._pinged_at >= self.patience.ping:
             self._pinged_at = now
+            if self._unanswered_ping is None:
+                self._unanswered_ping = now
             self._send(Ping(ids=self._waits.ids))
+
+    def _silence(self, wait: Wait, now: float) -> float:
+        """Return for how many seconds the server has not answered.
+
+        A server that was not asked is not silent: while this process was stopped, or a cell blocked the loop that
+        waits, no pings were sent.
+        """
+        asked_at = wait.sent_at if wait.sent_at >= self._heard_at else self._unanswered_ping
+        return 0.0 if asked_at is None else now - asked_at
 
     def _forgotten(self, ids: list[str]) -> None:
         for wait in self._waits.forgotten_by_server(ids):

@@ -32,11 +32,15 @@ class RunDirectory:
     """
 
     def __init__(self, base: Path) -> None:
-        self.path = base / secrets.token_hex(6)
-        self.path.mkdir(mode=0o700)
-        # Held as long as this process lives, however it ends: who can take the lock may remove the directory.
-        self._lock = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        while True:
+            self.path = base / secrets.token_hex(6)
+            self.path.mkdir(mode=0o700)
+            # Held as long as this process lives, however it ends: who can take the lock may remove the directory.
+            self._lock = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            if os.fstat(self._lock).st_nlink > 0:
+                break
+            os.close(self._lock)  # another server's `sweep` had it a moment earlier, and removed the directory
         self.sockets = self.path / "ipc"
         self.sockets.mkdir(mode=0o700)
 

@@ -14,7 +14,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import entry_points
@@ -294,7 +294,7 @@ def _serve(listener: socket.socket, answer: bytes) -> None:
                 connection, _ = listener.accept()
             except OSError:
                 return
-            with connection:
+            with connection, suppress(OSError):  # who asked may be gone
                 connection.sendall(answer)
 
     threading.Thread(target=run, daemon=True).start()

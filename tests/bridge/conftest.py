@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +53,9 @@ class Heard:
         self.lost.append(kernel_id)
         self._changed.set()
 
-    async def until(self, holds: Callable[[], bool]) -> None:
+    async def until(self, holds: Callable[[], bool], *, within: float = TIMEOUT) -> None:
         """Wait until this holds."""
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(within):
             while not holds():
                 self._changed.clear()
                 await self._changed.wait()
@@ -73,6 +73,24 @@ class Kernels:
         """Start a kernel and wait until it is followed."""
         kernel_id: str = await self.manager.start_kernel(kernel_name=name)
         await self.heard.until(lambda: kernel_id in self.heard.started)
+        return kernel_id
+
+    async def loaded(self, kernel_id: str) -> None:
+        """Wait until the kernel has run what loads the kernel side: another client's code may come to it earlier."""
+        async with asyncio.timeout(TIMEOUT):
+            await self.lifecycle._loads[kernel_id]
+
+    async def start_heard(self) -> str:
+        """Start a kernel and wait until what it says is heard: what it publishes before that is lost."""
+        kernel_id = await self.start()
+        number = 0
+        async with asyncio.timeout(TIMEOUT):
+            while not self.heard.messages or self.heard.messages[-1][2] != number:
+                number += 1
+                await self.run_unheard(kernel_id, SEND.format(data=number))
+                with suppress(TimeoutError):
+                    await self.heard.until(lambda: bool(self.heard.messages), within=0.1)
+        self.heard.messages.clear()
         return kernel_id
 
     @asynccontextmanager

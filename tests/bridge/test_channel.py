@@ -46,7 +46,7 @@ HOSTILE = [
 
 
 async def test_messages_arrive_and_outputs_do_not(kernels: Kernels) -> None:
-    kernel_id = await kernels.start()
+    kernel_id = await kernels.start_heard()
     await kernels.run(kernel_id, f"{TOOLS}\nprint('x' * 500_000)\ndisplay({{'text/plain': 'y'}}, raw=True)\n")
     await kernels.run(kernel_id, "create_comm(target_name='t', comm_id='other').send(data=1)\nline.send(data='last')")
     await kernels.heard.until(lambda: bool(kernels.heard.messages))
@@ -54,7 +54,7 @@ async def test_messages_arrive_and_outputs_do_not(kernels: Kernels) -> None:
 
 
 async def test_what_cannot_be_read_is_dropped_and_the_line_goes_on(kernels: Kernels) -> None:
-    kernel_id = await kernels.start()
+    kernel_id = await kernels.start_heard()
     await kernels.run_unheard(kernel_id, TOOLS)
     for number, attack in enumerate(HOSTILE, 1):
         await kernels.run_unheard(kernel_id, f"{attack}\nline.send(data={number})")
@@ -63,7 +63,7 @@ async def test_what_cannot_be_read_is_dropped_and_the_line_goes_on(kernels: Kern
 
 
 async def test_a_kernel_that_floods_does_not_stop_the_server(kernels: Kernels) -> None:
-    kernel_id = await kernels.start()
+    kernel_id = await kernels.start_heard()
     turns = 0
 
     async def count_turns() -> None:
@@ -73,24 +73,26 @@ async def test_a_kernel_that_floods_does_not_stop_the_server(kernels: Kernels) -
             turns += 1
 
     counting = asyncio.create_task(count_turns())
-    await kernels.run_unheard(kernel_id, f"{TOOLS}\nfor number in range(3_000): line.send(data=number)")
+    code = f"{TOOLS}\nfor number in range(3_000): line.send(data=number)"
+    flooding = asyncio.create_task(kernels.run_unheard(kernel_id, code))  # by its end all may have been heard
     await kernels.heard.until(lambda: len(kernels.heard.messages) >= 500)
     before, heard = turns, len(kernels.heard.messages)
     await kernels.heard.until(lambda: len(kernels.heard.messages) >= heard + 200)
     assert turns - before >= 150
     counting.cancel()
+    await flooding
 
 
 async def test_a_message_that_is_too_large_is_dropped(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channel, "MAX_MESSAGE", 100_000)
-    kernel_id = await kernels.start()
+    kernel_id = await kernels.start_heard()
     await kernels.run(kernel_id, f"{TOOLS}\nline.send(data='x' * 200_000)\nline.send(data='after')")
     await kernels.heard.until(lambda: bool(kernels.heard.messages))
     assert [data for _, _, data in kernels.heard.messages] == ["after"]
 
 
 async def test_answers_reach_a_kernel_whose_cell_is_busy_whatever_text_they_hold(kernels: Kernels) -> None:
-    kernel_id = await kernels.start()
+    kernel_id = await kernels.start_heard()
     answer: Any = {"text": "lone \ud800, pair \U0001f600, nul \0", "number": float("inf")}
 
     def reply() -> bool:
@@ -117,6 +119,6 @@ print(arrived.wait(20), got == [{{"text": "lone \\ud800, pair \\U0001f600, nul \
 
 
 async def test_what_cannot_be_said_in_json_is_refused_to_who_sends_it(kernels: Kernels) -> None:
-    kernel_id = await kernels.start()
+    kernel_id = await kernels.start_heard()
     with pytest.raises((TypeError, ValueError)):
         kernels.heard.channels[kernel_id].send("agentbox-test", {"value": object()})  # type: ignore[dict-item]

@@ -16,6 +16,7 @@ LOADED = "print('agentbox' in get_ipython().magics_manager.magics['line'], 'jupy
 
 async def test_a_python_kernel_gets_the_kernel_side_and_no_new_name(kernels: Kernels) -> None:
     kernel_id = await kernels.start()
+    await kernels.loaded(kernel_id)
     assert (await kernels.run(kernel_id, LOADED))["stdout"] == "True False\n"
 
 
@@ -42,6 +43,7 @@ async def test_a_kernel_without_a_package_that_works_is_left_alone(
         package = "raise ModuleNotFoundError('No module named jupyter_agentbox', name='jupyter_agentbox')"
     (tmp_path / "elsewhere" / "jupyter_agentbox.py").write_text(package)
     kernel_id = await kernels.start(install_kernelspec("bare", env={"PYTHONPATH": str(tmp_path / "elsewhere")}))
+    await kernels.loaded(kernel_id)
     done = await kernels.run(kernel_id, LOADED)
     assert (done["status"], done["stdout"], done["execution_count"]) == ("ok", "False False\n", 1)
 
@@ -51,6 +53,7 @@ async def test_a_restart_is_a_loss_and_a_new_line(kernels: Kernels) -> None:
     await kernels.manager.restart_kernel(kernel_id)
     await kernels.heard.until(lambda: len(kernels.heard.started) == 2)
     assert (kernels.heard.started, kernels.heard.lost) == ([kernel_id, kernel_id], [kernel_id])
+    await kernels.loaded(kernel_id)
     assert (await kernels.run(kernel_id, LOADED))["stdout"] == "True False\n"
 
 

@@ -87,6 +87,10 @@ class Person:
     def open_panel(self) -> None:
         """Open the side panel with a click on the status bar, and wait until the focus has followed."""
         self.status.click()
+        self.await_panel()
+
+    def await_panel(self) -> None:
+        """Wait until the side panel is open and the focus has followed: it comes some time after the panel."""
         expect(self.panel).to_be_visible()
         expect(self.page.locator(".jp-AgentBox-panel:focus, .jp-AgentBox-panel :focus")).to_have_count(1)
 

@@ -53,6 +53,8 @@ def test_notification_of_a_request_out_of_view_shows_it(person: Person, notebook
     lab.decide(lab.approvals(path)[0])
     # one for the first request may come, and go, before it
     toast = person.toasts.filter(has_text=f"shop.list_orders waits for your approval ({path}, cell 2)")
+    # the request's card comes another way than its notification, which would show the panel in its stead
+    expect(person.page.locator(".jp-NotebookPanel .jp-AgentBox-card[data-request-id]")).to_have_count(2)
     toast.get_by_role("button", name="Show").click()
     expect(person.page.get_by_role("tab", name=path)).to_have_attribute("aria-selected", "true")
     expect(person.card(1)).to_be_focused()
@@ -67,7 +69,7 @@ def test_palette_and_menu_lead_to_requests(person: Person, notebook: Callable[..
     menu = person.page.get_by_role("menu")
     expect(menu.get_by_role("menuitem", name="Go to Next Approval Request")).to_be_visible()
     menu.get_by_role("menuitem", name="Show Approval Requests").click()
-    expect(person.panel).to_be_visible()
+    person.await_panel()
     person.edit(0)
     person.keyboard.press("Control+Shift+C")
     person.page.locator(".lm-CommandPalette-input").fill("approval request")

@@ -50,6 +50,7 @@ def test_arguments_that_do_not_fit_are_refused_at_their_parameter_and_nothing_is
     card = person.card()
     decide(card, "Edit")
     price = card.get_by_role("textbox", name="price")
+    expect(card.get_by_role("textbox", name="product_id")).to_be_focused()  # the form takes the focus when it opens
     price.fill("-3")
     decide(card, ALLOW)
     expect(card.get_by_role("alert").filter(has_text="`price`: -3")).to_be_visible()

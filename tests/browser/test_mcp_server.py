@@ -79,6 +79,7 @@ def test_a_call_of_an_mcp_clients_code_is_decided_in_the_panel(
         expect(person.panel).to_contain_text("code outside a notebook")
         decide(item, "Allow once")
         allowed = wire.answer(2)
+        expect(item).to_have_count(0)  # the next one has the same name
         wire.execute(3, RESTOCK)
         decide(item, "Reject")
         item.get_by_role("textbox").fill("not today")
@@ -108,6 +109,7 @@ def test_a_server_that_an_mcp_client_wants_to_add_is_decided_about_in_the_panel(
         item.get_by_role("textbox").fill("not on this machine")
         decide(item, "Reject")
         rejected = wire.answer(2)
+        expect(item).to_have_count(0)  # the next one has the same name
         wire.call(3, "register_mcp_server", name="added", configuration=added)
         decide(item, "Allow once")
         failed = wire.answer(3)

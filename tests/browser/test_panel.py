@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import expect
+from playwright.sync_api import Response, expect
 
 from .person import Person, decide
 
@@ -80,6 +80,8 @@ def test_history_tells_what_became_of_requests(person: Person, notebook: Callabl
     person.keyboard.press("Enter")
     # The error of a rejected call ends the run; what was queued is not executed.
     expect(person.cell(1)).to_contain_text("ToolCallRejectedError")
+    expect(person.cell(2).locator(".jp-InputPrompt").first).to_have_text("[ ]:")
+    person.await_kernel()  # until then the kernel refuses to run more
     person.run(2)
     decide(person.card(2), "Allow once")
     history = person.history.get_by_role("listitem")
@@ -91,11 +93,19 @@ def test_history_tells_what_became_of_requests(person: Person, notebook: Callabl
     expect(history.nth(1).get_by_role("button", name="Allow once")).to_have_count(0)
 
 
+def saves_the_open_panel(response: Response) -> bool:
+    """Whether the server has taken a layout in which the panel is open: those before it are saved too."""
+    if "/lab/api/workspaces" not in response.url or response.request.method != "PUT" or not response.ok:
+        return False
+    layout = response.request.post_data_json["data"].get("layout-restorer:data", {})
+    return bool(layout.get("right", {}).get("current") == "jupyter-agentbox-panel")
+
+
 def test_panel_is_restored_with_the_layout(person: Person, notebook: Callable[..., str]) -> None:
     person.open(notebook(RESTOCK))
-    person.open_panel()
-    with person.page.expect_response(lambda response: "/lab/api/workspaces" in response.url and response.ok):
-        person.run(0)
+    with person.page.expect_response(saves_the_open_panel):
+        person.open_panel()
+    person.run(0)
     expect(person.card()).to_be_visible()
     person.page.reload()
     expect(person.item("shop.restock")).to_be_visible()

@@ -113,6 +113,7 @@ def test_forms(person: Person, lab: Lab, save_picture: Callable[..., None]) -> N
     person.run(0)
     card = person.card()
     decide(card, "Edit")
+    expect(card.get_by_role("textbox", name="product_id")).to_be_focused()  # the form takes the focus when it opens
     card.get_by_role("textbox", name="price").fill("14.90")
     expect(card.get_by_role("button", name="Allow once with these arguments")).to_be_enabled()
     assert_legible(card)
@@ -143,6 +144,7 @@ def test_history(person: Person, lab: Lab, save_picture: Callable[..., None]) ->
     person.card(1).get_by_role("textbox").fill("this order is open")
     person.keyboard.press("Enter")
     expect(person.cell(1)).to_contain_text("ToolCallRejectedError")
+    person.await_kernel()  # until then the kernel refuses to run more
     person.run(2)
     decide(person.card(2), "Allow once")
     person.open_panel()

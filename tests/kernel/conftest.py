@@ -32,6 +32,8 @@ SHOP = [
     ToolDescription(name="wait", description="Waits."),
 ]
 
+#: Asks often, and gives up when the test has long failed.
+PATIENT = Patience(attach=60, repeat=0.01, ping=0.02, lost=60)
 #: Gives up at once, so that a test of silence takes no time.
 HASTY = Patience(attach=0.05, repeat=0.01, ping=0.02, lost=0.05)
 
@@ -64,7 +66,7 @@ def transport(server: ServerEnd) -> FakeTransport:
 @pytest.fixture
 def link(transport: FakeTransport, cells: Cells) -> Iterator[Link]:
     """The process's link, to a server end that answers at once."""
-    made = Link(transport, cells, patience=HASTY)
+    made = Link(transport, cells, patience=PATIENT)
     runtime.use(made)
     yield made
     runtime.use(None)

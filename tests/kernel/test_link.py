@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from jupyter_agentbox.exceptions import (
     ToolCallRejectedError,
     ToolError,
 )
-from jupyter_agentbox.kernel.cells import Cell
+from jupyter_agentbox.kernel.cells import Cell, Cells
 from jupyter_agentbox.kernel.link import Link
 from jupyter_agentbox.protocol.messages import (
     Call,
@@ -30,6 +31,7 @@ from jupyter_agentbox.protocol.messages import (
     Welcome,
 )
 
+from .conftest import HASTY, PATIENT
 from .ends import FakeTransport, ServerEnd, approved, rejected, reply
 
 
@@ -104,6 +106,7 @@ def test_value_that_is_not_json_is_refused_before_anything_is_sent(link: Link, s
 
 
 def test_silence_ends_in_an_error_after_repeats_of_the_same_call(link: Link, server: ServerEnd) -> None:
+    link.patience = HASTY
     server.here = False
 
     with pytest.raises(NoServerError):
@@ -117,6 +120,7 @@ def test_silence_ends_in_an_error_after_repeats_of_the_same_call(link: Link, ser
 
 
 def test_call_that_was_answered_is_never_repeated(link: Link, server: ServerEnd) -> None:
+    link.patience = HASTY
     server.script = lambda call: [Running(id=call.id, request_id="r1")]
 
     with pytest.raises(NoServerError):
@@ -126,6 +130,7 @@ def test_call_that_was_answered_is_never_repeated(link: Link, server: ServerEnd)
 
 
 def test_server_that_answers_pings_is_waited_for(link: Link, server: ServerEnd, transport: FakeTransport) -> None:
+    link.patience = HASTY
     pings: list[Ping] = []
 
     def answers(message: Any) -> Any:
@@ -142,6 +147,28 @@ def test_server_that_answers_pings_is_waited_for(link: Link, server: ServerEnd, 
     assert link.call("shop", "a", {}).value.done is True
     assert pings[0].ids == [server.calls[0].id]
     assert len(server.calls) == 1
+
+
+def test_server_that_was_not_asked_for_a_long_time_is_not_taken_for_lost(
+    server: ServerEnd, transport: FakeTransport, cells: Cells
+) -> None:
+    now = [0.0]
+    link = Link(transport, cells, patience=replace(PATIENT, lost=1), clock=lambda: now[0])
+
+    def answers(message: Any) -> Any:
+        server.received.append(message)
+        if isinstance(message, Ping):
+            return [reply(server.calls[0], structured={"done": True})]
+        now[0] += 1
+        return [Waiting(id=message.id, request_id="r1")] if isinstance(message, Call) else []
+
+    def stop(kind: str, content: Any, cell: Cell) -> None:
+        now[0] += 1000  # the process is stopped, or a cell blocks its loop
+
+    server.answers = answers  # type: ignore[method-assign]
+    transport.publish = stop  # type: ignore[method-assign]  # while the card is shown
+
+    assert link.call("shop", "a", {}).value.done is True
 
 
 def test_wait_that_a_new_server_does_not_know_was_interrupted(
@@ -185,6 +212,7 @@ def test_glance_gives_up_in_time(link: Link, server: ServerEnd) -> None:
 def test_messages_that_are_none_are_dropped_and_named_in_the_error(
     link: Link, server: ServerEnd, transport: FakeTransport
 ) -> None:
+    link.patience = HASTY
     server.here = False
     transport.receive({"type": "welcome", "version": 2})
     transport.receive(["nonsense"])
@@ -307,6 +335,7 @@ async def test_cancelled_task_withdraws_its_call(link: Link, server: ServerEnd) 
 
 
 async def test_asynchronous_call_gives_up_like_the_blocking_one(link: Link, server: ServerEnd) -> None:
+    link.patience = HASTY
     server.here = False
 
     with pytest.raises(NoServerError):

@@ -8,8 +8,10 @@ from IPython.core.error import UsageError
 
 from jupyter_agentbox import __version__
 from jupyter_agentbox.kernel import runtime
+from jupyter_agentbox.kernel.link import Link
 from jupyter_agentbox.kernel.magics import agentbox, complete
 
+from .conftest import HASTY
 from .ends import ServerEnd
 
 Output = pytest.CaptureFixture[str]
@@ -27,7 +29,8 @@ def test_status_says_which_server_answers(tools: Any, capsys: Output) -> None:
     )
 
 
-def test_status_without_a_server_says_what_to_do(tools: Any, server: ServerEnd, capsys: Output) -> None:
+def test_status_without_a_server_says_what_to_do(tools: Any, link: Link, server: ServerEnd, capsys: Output) -> None:
+    link.patience = HASTY
     server.here = False
 
     agentbox("status")

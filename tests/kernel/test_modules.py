@@ -16,6 +16,7 @@ from jupyter_agentbox.kernel.link import Link
 from jupyter_agentbox.kernel.modules import Servers, ToolsFinder, describe
 from jupyter_agentbox.protocol.messages import GetModule, ListServers, Reply
 
+from .conftest import HASTY
 from .ends import ServerEnd
 
 
@@ -90,6 +91,7 @@ def test_list_of_servers_is_asked_for_once_in_a_while(link: Link, server: Server
 
 
 def test_glance_at_nobody_is_empty_and_not_repeated_at_once(link: Link, server: ServerEnd) -> None:
+    link.patience = HASTY
     server.here = False
     servers = Servers(reserved=())
 

@@ -16,7 +16,7 @@ import pytest
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.sandbox.groups import make_group
-from tests.processes_alive import children, survivors
+from tests.processes_alive import children, running, survivors
 
 from .conftest import TIMEOUT, Start, can_reach
 
@@ -269,7 +269,7 @@ async def test_nothing_runs_on_when_nobody_watches_it_any_more(start: Start) -> 
     before = children()
     async with start(memory_limit=MEMORY) as kernel:
         all_ = children(beside=before)
-        [warden] = [one for one in all_ if any(part.endswith("warden.py") for part in one.cmdline())]
+        [warden] = running("warden.py", all_)
         warden.kill()
         assert not await asyncio.to_thread(survivors, all_, TIMEOUT)
         for group in groups_of(os.getpid()):  # who was to remove them is gone
@@ -280,7 +280,7 @@ async def test_nothing_runs_on_when_nobody_watches_it_any_more(start: Start) -> 
 async def test_kernels_without_limits_have_no_warden(start: Start) -> None:
     before = children()
     async with start():
-        assert not [one for one in children(beside=before) if "warden.py" in " ".join(one.cmdline())]
+        assert not running("warden.py", children(beside=before))
 
 
 def groups_of(process: int) -> list[Path]:

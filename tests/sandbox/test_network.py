@@ -23,7 +23,7 @@ from jupyter_agentbox.execution.sandbox_config import read_sandbox_config
 from jupyter_agentbox.sandbox.network import proxy_variables
 from jupyter_agentbox.sandbox.probes import reach
 from jupyter_agentbox.sandbox.settings import Domains
-from tests.processes_alive import children, survivors
+from tests.processes_alive import children, running, survivors
 
 from .conftest import TIMEOUT, Start, can_reach, manager_of
 from .sites import serving
@@ -153,7 +153,7 @@ async def test_proxy_ends_with_the_sandbox(start: Start, site: ThreadingHTTPServ
     before = children()
     async with start(private_domains=[at(site)]) as kernel:
         started = children(beside=before)
-        assert any("outlet" in part for process in started for part in process.cmdline())
+        assert running("outlet", started)
         if end == "crash":
             kernel.client.execute("import os; os._exit(1)")
             assert not await asyncio.to_thread(survivors, started, TIMEOUT)
@@ -189,7 +189,7 @@ async def test_killing_the_server_ends_the_proxy(level: Isolation, work: Path, p
     async with asyncio.timeout(TIMEOUT):
         assert (await owner.stdout.readline()).strip() == b"ready"
     all_ = children(owner.pid)
-    assert any("outlet" in part for process in all_ for part in process.cmdline())
+    assert running("outlet", all_)
     owner.kill()
     await owner.wait()
 
@@ -236,7 +236,7 @@ async def test_proxy_gets_no_secret_of_the_server(
     monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "secret")
     before = children()
     async with start(private_domains=[at(site)]):
-        proxies = [one for one in children(beside=before) if any("outlet" in part for part in one.cmdline())]
+        proxies = running("outlet", children(beside=before))
         assert ["JUPYTERHUB_API_TOKEN" in one.environ() for one in proxies] == [False]
 
 

@@ -15,7 +15,7 @@ from tornado.web import HTTPError
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
-from tests.processes_alive import children, survivors
+from tests.processes_alive import children, running, survivors
 
 from .conftest import TIMEOUT, Sandboxed, Start, can_reach, manager_of
 
@@ -116,7 +116,7 @@ async def test_killing_a_part_of_the_sandbox_ends_all_of_it(start: Start, victim
         await kernel.run(DAEMON)
         outermost = psutil.Process(process_of(kernel))
         all_ = below(process_of(kernel))
-        assert any("sleep" in process.name() for process in all_)
+        assert running("sleep", all_)
         (outermost if victim == "outermost" else outermost.children()[0]).kill()
         await gone(all_)
 

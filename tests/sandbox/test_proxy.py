@@ -107,8 +107,8 @@ async def stand(
         front.close()
         server.close()
         async with asyncio.timeout(TIMEOUT):
-            for task in tasks:  # a client has gone, so both its servers end
-                await task
+            while tasks:  # a client has gone, so both its servers end
+                await tasks.pop()
 
 
 def status(answer: bytes) -> int:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -49,6 +50,22 @@ def test_what_a_killed_server_left_is_swept_and_what_is_used_is_not(base: Path) 
 
     assert (used.path.exists(), left.path.exists()) == (True, False)
     used.remove()
+
+
+def test_a_directory_that_is_swept_while_it_is_made_is_made_again(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = fcntl.flock
+
+    def lock_late(file: int, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        sweep(base)
+        lock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", lock_late)
+    run = RunDirectory(base)
+    sweep(base)
+
+    assert run.sockets.is_dir()
+    run.remove()
 
 
 def test_a_cleared_directory_keeps_the_path_of_its_sockets(base: Path) -> None:

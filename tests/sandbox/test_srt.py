@@ -19,7 +19,7 @@ from jupyter_agentbox.sandbox.probes import reach
 from jupyter_agentbox.sandbox.settings import Domains, Places
 from jupyter_agentbox.sandbox.srt import srt_command, srt_places, srt_settings
 from jupyter_agentbox.sandbox.view import Access, Mount, View
-from tests.processes_alive import children, survivors
+from tests.processes_alive import children, running, survivors
 
 from .conftest import TIMEOUT, Start, can_reach, manager_of
 from .sites import serving
@@ -212,7 +212,7 @@ async def test_where_there_are_no_guardians_a_reaper_ends_it(start: Start, monke
     before = children()
     async with start() as kernel:
         started = children(beside=before)
-        assert any("reaper" in part for process in started for part in process.cmdline())
+        assert running("reaper", started)
         cell = await kernel.begin("import time; print('go', flush=True); time.sleep(60)")
         await kernel.manager.interrupt_kernel()
         assert await cell == "KeyboardInterrupt"
