@@ -27,12 +27,12 @@ class ScriptedKernel:
         self._count = 0
         self._receive: Receive = lambda _: None
 
-    def listen(self, receive: Receive, lost: Lost) -> None:
+    def listen(self, receive: Receive, lost: Lost) -> None:  # noqa: ARG002 - it is never lost
         self._receive = receive
 
     async def start(self) -> None: ...
 
-    def send(self, kind: str, content: JsonObject) -> str:
+    def send(self, kind: str, content: JsonObject) -> str:  # noqa: ARG002 - any code will do
         self._count += 1
         self._request = f"{kind}-{self._count}"
         asyncio.get_running_loop().call_soon(self.say, "iopub", "execute_input", {})
