@@ -32,6 +32,7 @@ def make_postgresql_database() -> Iterator[Callable[[], str]]:
     place = Path(tempfile.mkdtemp(prefix="agentbox-pg-", dir="/tmp"))
     if user is not None:
         shutil.chown(place, user)
+
     def run(program: str, *arguments: str) -> None:
         subprocess.run([programs / program, *arguments], user=user, cwd=place, check=True, stdout=subprocess.DEVNULL)
 
