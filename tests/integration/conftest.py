@@ -20,6 +20,8 @@ from jupyter_client.asynchronous.client import AsyncKernelClient
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
+from tests.ports import kept_port
+
 TIMEOUT = 30
 APPROVAL_EVENT = "https://events.jupyter-agentbox.org/approval/v1"
 #: A Python that has ipykernel 6.30 and this package; tests that take `ipykernel` run on it as well where it is named.
@@ -219,6 +221,11 @@ async def start_server(
     root: Path, *, servers: Any = None, options: tuple[str, ...] = (), agentbox: bool = True
 ) -> Server:
     """Start a Jupyter server with everything it keeps under `root`, with the extension or without."""
+    with kept_port() as port:
+        return await _start_server(root, port, servers, options, agentbox)
+
+
+async def _start_server(root: Path, port: int, servers: Any, options: tuple[str, ...], agentbox: bool) -> Server:
     for name in ("config", "runtime", "data", "work", "ipython"):
         (root / name).mkdir(exist_ok=True)
     if IPYKERNEL_630 is not None:
@@ -242,7 +249,7 @@ async def start_server(
         "--no-browser",
         "--allow-root",
         "--ip=127.0.0.1",
-        "--port=0",
+        f"--port={port}",
         f"--ServerApp.root_dir={root / 'work'}",
         *options,
         env=environment,
