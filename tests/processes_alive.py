@@ -10,12 +10,14 @@ import psutil
 
 
 def children(pid: int | None = None, *, beside: Iterable[psutil.Process] = ()) -> list[psutil.Process]:
-    """Return the processes below `pid` (this one by default), but for those of `beside`.
+    """Return the processes below `pid` (this one by default), but for those of `beside` and what is below them.
 
-    This process has the browser and its JupyterLab below it, if their tests ran before.
+    This process has the browser and its JupyterLab below it, if their tests ran before; they start and end processes
+    of their own whenever they like.
     """
     known = set(beside)
-    return [child for child in psutil.Process(pid or os.getpid()).children(recursive=True) if child not in known]
+    own = [child for child in psutil.Process(pid or os.getpid()).children() if child not in known]
+    return own + [below for child in own for below in _below(child)]
 
 
 def running(word: str, processes: Iterable[psutil.Process]) -> list[psutil.Process]:
@@ -49,3 +51,10 @@ def _runs(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def _below(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []

@@ -11,7 +11,8 @@ import socket
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -127,7 +128,10 @@ class KernelGateway:
         """
         if self._process is not None:
             raise RuntimeError("the gateway is already running")
-        self.port = self.port or _free_port(self.host)
+        with self._own_port():
+            await self._start()
+
+    async def _start(self) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix="agentbox-gateway-"))
         self._process = OwnedProcess(
             self._command(self._directory),
@@ -143,6 +147,23 @@ class KernelGateway:
         except BaseException:
             await asyncio.shield(self.stop())
             raise
+
+    @contextmanager
+    def _own_port(self) -> Iterator[None]:
+        """Choose a free port if none was, and on Linux see that no other program is given it before the server has it.
+
+        There, a socket that is bound and does not listen keeps off all but those that ask for just this port.
+        """
+        if self.port:
+            yield
+            return
+        with socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET) as holder:
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, sys.platform.startswith("linux"))
+            holder.bind((self.host, 0))
+            self.port = int(holder.getsockname()[1])
+            if not sys.platform.startswith("linux"):
+                holder.close()
+            yield
 
     async def stop(self) -> None:
         """End the server and its kernels. Does nothing if it does not run."""
@@ -209,9 +230,3 @@ class KernelGateway:
         self._words.append(text)
         if self.log_to_stderr:
             sys.stderr.write(text)
-
-
-def _free_port(host: str) -> int:
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])

@@ -30,6 +30,9 @@ _RESISTS: Final = (
     " `reset()` gives a fresh one."
 )
 
+#: An interrupt that comes between two steps of ipykernel's own, just before the code, ends the request with no reply.
+_SWALLOWED: Final = "the code was interrupted before it began"
+
 
 class Turn:
     """One request to execute code.
@@ -88,8 +91,13 @@ class Turn:
         if self._is_idle and self.reply is not None:
             self._end()
 
+    @property
+    def has_lost_its_reply(self) -> bool:
+        """Whether the kernel is done with the request and has not answered it, or not yet."""
+        return self._is_idle and self.reply is None
+
     def fail(self, reason: str) -> None:
-        """End the turn because its kernel is gone."""
+        """End the turn without a reply."""
         if not self.ended.is_set():
             self.failure = reason
             self._end()
@@ -256,7 +264,9 @@ class Turns:
                         await turn.ended.wait()
                     return
                 except TimeoutError:
-                    continue
+                    if turn.has_lost_its_reply:
+                        turn.fail(_SWALLOWED)
+                        return
         except (TimeoutError, OSError):
             pass  # said below
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import nbformat
@@ -113,6 +114,19 @@ def running_demo(directory: Path) -> Iterator[Server]:
             process.wait(20)
 
 
+def wait_until_it_is_heard(client: BlockingKernelClient) -> None:
+    """Wait until nothing that the kernel publishes is missed: until it publishes that it answers us."""
+    asked: set[str] = set()
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        asked.add(client.kernel_info())
+        with suppress(queue.Empty):
+            while client.get_iopub_msg(timeout=0.5)["parent_header"].get("msg_id") not in asked:
+                pass
+            return
+    raise TimeoutError("the kernel is not heard")
+
+
 @contextmanager
 def kernel_of(server: Server) -> Iterator[BlockingKernelClient]:
     session = {"path": "demo.ipynb", "name": "demo.ipynb", "type": "notebook", "kernel": {"name": "python3"}}
@@ -122,7 +136,7 @@ def kernel_of(server: Server) -> Iterator[BlockingKernelClient]:
     client.load_connection_file()
     client.start_channels()
     try:
-        client.wait_for_ready(timeout=30)
+        wait_until_it_is_heard(client)
         yield client
     finally:
         client.stop_channels()

@@ -139,7 +139,8 @@ async def test_a_server_that_goes_away_is_an_error_at_once_and_reset_says_so(tmp
     assert await anext(text) == "begun\n"
     await server.stop()
     async with asyncio.timeout(TIMEOUT):
-        with pytest.raises(ExecutionError, match=r"kernel ended|connection"):
+        # It interrupts its kernels before it ends them, and now and then what they say then still comes through.
+        with pytest.raises(ExecutionError, match=r"kernel ended|connection|KeyboardInterrupt"):
             await anext(text)
         with pytest.raises(ExecutionError, match=r"kernel ended|connection"):
             await client.execute("1")

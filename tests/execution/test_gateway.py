@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tornado.testing import bind_unused_port
 
 from jupyter_agentbox import ExecutionError, ExecutionResult, KernelClient, KernelGateway
+from tests.ports import kept_port
 from tests.processes_alive import children, survivors
 
 
@@ -59,17 +59,16 @@ async def test_what_a_gateway_refuses_is_an_error_that_says_so(tmp_path: Path) -
 
 
 async def test_a_client_waits_for_a_gateway_that_is_just_starting_if_told_to(tmp_path: Path) -> None:
-    listener, port = bind_unused_port()
-    listener.close()
-    gateway = KernelGateway(port=port, working_dir=tmp_path)
-    client = KernelClient(port=gateway.port)
-    with pytest.raises(ExecutionError, match="no Jupyter server answers"):
-        await client.connect(retries=2, retry_interval=0.01)
-    connecting = asyncio.ensure_future(client.connect(retries=600, retry_interval=0.1))
-    async with gateway, asyncio.timeout(60):
-        await connecting
-        assert (await client.execute("6 * 7")).text == "42"
-        await client.disconnect()
+    with kept_port() as port:
+        gateway = KernelGateway(port=port, working_dir=tmp_path)
+        client = KernelClient(port=gateway.port)
+        with pytest.raises(ExecutionError, match="no Jupyter server answers"):
+            await client.connect(retries=2, retry_interval=0.01)
+        connecting = asyncio.ensure_future(client.connect(retries=600, retry_interval=0.1))
+        async with gateway, asyncio.timeout(60):
+            await connecting
+            assert (await client.execute("6 * 7")).text == "42"
+            await client.disconnect()
 
 
 async def test_stop_ends_the_kernels_too(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -29,12 +31,20 @@ Make = Callable[..., CodeExecutor]
 TIMEOUT = 30
 ADD = "from jupyter_agentbox import tools\nprint(tools.mini.add(a=1, b=2))"
 FOREVER = "import time\nprint('begun')\nwhile True:\n    time.sleep(0.01)"
+ASKS = """
+import threading
+from jupyter_agentbox import tools
+from jupyter_agentbox.kernel import runtime
+threading.Thread(target=tools.mini.add, kwargs={'a': 1, 'b': 2}, daemon=True).start()
+while not runtime.link().list_pending():
+    pass
+"""
 RESISTS = """
 import time
-print('begun')
 while True:
     try:
-        time.sleep(60)
+        print('begun', flush=True)
+        while True: time.sleep(60)
     except KeyboardInterrupt:
         pass
 """
@@ -308,23 +318,34 @@ async def test_a_cell_that_awaits_too_long_is_interrupted(make_executor: Make) -
         assert (await executor.execute("1")).text == "1"
 
 
-async def test_thinking_is_not_execution_time(make_executor: Make) -> None:
+async def test_thinking_is_not_execution_time(make_executor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    thought = 0.0
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + thought)
+    monkeypatch.setattr("jupyter_agentbox.executor.budget.time", clock)
+    monkeypatch.setattr("jupyter_agentbox.execution.turns.time", clock)
     async with make_executor() as executor:
-        await executor.execute(ADD)
-        async for item in executor.stream(ADD, timeout=1):
+        async for item in executor.stream(ADD, timeout=100):
             if isinstance(item, ApprovalRequest):
-                with pytest.raises(TimeoutError):
-                    await asyncio.wait_for(item.response(), 1.5)
+                thought = 1000.0
                 await item.accept()
             else:
                 assert item == CodeExecutionResult(text="3", images=[])
 
 
+async def resist(executor: CodeExecutor, *, timeout: float) -> None:
+    """Let a cell's time run out when its code resists an interrupt, and not before: a request holds the clock."""
+    [request, _] = [item async for item in executor.stream(ASKS)]
+    assert isinstance(request, ApprovalRequest)
+    async for item in executor.stream(RESISTS, timeout=timeout, chunks=True):
+        if item == CodeExecutionChunk(text="begun\n"):
+            await request.accept()
+
+
 async def test_code_that_resists_is_a_clear_error_and_reset_helps(make_executor: Make) -> None:
     async with make_executor() as executor:
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(2 * TIMEOUT):
             with pytest.raises(asyncio.TimeoutError, match="cannot be used"):
-                await executor.execute(RESISTS, timeout=0.2)
+                await resist(executor, timeout=0.2)
             with pytest.raises(CodeExecutionError, match="reset"):
                 await executor.execute("1")
             await executor.reset()

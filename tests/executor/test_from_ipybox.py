@@ -95,10 +95,14 @@ async def test_code_may_be_indented_and_begin_with_empty_lines(make_executor: Ma
         assert {code: (await executor.execute(code)).text for code in cells} == cells
 
 
-async def test_what_is_printed_at_two_times_is_two_chunks(make_executor: Make) -> None:
-    code = "import time\nprint('first')\ntime.sleep(1)\nprint('second')"
+async def test_what_is_printed_at_two_times_is_two_chunks(make_executor: Make, tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    wait = f"import os, time\nwhile not os.path.exists({str(seen)!r}): time.sleep(0.01)\n"
+    items = []
     async with make_executor() as executor:
-        items = [item async for item in executor.stream(code, chunks=True)]
+        async for item in executor.stream(f"print('first')\n{wait}print('second')", chunks=True):
+            items.append(item)
+            seen.touch()
         assert items[:-1] == [CodeExecutionChunk("first\n"), CodeExecutionChunk("second\n")]
 
 

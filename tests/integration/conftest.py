@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import queue
 import secrets
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ import pytest
 from jupyter_client.asynchronous.client import AsyncKernelClient
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
+
+from tests.ports import kept_port
 
 TIMEOUT = 30
 APPROVAL_EVENT = "https://events.jupyter-agentbox.org/approval/v1"
@@ -46,6 +49,21 @@ class Kernel:
         self.client = client
         #: Set when a cell shows something: a card, for instance.
         self.shown = asyncio.Event()
+
+    async def ready(self) -> None:
+        """Wait until nothing that the kernel publishes is missed, after a restart, too.
+
+        The sockets connect one by one. `wait_for_ready` takes any output for a sign that this one has, also what the
+        kernel said before a restart; here it is one that answers a question of ours.
+        """
+        asked: set[str] = set()
+        async with asyncio.timeout(TIMEOUT):
+            while True:
+                asked.add(self.client.kernel_info())
+                with suppress(queue.Empty):
+                    while (await self.client.get_iopub_msg(timeout=0.5))["parent_header"].get("msg_id") not in asked:
+                        pass
+                    return
 
     async def run(self, code: str, cell_id: str = "cell-1", timeout: float = TIMEOUT) -> Cell:
         """Run a cell to its end and return what came of it."""
@@ -173,9 +191,10 @@ class Server:
         client = AsyncKernelClient(connection_file=str(self.root / "runtime" / f"kernel-{kernel_id}.json"))
         client.load_connection_file()
         client.start_channels(hb=False)
+        kernel = Kernel(kernel_id, client)
         try:
-            await client.wait_for_ready(timeout=TIMEOUT)
-            yield Kernel(kernel_id, client)
+            await kernel.ready()
+            yield kernel
         finally:
             client.stop_channels()
 
@@ -202,6 +221,11 @@ async def start_server(
     root: Path, *, servers: Any = None, options: tuple[str, ...] = (), agentbox: bool = True
 ) -> Server:
     """Start a Jupyter server with everything it keeps under `root`, with the extension or without."""
+    with kept_port() as port:
+        return await _start_server(root, port, servers, options, agentbox)
+
+
+async def _start_server(root: Path, port: int, servers: Any, options: tuple[str, ...], agentbox: bool) -> Server:
     for name in ("config", "runtime", "data", "work", "ipython"):
         (root / name).mkdir(exist_ok=True)
     if IPYKERNEL_630 is not None:
@@ -225,7 +249,7 @@ async def start_server(
         "--no-browser",
         "--allow-root",
         "--ip=127.0.0.1",
-        "--port=0",
+        f"--port={port}",
         f"--ServerApp.root_dir={root / 'work'}",
         *options,
         env=environment,

@@ -7,6 +7,7 @@ import os
 import signal
 import sqlite3
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -23,8 +24,9 @@ SLOW = "from jupyter_agentbox import tools\nprint(tools.shop.forecast(seconds=10
 def kernel_process(server: Server, kernel: Kernel) -> psutil.Process:
     """Return the kernel's process."""
     for child in children(server.process.pid):
-        if any(f"kernel-{kernel.id}" in part for part in child.cmdline()):
-            return child
+        with suppress(psutil.NoSuchProcess):
+            if any(f"kernel-{kernel.id}" in part for part in child.cmdline()):
+                return child
     raise AssertionError("the kernel has no process")
 
 
@@ -73,13 +75,17 @@ async def test_nobody_answers_and_the_cell_is_told_that_it_expired(
     await server.stop()
 
 
+async def card_is_made(kernel: Kernel) -> None:
+    """Wait for the card before an interrupt: ipykernel 6 loses one that comes within a garbage collection."""
+    async with asyncio.timeout(TIMEOUT):
+        await kernel.shown.wait()
+
+
 async def test_interrupt_while_a_person_thinks_withdraws_the_request(server: Server, ipykernel: str) -> None:
     async with server.kernel(name=ipykernel) as kernel:
         cell = asyncio.create_task(kernel.run(CALL))
         approval = await server.pending("list_orders")
-        async with asyncio.timeout(TIMEOUT):
-            # Not while the card is made: ipykernel 6 loses an interrupt that comes within a garbage collection.
-            await kernel.shown.wait()
+        await card_is_made(kernel)
         await server.api("POST", f"api/kernels/{kernel.id}/interrupt", {})
         done = await cell
         assert done.error == "KeyboardInterrupt: ", done.stderr
@@ -91,6 +97,7 @@ async def test_interrupt_while_the_tool_runs_cancels_it(server: Server, ipykerne
     async with server.kernel(name=ipykernel) as kernel:
         cell = asyncio.create_task(kernel.run(SLOW))
         approval = await server.pending("forecast")
+        await card_is_made(kernel)
         await server.decide(approval)
         await outcome(server, approval["id"], "running")
         await server.api("POST", f"api/kernels/{kernel.id}/interrupt", {})
@@ -129,7 +136,7 @@ async def test_calls_work_again_after_a_restart(server: Server, ipykernel: str) 
     async with server.kernel(name=ipykernel) as kernel:
         assert (await kernel.run("1")).value == "1"
         await server.api("POST", f"api/kernels/{kernel.id}/restart", {})
-        await kernel.client.wait_for_ready(timeout=TIMEOUT)
+        await kernel.ready()
         cell = asyncio.create_task(kernel.run(CALL))
         await server.decide(await server.pending("list_orders"))
         assert (await cell).error is None

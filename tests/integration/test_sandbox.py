@@ -16,7 +16,7 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
 from jupyter_agentbox.sandbox.probes import reach
 
-from .conftest import TIMEOUT, Server, start_server
+from .conftest import Server, start_server
 
 LEVELS = [level.value for level in SANDBOX_LEVELS]
 
@@ -54,7 +54,7 @@ async def test_tool_call_of_a_sandboxed_kernel_names_the_level_and_gives_its_res
         assert int(done.value or 0) > 0
 
         await server.api("POST", f"api/kernels/{kernel.id}/restart")
-        await kernel.client.wait_for_ready(timeout=TIMEOUT)
+        await kernel.ready()
         assert (await kernel.run("'orders' in globals()")).value == "False"
 
 

@@ -37,6 +37,17 @@ class Changes:
 
 
 @pytest.fixture
+def let_time_pass(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Let the running loop's clock jump by so many seconds: every time limit that is under way ends then."""
+
+    def jump(seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "time", lambda now=loop.time: now() + seconds)
+
+    return jump
+
+
+@pytest.fixture
 def http_server() -> Iterator[Callable[..., str]]:
     """Start a script that serves HTTP and prints its port; return its address."""
     with ExitStack() as stack:

@@ -15,6 +15,7 @@ from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerErro
 from .conftest import Changes, Running
 
 HttpServer = Callable[..., str]
+TIMEOUT = 30
 
 
 def call(tool: str, **arguments: JsonValue) -> ToolCall:
@@ -44,7 +45,7 @@ async def test_both_eras_call_and_cancel(
         with pytest.raises(asyncio.CancelledError):
             await slow
         if answers == "events" or version == "2025-11-25":  # else the SDK's server does not notice that we hung up
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(TIMEOUT):
                 await servers.call_tool(call("await_cancelled"))
 
 
@@ -52,7 +53,7 @@ async def test_progress_reaches_the_caller(running: Running, http_server: HttpSe
     reported: asyncio.Queue[Progress] = asyncio.Queue()
     async with running(entry(http_server("official.py", "http"))) as servers:
         slow = asyncio.create_task(servers.call_tool(call("slow"), on_progress=reported.put_nowait))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(TIMEOUT):
             assert await reported.get() == Progress(progress=1, total=3, message="waiting")
         slow.cancel()
         await asyncio.wait([slow])
@@ -99,21 +100,21 @@ async def test_an_answer_that_is_not_json_fails_its_call(running: Running, http_
 
 
 async def test_a_server_that_does_not_listen_says_so(running: Running) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}/mcp"
-    async with running(entry(url)) as servers:
-        with pytest.raises(ToolServerError, match="no answer over HTTP"):
-            await servers.list_tools("web")
-        assert servers.servers()[0].state is ServerState.FAILED
+    with socket.socket() as taken:  # bound, so that nobody else listens there, and without listening
+        taken.bind(("127.0.0.1", 0))
+        async with running(entry(f"http://127.0.0.1:{taken.getsockname()[1]}/mcp")) as servers:
+            with pytest.raises(ToolServerError, match="no answer over HTTP"):
+                await servers.list_tools("web")
+            assert servers.servers()[0].state is ServerState.FAILED
 
 
 @pytest.mark.parametrize("events", [False, True])
 async def test_fifty_megabytes_are_read_in_linear_time(running: Running, http_server: HttpServer, events: bool) -> None:
     async with running(entry(http_server("raw_http.py"))) as servers:
         await servers.list_tools("web")
-        began = time.perf_counter()
+        began = time.process_time()  # of this process, which reads; how busy the machine is does not count
         result = await servers.call_tool(call("big", size=50_000_000, events=events))
-        assert time.perf_counter() - began < 8  # 0.8 s on an idle machine; read in quadratic time, 24 s
+        assert time.process_time() - began < 8  # below 0.8 s; read in quadratic time, 24 s
         assert len(result.text) == 50_000_000
 
 

@@ -72,7 +72,9 @@ async def test_without_elicitation_the_running_jupyterlab_decides(jupyterlab: Se
     assert "more than 1.00s" in text_of(over)
     assert not reset.is_error
     assert text_of(gone) == "False"
-    assert await kernels(jupyterlab) == []  # its kernel went with the client
+    async with asyncio.timeout(TIMEOUT):  # a client waits 2 s for the command to end, and its kernel may take longer
+        while await kernels(jupyterlab):  # noqa: ASYNC110 - the server announces nothing
+            await asyncio.sleep(0.05)
 
 
 SECRET = {**MINI, "env": {"API_KEY": "s3cret-key", "MODE": "fast"}}
@@ -294,7 +296,8 @@ async def test_a_server_that_goes_away_is_an_error_and_reset_finds_the_next_one(
             await second.stop()
 
     assert ended.is_error
-    assert "connection" in text_of(ended)
+    # it interrupts its kernels before it ends them, and now and then what they say then still comes through
+    assert "connection" in text_of(ended) or "KeyboardInterrupt" in text_of(ended)
     assert again.is_error
     assert none.is_error
     assert "no JupyterLab" in text_of(none)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -33,23 +32,20 @@ def make_postgresql_database() -> Iterator[Callable[[], str]]:
     place = Path(tempfile.mkdtemp(prefix="agentbox-pg-", dir="/tmp"))
     if user is not None:
         shutil.chown(place, user)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
 
     def run(program: str, *arguments: str) -> None:
         subprocess.run([programs / program, *arguments], user=user, cwd=place, check=True, stdout=subprocess.DEVNULL)
 
     data, log = str(place / "data"), str(place / "log")
     run("initdb", "-D", data, "-A", "trust", "-U", "agentbox", "-E", "UTF8", "--no-sync")
-    run("pg_ctl", "-D", data, "-w", "-l", log, "-o", f"-p {port} -k {place} -h 127.0.0.1", "start")
-    url = f"127.0.0.1:{port}"
+    run("pg_ctl", "-D", data, "-w", "-l", log, "-o", f"-k {place} -h ''", "start")
+    query = f"host={place}"  # of its socket: a port could be taken before the server listens there
 
     def make() -> str:
         name = f"store{next(_NUMBERS)}"
-        with psycopg.connect(f"postgresql://agentbox@{url}/postgres", autocommit=True) as connection:
+        with psycopg.connect(f"postgresql://agentbox@/postgres?{query}", autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
-        return f"postgresql+psycopg://agentbox@{url}/{name}"
+        return f"postgresql+psycopg://agentbox@/{name}?{query}"
 
     try:
         yield make
