@@ -82,6 +82,7 @@ LATE = {
     ("kernel.magics", "kernel.modules"): _KERNEL_START,
     ("kernel.magics", "tools"): _KERNEL_START,
     ("kernel.launcher", ""): _SOURCES,
+    ("kernel.launcher", "kernel.streams"): _SOURCES,
     ("kernel.launcher", "kernel.workspace"): _SOURCES,
     ("kernel.media", "IPython.display"): "results can be read where IPython is not",
     ("kernel.runtime", "kernel.failures"): _KERNEL_START,

@@ -7,18 +7,11 @@ Run as ``python launcher.py CONNECTION_FILE PREPARATION``; the second is JSON. I
 from __future__ import annotations
 
 import asyncio
-import codecs
-import fcntl
 import io
 import json
-import os
-import select
 import signal
 import sys
-import termios
-import threading
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +23,12 @@ sys.modules["debugpy"] = None  # type: ignore[assignment]  # makes its import fa
 import ipykernel.debugger  # noqa: E402  # looks for debugpy now, once
 import ipykernel.kernelapp  # noqa: E402
 import zmq  # noqa: E402
-from ipykernel.iostream import IOPubThread, OutStream  # noqa: E402
+from ipykernel.iostream import IOPubThread  # noqa: E402
 from ipykernel.kernelapp import IPKernelApp  # noqa: E402
 from jupyter_client.jsonutil import json_clean, json_default  # noqa: E402
 
 del sys.modules["debugpy"]
 
-_CHUNK = 65536
 #: The directories of installed packages.
 _INSTALLED = ("site-packages", "dist-packages")
 
@@ -66,61 +58,6 @@ class EagerThread(IOPubThread):
 
 def _nothing() -> None:
     pass
-
-
-class WatchedStream(OutStream):
-    """Standard output or error; what programs write to the file descriptor is in the cell that started them."""
-
-    @cached_property
-    def _decoder(self) -> codecs.IncrementalDecoder:
-        return codecs.getincrementaldecoder("utf-8")("replace")
-
-    def flush(self) -> None:
-        """Send what is buffered: from this thread, because a round trip to the other one for each line is slow."""
-        if os.getpid() == _PROCESS:
-            self.drain()
-            self._flush()
-        else:
-            super().flush()
-
-    def _flush(self) -> None:
-        # Who flushes while another thread does must not go on before that one's text is on its way.
-        with _flushing:
-            super()._flush()
-
-    def write(self, string: str) -> int | None:  # type: ignore[override]  # as ipykernel's
-        """Write text, after what programs have written before."""
-        self.drain()
-        return super().write(string)
-
-    def _watch_pipe_fd(self) -> None:
-        fid = getattr(self, "_fid", None)
-        while fid is not None and self._should_watch:
-            select.select([fid], [], [])
-            self.drain()
-
-    def drain(self) -> None:
-        """Take over what was written to the file descriptor so far."""
-        fid = getattr(self, "_fid", None)
-        if fid is None or not _waiting(fid) or os.getpid() != _PROCESS:
-            return
-        with _draining:
-            while _waiting(fid):
-                super().write(self._decoder.decode(os.read(fid, _CHUNK)))
-
-
-_PROCESS = os.getpid()
-_draining = threading.RLock()
-_flushing = threading.RLock()
-
-
-def _waiting(fid: int) -> int:
-    size = bytearray(4)
-    try:
-        fcntl.ioctl(fid, termios.FIONREAD, size)
-    except OSError:
-        return 0
-    return int.from_bytes(size, sys.byteorder)
 
 
 class HeadlessKernelApp(IPKernelApp):
@@ -156,16 +93,13 @@ class HeadlessKernelApp(IPKernelApp):
     def init_kernel(self) -> None:
         """Make the kernel, and prepare it."""
         super().init_kernel()
-        try:
-            import jupyter_agentbox  # noqa: F401, PLC0415  # may be run from its sources
-        except ImportError:
-            sys.path.append(str(_HERE.parent.parent.parent))
-        from jupyter_agentbox.kernel.workspace import prepare  # noqa: PLC0415  # only now it is on the path
+        from jupyter_agentbox.kernel.streams import drain  # noqa: PLC0415  # only now they are on the path
+        from jupyter_agentbox.kernel.workspace import prepare  # noqa: PLC0415
 
         shell = self.kernel.shell
         prepare(shell, **self.preparation)
         shell.events.register("pre_execute", _let_signals_wake_the_loop)
-        shell.events.register("post_execute", _drain)
+        shell.events.register("post_execute", drain)
 
 
 def _pack(value: Any) -> bytes:
@@ -190,18 +124,6 @@ def _let_signals_wake_the_loop() -> None:
 _woken: list[asyncio.AbstractEventLoop] = []
 
 
-def _renew_locks() -> None:
-    """Let a forked child write: the thread that held a lock is not in it."""
-    global _draining, _flushing
-    _draining, _flushing = threading.RLock(), threading.RLock()
-
-
-def _drain() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, WatchedStream):
-            stream.drain()
-
-
 def application(arguments: list[str]) -> tuple[HeadlessKernelApp, list[str]]:
     """Return the kernel's application, which is still to be initialized, and the arguments for that.
 
@@ -211,8 +133,11 @@ def application(arguments: list[str]) -> tuple[HeadlessKernelApp, list[str]]:
         The connection file and the preparation.
     """
     connection, preparation = arguments
-    os.register_at_fork(after_in_child=_renew_locks)
-    app = HeadlessKernelApp.instance(outstream_class=f"{__name__}.{WatchedStream.__name__}", quiet=True)
+    try:
+        import jupyter_agentbox  # noqa: F401, PLC0415  # may be run from its sources
+    except ImportError:
+        sys.path.append(str(_HERE.parent.parent.parent))
+    app = HeadlessKernelApp.instance(outstream_class="jupyter_agentbox.kernel.streams.WatchedStream", quiet=True)
     app.preparation = json.loads(preparation)
     return app, [f"--f={connection}", "--HistoryManager.enabled=False", "--InteractiveShell.colors=nocolor"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import select
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ from .relay import relay
 from .rundir import RunDirectory
 from .seccomp import Sockets, assemble
 from .settings import Domains, Limits, Places
+from .supervision import PASSED_ON
 from .view import Access, Mount, View, make_view
 
 Stream: TypeAlias = int | IO[Any] | None
@@ -314,6 +316,9 @@ class LandlockBox:
             told=order.run.path / "ended",
             spare=2,  # the guardians
         )
+        self._report: int | None = None
+        self._kernel: int | None = None
+        self._kernel_fd: int | None = None
 
     @property
     def ended_by(self) -> str:
@@ -325,29 +330,40 @@ class LandlockBox:
         order = self._order
         view = order.view(self._files())
         gate_end, gate = os.pipe()
+        self._report, report_end = os.pipe()
+        os.set_blocking(self._report, False)
         try:
             settings = {
                 "parent": os.getpid(),
                 "gate": gate_end,
+                "report": report_end,
                 "rules": rules_of(view, read_only=order.protected.read_only),
                 "limits": {"memory": order.limits.memory, "file_size": order.limits.file_size},
             }
             guarded = with_guard(command, str(GUARD), str(order.run.file("guard.json", json.dumps(settings))))
             if guarded is None:
                 raise SandboxRefusedError("without namespaces only kernels of ipykernel can be confined")
-            self._process = start_process(guarded, order, env=env, cwd=str(order.work), pass_fds=[gate_end])
+            self._process = start_process(guarded, order, env=env, cwd=str(order.work), pass_fds=[gate_end, report_end])
             self._allowance.hold(
                 self._process.pid, self._process.pid, end=signal.SIGTERM, spawn=outside(order), lose=self.kill
             )
             os.write(gate, b"g")
         finally:
-            os.close(gate_end)
-            os.close(gate)
+            for fd in (gate_end, gate, report_end):
+                os.close(fd)
         return self._process
 
     def signal(self, number: int) -> None:
-        """Signal the guardian, which passes it on to the kernel's process group."""
-        if self._process is not None and self._process.poll() is None:
+        """Signal the kernel's process group, or have the guardian do it.
+
+        An interrupt that takes the way of the guardians may arrive when the cell has ended and the next one runs.
+        """
+        if self._process is None or self._process.poll() is not None:
+            return
+        if number in PASSED_ON and (kernel := self._running_kernel()) is not None:
+            with suppress(ProcessLookupError):  # it ends just now
+                os.killpg(kernel, number)
+        else:
             self._process.send_signal(number)
 
     def kill(self) -> None:
@@ -359,6 +375,22 @@ class LandlockBox:
         self.kill()
         if self._process is not None:
             self._process.wait()
+        for fd in (self._report, self._kernel_fd):
+            if fd is not None:
+                os.close(fd)
+        self._report = self._kernel_fd = None
+
+    def _running_kernel(self) -> int | None:
+        """Return the id of the kernel's process, which leads its group; ``None`` if it is not started, or has ended."""
+        if self._kernel is None and self._report is not None:
+            with suppress(OSError, ValueError):  # it has not said so yet
+                self._kernel = int(os.read(self._report, 20))
+                self._kernel_fd = os.pidfd_open(self._kernel)
+        if self._kernel is None or self._kernel_fd is None:
+            return None
+        has_ended = select.poll()
+        has_ended.register(self._kernel_fd, select.POLLIN)
+        return None if has_ended.poll(0) else self._kernel
 
     def _files(self) -> list[Mount]:
         return files_in_place(self._order, self.home, self.temporary)

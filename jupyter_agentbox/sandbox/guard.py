@@ -2,7 +2,8 @@
 
 Started as ``python guard.py SETTINGS MODULE [kernel's arguments]``. `SETTINGS` is ``-`` where namespaces hold the
 kernel already, a JSON file ``{"proxy"}`` where they do and a proxy leads out, or a JSON file ``{"parent", "gate",
-"rules", "limits"}`` for Landlock and seccomp, or a JSON file ``{"cwd", "limits", "writable"}`` in another's sandbox.
+"report", "rules", "limits"}`` for Landlock and seccomp, or a JSON file ``{"cwd", "limits", "writable"}`` in another's
+sandbox.
 `MODULE` is ``ipykernel_launcher``, or one whose `application` returns the kernel's application, not yet initialized,
 and its arguments. With ``--probe`` for `MODULE`, it closes everything and says whether that holds.
 """
@@ -37,7 +38,7 @@ def main(settings: str, module: str, arguments: list[str]) -> None:
         return
     app, arguments = application(module, arguments)
     if confined is not None:
-        adapt()
+        adapt(app)
     with warnings.catch_warnings():
         if confined is not None:
             warnings.filterwarnings("ignore", "Couldn't bind IOPub Pipe")  # TCP is closed
@@ -96,7 +97,7 @@ def application(module: str, arguments: list[str]) -> tuple[Any, list[str]]:
     return IPKernelApp.instance(), arguments
 
 
-def adapt() -> None:
+def adapt(app: Any) -> None:
     """Let IPython do without what is closed. On the class: what asks before commands takes the instance's method."""
     import ipykernel.debugger
     from ipykernel.ipkernel import IPythonKernel
@@ -104,6 +105,7 @@ def adapt() -> None:
 
     shell: Any = ZMQInteractiveShell
     shell.system = shell.system_raw  # `!program` without a terminal: those of others could be written too
+    app.outstream_class = "jupyter_agentbox.kernel.streams.WatchedStream"  # or what it prints may miss its cell
     debugger: Any = ipykernel.debugger
     debugger._is_debugpy_available = False  # front ends then offer none; one that was begun would never answer
     kernel: Any = IPythonKernel
@@ -128,6 +130,8 @@ def confine(settings: dict[str, Any], *, guarded: bool) -> None:
     if guarded:
         wait_at(settings["gate"])
         supervision.guarded(settings["parent"])
+        os.write(settings["report"], b"%d\n" % os.getpid())  # whoever interrupts it needs no guardian for that
+        os.close(settings["report"])
     limit(settings["limits"])
     rules = [(str(path), int(rights)) for path, rights in settings["rules"]]
     settings["version"] = kernel_calls.restrict_files([*rules, ("/proc/self", kernel_calls.READ)])

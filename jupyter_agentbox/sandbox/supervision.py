@@ -15,7 +15,8 @@ from pathlib import Path
 
 from .kernel_calls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, keep_signals_below, prctl
 
-_PASSED_ON = {signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, signal.SIGCONT}
+#: What an upper guardian hands down to the kernel.
+PASSED_ON = {signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, signal.SIGCONT}
 _ENDING = {signal.SIGTERM, signal.SIGHUP}
 
 
@@ -51,7 +52,7 @@ def descendants(process: int) -> list[int]:
 
 def _guard(parent: int) -> None:
     """Fork; return in the child, and guard it in this process until it or `parent` ends."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON, *_ENDING})
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *PASSED_ON, *_ENDING})
     prctl(PR_SET_CHILD_SUBREAPER, 1, "PR_SET_CHILD_SUBREAPER")
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM, "PR_SET_PDEATHSIG")
     if os.getppid() != parent:
@@ -64,8 +65,8 @@ def _guard(parent: int) -> None:
         return
     status = 128 + signal.SIGTERM
     while True:
-        number = signal.sigwaitinfo({signal.SIGCHLD, *_PASSED_ON, *_ENDING}).si_signo
-        if number in _PASSED_ON:
+        number = signal.sigwaitinfo({signal.SIGCHLD, *PASSED_ON, *_ENDING}).si_signo
+        if number in PASSED_ON:
             _send(child, number)
         elif number in _ENDING:
             break

@@ -82,6 +82,22 @@ async def test_restart_gives_a_fresh_kernel_and_ends_the_old_one(start: Start, l
         assert kernel.manager.provisioner.isolation is level  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("level", [Isolation.LANDLOCK], indirect=True)
+async def test_interrupt_waits_for_no_guardian(start: Start) -> None:
+    async with start() as kernel:
+        guardians = [psutil.Process(process_of(kernel))]
+        guardians += guardians[0].children()
+        cell = await kernel.begin("import time; print('go', flush=True); time.sleep(60)")
+        for guardian in guardians:
+            guardian.suspend()
+        try:
+            await kernel.manager.interrupt_kernel()
+            assert await cell == "KeyboardInterrupt"
+        finally:
+            for guardian in guardians:
+                guardian.resume()
+
+
 async def test_polite_shutdown_leaves_no_process_and_no_file(start: Start) -> None:
     async with start() as kernel:
         sockets = Path(kernel.manager.ip).parent

@@ -1,0 +1,85 @@
+"""Standard output and error of a kernel, in which nothing that a program writes comes too late for its cell."""
+
+from __future__ import annotations
+
+import codecs
+import fcntl
+import os
+import select
+import sys
+import termios
+import threading
+from functools import cached_property
+
+from ipykernel.iostream import OutStream
+
+_CHUNK = 65536
+
+
+class WatchedStream(OutStream):
+    """Standard output or error; what programs write to the file descriptor is in the cell that started them."""
+
+    @cached_property
+    def _decoder(self) -> codecs.IncrementalDecoder:
+        return codecs.getincrementaldecoder("utf-8")("replace")
+
+    def flush(self) -> None:
+        """Send what is buffered: from this thread, because a round trip to the other one for each line is slow."""
+        if os.getpid() == _process:
+            self.drain()
+            self._flush()
+        else:
+            super().flush()
+
+    def _flush(self) -> None:
+        # Who flushes while another thread does must not go on before that one's text is on its way.
+        with _flushing:
+            super()._flush()
+
+    def write(self, string: str) -> int | None:  # type: ignore[override]  # as ipykernel's
+        """Write text, after what programs have written before."""
+        self.drain()
+        return super().write(string)
+
+    def _watch_pipe_fd(self) -> None:
+        fid = getattr(self, "_fid", None)
+        while fid is not None and self._should_watch:
+            select.select([fid], [], [])
+            self.drain()
+
+    def drain(self) -> None:
+        """Take over what was written to the file descriptor so far."""
+        fid = getattr(self, "_fid", None)
+        if fid is None or os.getpid() != _process:
+            return
+        with _draining:  # also where nothing waits: another thread may have read it, and not have written it yet
+            while _waiting(fid):
+                super().write(self._decoder.decode(os.read(fid, _CHUNK)))
+
+
+def drain() -> None:
+    """Take over what programs have written so far."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, WatchedStream):
+            stream.drain()
+
+
+def _waiting(fid: int) -> int:
+    size = bytearray(4)
+    try:
+        fcntl.ioctl(fid, termios.FIONREAD, size)
+    except OSError:
+        return 0
+    return int.from_bytes(size, sys.byteorder)
+
+
+def _renew_locks() -> None:
+    """Let a forked child write: the thread that held a lock is not in it."""
+    global _draining, _flushing
+    _draining, _flushing = threading.RLock(), threading.RLock()
+
+
+_process = os.getpid()
+_draining = threading.RLock()
+_flushing = threading.RLock()
+os.register_at_fork(after_in_child=_renew_locks)
