@@ -14,6 +14,7 @@ from jupyter_server.serverapp import ServerApp
 from traitlets import Bool, Enum, Float, Int, Unicode, default
 
 from jupyter_agentbox import __version__
+from jupyter_agentbox.bridge.ends import KernelEnds
 from jupyter_agentbox.bridge.levels import KernelLevels
 from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
@@ -28,11 +29,13 @@ from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
 from jupyter_agentbox.services.kernels import handlers as kernel_handlers
+from jupyter_agentbox.services.kernels.manager import EndManager
 from jupyter_agentbox.services.links.manager import LinkManager
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.services.servers import handlers as server_handlers
 from jupyter_agentbox.storage.approvals import sqlite_url
+from jupyter_agentbox.system import RandomIds, SystemClock
 
 
 class AgentBoxApp(ExtensionApp):
@@ -111,13 +114,15 @@ class AgentBoxApp(ExtensionApp):
         """Build the parts and follow the server's kernels."""
         server = self._server()
         events = cast(EventLogger, server.event_logger)
-        self._box: AgentBox = build(self._settings_of_traits(), announcer=EventAnnouncer(events))
+        announcer = EventAnnouncer(events)
+        self._box: AgentBox = build(self._settings_of_traits(), announcer=announcer)
+        notebooks = SessionNotebooks(server.session_manager)
         self._links = LinkManager(
             calls=self._box.calls,
             approvals=self._box.approvals,
             policies=self._box.policies,
             tools=self._box.tools,
-            notebooks=SessionNotebooks(server.session_manager),
+            notebooks=notebooks,
             generate=module_json,
             welcome=self._welcome,
         )
@@ -127,6 +132,8 @@ class AgentBoxApp(ExtensionApp):
             listener=self._links,
             load_kernel_side=self.load_kernel_side,
         )
+        ends = EndManager(notebooks=notebooks, announce=announcer.kernel_ended, clock=SystemClock(), ids=RandomIds())
+        self._ends = KernelEnds(kernels=server.kernel_manager, events=events, listener=ends)
         self._registrations = RegistrationManager(
             approvals=self._box.approvals, checker=ThreadedChecker(), registry=self._registry()
         )
@@ -135,6 +142,7 @@ class AgentBoxApp(ExtensionApp):
             servers=self._box.servers,
             registrations=self._registrations,
             isolation=KernelLevels(server.kernel_manager),
+            ends=ends,
         )
 
     async def _start_jupyter_server_extension(self, _serverapp: ServerApp) -> None:
@@ -144,6 +152,7 @@ class AgentBoxApp(ExtensionApp):
             # Jupyter must start all the same. Every call fails with this error until the store works.
             self.log.error("jupyter_agentbox: %s", error)
         await self._lifecycle.attach_running()
+        self._ends.watch_running()
         if self._box.tools.servers():
             # The MCP SDK takes a second to import: let that pass before somebody waits for a first call.
             self._preloading = asyncio.create_task(self._box.tools.preload())
@@ -153,6 +162,7 @@ class AgentBoxApp(ExtensionApp):
         await self._registrations.aclose()
         await self._links.aclose()
         await self._lifecycle.aclose()
+        await self._ends.aclose()
         await self._box.aclose()
 
     def _server(self) -> ServerApp:

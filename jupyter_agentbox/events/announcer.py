@@ -15,6 +15,7 @@ log = logging.getLogger(__name__)
 
 APPROVAL_EVENT: Final = "https://events.jupyter-agentbox.org/approval/v1"
 SERVERS_EVENT: Final = "https://events.jupyter-agentbox.org/servers/v1"
+KERNEL_EVENT: Final = "https://events.jupyter-agentbox.org/kernel/v1"
 
 _SCHEMAS: Final = Path(__file__).parent.parent / "event_schemas"
 
@@ -54,6 +55,10 @@ class EventAnnouncer:
     def servers_changed(self) -> None:
         """Announce that an MCP server's state, or the configuration, changed."""
         self._emit(SERVERS_EVENT, {})
+
+    def kernel_ended(self, kernel_id: str) -> None:
+        """Announce that a kernel ended that nobody had asked to end."""
+        self._emit(KERNEL_EVENT, {"kernel_id": kernel_id})
 
     def _announce_progress(self, request: ApprovalRequest) -> None:
         if request.id in self._later:

@@ -15,6 +15,7 @@ from typing import Final
 
 from jupyter_agentbox.exceptions import SandboxRefusedError
 
+from .ends import Excess
 from .groups import Group, make_group
 
 _WARDEN: Final = Path(__file__).with_name("warden.py")
@@ -97,14 +98,18 @@ class Allowance:
                 os.close(fd)
         threading.Thread(target=_attend, args=(warden, lose), name="agentbox-limits", daemon=True).start()
 
-    def tell(self) -> str:
-        """Return what a limit did to the box; empty if none did anything."""
+    def tell(self) -> Excess | None:
+        """Return the limit that did something to the box; ``None`` if none did anything."""
         # The group first: before it is removed, what it tells is kept in the file.
-        if self._group is not None and (told := self._group.tell()):
-            return told
-        with suppress(OSError):
-            return self._told.read_text(encoding="utf-8")
-        return ""
+        if self._group is not None and (words := self._group.tell()):
+            return self._excess("memory_limit", words, is_end=False)
+        with suppress(OSError, ValueError):  # no file, or one that is just being written
+            return self._excess(**json.loads(self._told.read_text(encoding="utf-8")))
+        return None
+
+    def _excess(self, limit: str, words: str, *, is_end: bool) -> Excess:
+        most = self._memory if limit == "memory_limit" else self._processes
+        return Excess(limit=limit, most=most or 0, words=words, is_end=is_end)
 
 
 def _group(controller: str, limit: int | None, process: int) -> Group | None:

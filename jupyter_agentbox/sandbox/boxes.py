@@ -20,6 +20,7 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 from . import launcher
 from .allowance import Allowance, Spawn
 from .bubblewrap import bubblewrap_command, find_bubblewrap
+from .ends import Excess
 from .landlock import rules_of
 from .network import Network
 from .places import Protected
@@ -109,8 +110,8 @@ class Box(Protocol):
         """The directory of temporary files inside."""
 
     @property
-    def ended_by(self) -> str:
-        """What a limit did to the kernel; empty if none did anything."""
+    def excess(self) -> Excess | None:
+        """The limit that did something to the kernel; ``None`` if none did anything."""
 
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start the kernel inside.
@@ -166,8 +167,8 @@ class BubblewrapBox:
         )
 
     @property
-    def ended_by(self) -> str:
-        """What a limit did to the kernel; empty if none did anything."""
+    def excess(self) -> Excess | None:
+        """The limit that did something to the kernel; ``None`` if none did anything."""
         return self._allowance.tell()
 
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -321,8 +322,8 @@ class LandlockBox:
         self._kernel_fd: int | None = None
 
     @property
-    def ended_by(self) -> str:
-        """What a limit did to the kernel; empty if none did anything."""
+    def excess(self) -> Excess | None:
+        """The limit that did something to the kernel; ``None`` if none did anything."""
         return self._allowance.tell()
 
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -218,10 +218,10 @@ class SandboxedProcess:
         with suppress(ChildProcessError):
             # without collecting it: until that is done, its number is no other process's
             os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
-        ended_by = self._box.ended_by if self._box is not None else ""
+        excess = self._box.excess if self._box is not None else None
         with suppress(RuntimeError):  # the loop is closed
-            if ended_by:
-                loop.call_soon_threadsafe(self._hear, f"{ended_by}\n".encode())
+            if excess is not None:
+                loop.call_soon_threadsafe(self._hear, f"{excess.words}\n".encode())
             loop.call_soon_threadsafe(self._ended.set)
 
 

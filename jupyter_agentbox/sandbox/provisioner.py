@@ -14,12 +14,14 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from tornado.web import HTTPError
 from traitlets import Dict, Enum, Int, List, TraitError, Unicode
 
+from jupyter_agentbox.core.ends import KernelEnd
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox import NO_SANDBOXED_KERNEL, SANDBOX_LEVELS, SandboxSettings
 from jupyter_agentbox.core.srt import from_srt_file, is_srt_file
 from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
 
 from .boxes import Box, Order
+from .ends import end_of
 from .environment import kernel_environment
 from .interpreter import prefixes_of
 from .kinds import make_box
@@ -108,6 +110,12 @@ class SandboxProvisioner(LocalProvisioner):
         """The level that the running kernel has."""
         return self._box.level if self._box is not None else Isolation.NONE
 
+    @property
+    def ended_by(self) -> KernelEnd | None:
+        """Why the kernel has ended; ``None`` if it runs, or ended of its own accord. Not known once it starts anew."""
+        status = self.process.poll() if self.process is not None else None
+        return end_of(status, self._box.excess) if self._box is not None and status is not None else None
+
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
         """Choose the level, make the run directory, and move the kernel's channels into it."""
         manager = self.parent
@@ -185,8 +193,8 @@ class SandboxProvisioner(LocalProvisioner):
     def _close_box(self) -> None:
         if self._box is not None:
             self._box.close()
-            if ended_by := self._box.ended_by:
-                self.log.warning("kernel %s: %s", self.kernel_id, ended_by)
+            if (excess := self._box.excess) is not None:
+                self.log.warning("kernel %s: %s", self.kernel_id, excess.words)
             self._box = None
 
     def _end(self) -> None:

@@ -24,6 +24,7 @@ from jupyter_agentbox.processes import reaper
 from . import kernel_calls
 from .allowance import Allowance
 from .boxes import PACKAGE, Order, files_in_place, outside, start_process, with_guard
+from .ends import Excess
 from .probes import GUARD
 from .srt import find_srt, srt_command, srt_places, srt_settings
 from .view import Access, Mount
@@ -131,8 +132,8 @@ class SrtBox:
         return process
 
     @property
-    def ended_by(self) -> str:
-        """What a limit did to the kernel; empty if none did anything."""
+    def excess(self) -> Excess | None:
+        """The limit that did something to the kernel; ``None`` if none did anything."""
         return self._allowance.tell()
 
     def signal(self, number: int) -> None:

@@ -14,7 +14,7 @@ Started as ``python warden.py ORDERS`` by the server. `ORDERS` is JSON:
 ``groups``
     Control groups to remove; Linux holds the sandbox to their limits.
 ``told``
-    The file that gets the reason why the sandbox was ended.
+    The file that gets, as JSON, the limit that was passed, what came of it in words, and whether the sandbox was ended.
 
 To count needs a moment, in which processes can be started: what passes the limit is not refused, as by a control group,
 but ends the sandbox. Most looks cost two reads: how many threads the whole machine has, and how much memory is left,
@@ -117,8 +117,8 @@ class Watch:
         """Whether there is anything to look for."""
         return self._processes is not None or self._memory is not None
 
-    def look(self) -> str | None:
-        """Return which limit is passed; ``None`` if none is."""
+    def look(self) -> tuple[str, str] | None:
+        """Return which limit is passed, and how; ``None`` if none is."""
         now, threads, left = time.monotonic(), _threads_of_machine(), _memory_left()
         if now < self._due and not self._can_have_passed(threads, left):
             return None
@@ -126,11 +126,13 @@ class Watch:
         found = tree(self._root)
         self._counted = sum(process.threads for process in found) - self._spare
         if self._processes is not None and self._counted > self._processes:
-            return f"it had {self._counted} processes and threads; `process_limit` is {self._processes}"
+            had = f"it had {self._counted} processes and threads"
+            return "process_limit", f"{had}; `process_limit` is {self._processes}"
         if self._memory is not None:
             self._used = memory_of(found, self._memory)
             if self._used > self._memory:
-                return f"its processes had {self._used} bytes of memory together; `memory_limit` is {self._memory}"
+                had = f"its processes had {self._used} bytes of memory together"
+                return "memory_limit", f"{had}; `memory_limit` is {self._memory}"
         return None
 
     def _can_have_passed(self, threads: int, left: int) -> bool:
@@ -164,18 +166,19 @@ def main(orders: dict[str, Any]) -> None:
     has_ended = select.poll()
     has_ended.register(orders["box"], select.POLLIN)
     while not has_ended.poll(_LOOK * 1000 if watch.has_work else None):
-        if (reason := watch.look()) is not None:
-            keep(orders["told"], f"the sandbox was ended: {reason}")
+        if (passed := watch.look()) is not None:
+            limit, how = passed
+            keep(orders["told"], limit, f"the sandbox was ended: {how}", is_end=True)
             signal.pidfd_send_signal(orders["root_fd"], orders["signal"])
             has_ended.poll()
             break
     clear(orders)
 
 
-def keep(told: str, line: str) -> None:
+def keep(told: str, limit: str, words: str, *, is_end: bool) -> None:
     """Keep what a limit did for the server."""
     with suppress(OSError):
-        Path(told).write_text(line, encoding="utf-8")
+        Path(told).write_text(json.dumps({"limit": limit, "words": words, "is_end": is_end}), encoding="utf-8")
 
 
 def clear(orders: dict[str, Any]) -> None:
@@ -183,8 +186,8 @@ def clear(orders: dict[str, Any]) -> None:
     from jupyter_agentbox.sandbox.groups import Group  # noqa: PLC0415  # the package is on the path only now
 
     for group in map(Group, map(Path, orders["groups"])):
-        if told := group.tell():
-            keep(orders["told"], told)
+        if words := group.tell():
+            keep(orders["told"], "memory_limit", words, is_end=False)
         group.remove()
 
 

@@ -25,6 +25,7 @@ from jupyter_agentbox.exceptions import (
     UnknownServerError,
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.kernels.manager import EndManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.services.servers.manager import ServerManager
 
@@ -55,6 +56,7 @@ class Services:
     servers: ServerManager
     registrations: RegistrationManager
     isolation: IsolationFinder
+    ends: EndManager
 
 
 class AgentBoxHandler(APIHandler):

@@ -10,6 +10,7 @@ import type {
   Answer,
   IApproval,
   IApprovalPage,
+  IKernelEnd,
   IServer,
   IServerList,
   Status
@@ -93,10 +94,20 @@ export class AgentBoxClient {
 
   /** How far a kernel is kept from the rest of the machine; `null` if that is not known now. */
   async getIsolation(kernelId: string): Promise<string | null> {
-    const path = URLExt.join('kernels', encodeURIComponent(kernelId));
-    const answer = await this._request('GET', path);
-    const isolation = isObject(answer) ? answer['isolation'] : null;
+    const { isolation } = await this._getKernel(kernelId);
     return typeof isolation === 'string' ? isolation : null;
+  }
+
+  /** How a kernel last ended though nobody had asked it to; `null` if it never did. */
+  async getLastEnd(kernelId: string): Promise<IKernelEnd | null> {
+    const { last_end: end } = await this._getKernel(kernelId);
+    return isObject(end) ? plain<IKernelEnd>(end) : null;
+  }
+
+  private async _getKernel(id: string): Promise<IJsonObject> {
+    const path = URLExt.join('kernels', encodeURIComponent(id));
+    const answer = await this._request('GET', path);
+    return isObject(answer) ? answer : {};
   }
 
   private async _request(

@@ -9,6 +9,7 @@ import { commPlugin } from './plugins/comm';
 import { commandsPlugin } from './plugins/commands';
 import { historyPlugin } from './plugins/history';
 import { jupyterWidgetPlugin } from './plugins/jupyterWidget';
+import { kernelEndsPlugin } from './plugins/kernelEnds';
 import { notificationsPlugin } from './plugins/notifications';
 import { outputsPlugin } from './plugins/outputs';
 import { originsPlugin } from './plugins/origins';
@@ -27,6 +28,7 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   panelPlugin,
   statusPlugin,
   notificationsPlugin,
+  kernelEndsPlugin,
   commandsPlugin,
   commPlugin
 ];

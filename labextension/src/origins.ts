@@ -9,8 +9,8 @@ import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import type { IApproval } from './protocol';
-import type { IOrigins } from './tokens';
-import { label } from './visibleText';
+import type { IOrigins, Place } from './tokens';
+import { label, tail } from './visibleText';
 
 /** What `Origins` looks in; what is missing in an application is `null`. */
 export interface IOriginsOptions {
@@ -29,11 +29,11 @@ export class Origins implements IOrigins {
     if (document.visibilityState !== 'visible') {
       return false;
     }
-    const console = this._console(approval);
+    const console = this._console(approval.call);
     if (console) {
       return console.isVisible;
     }
-    const panel = this._notebook(approval);
+    const panel = this._notebook(approval.call);
     const cell = panel && this._cell(panel, approval);
     if (!panel?.isVisible || !cell) {
       return false;
@@ -45,13 +45,13 @@ export class Origins implements IOrigins {
   describe(approval: IApproval): string {
     const { trans } = this._options;
     const path = approval.call.notebook_path;
-    if (this._console(approval)) {
+    if (this._console(approval.call)) {
       return trans.__('a console');
     }
     if (path === null) {
       return trans.__('code outside a notebook');
     }
-    const panel = this._notebook(approval);
+    const panel = this._notebook(approval.call);
     const cell = panel && this._cell(panel, approval);
     if (!panel || !cell) {
       return label(path);
@@ -61,25 +61,47 @@ export class Origins implements IOrigins {
   }
 
   async reveal(approval: IApproval): Promise<boolean> {
-    const { shell, docManager } = this._options;
-    const console = this._console(approval);
+    if (!(await this.revealPlace(approval.call))) {
+      return false;
+    }
+    const console = this._console(approval.call);
     if (console) {
-      shell.activateById(console.id);
       return cardIn(console.node, approval) !== null;
     }
-    const path = approval.call.notebook_path;
-    if (!this._notebook(approval) && path !== null) {
+    const panel = this._notebook(approval.call);
+    return panel ? this._goToCell(panel, approval) : false;
+  }
+
+  describePlace(place: Place, length: number): string {
+    const { trans } = this._options;
+    if (this._console(place)) {
+      return trans.__('a console');
+    }
+    const path = this._notebook(place)?.context.localPath;
+    const known = place.notebook_path ?? path;
+    return known ? tail(known, length) : trans.__('a notebook');
+  }
+
+  async revealPlace(place: Place): Promise<boolean> {
+    const { shell, docManager } = this._options;
+    const console = this._console(place);
+    if (console) {
+      shell.activateById(console.id);
+      return true;
+    }
+    const path = place.notebook_path;
+    if (!this._notebook(place) && path !== null) {
       const opened = docManager?.openOrReveal(path);
       // Notebook 7 opens a page of its own, whose widget is not in this one.
       await opened?.revealed;
     }
-    const panel = this._notebook(approval);
+    const panel = this._notebook(place);
     if (!panel) {
       return false;
     }
     shell.activateById(panel.id);
     await panel.revealed;
-    return this._goToCell(panel, approval);
+    return true;
   }
 
   private async _goToCell(
@@ -110,16 +132,16 @@ export class Origins implements IOrigins {
     return panel.content.widgets.find(cell => cell.model.id === id);
   }
 
-  private _console(approval: IApproval): ConsolePanel | undefined {
-    const id = approval.call.kernel_id;
+  private _console(place: Place): ConsolePanel | undefined {
+    const id = place.kernel_id;
     return this._options.consoles?.find(
       panel => id !== null && panel.sessionContext.session?.kernel?.id === id
     );
   }
 
-  private _notebook(approval: IApproval): NotebookPanel | undefined {
+  private _notebook(place: Place): NotebookPanel | undefined {
     const { notebooks, docManager } = this._options;
-    const { kernel_id: kernel, notebook_path: path } = approval.call;
+    const { kernel_id: kernel, notebook_path: path } = place;
     const contents = docManager?.services.contents;
     const localPath = (panel: NotebookPanel): string =>
       contents?.localPath(panel.context.path) ?? panel.context.path;

@@ -121,11 +121,26 @@ export interface IServerList {
   problems: IConfigurationProblem[];
 }
 
+/** Why a kernel ended that nobody had asked to end. */
+export interface IKernelEnd {
+  /** Tells one end from the next of the same kernel. */
+  id: string;
+  at: string;
+  /** A clause about the kernel; the server's words. */
+  reason: string;
+  /** The setting whose limit ended it, if one did. */
+  limit: string | null;
+  notebook_path: string | null;
+}
+
 /** The event that says that a request changed. */
 export const APPROVAL_EVENT = 'https://events.jupyter-agentbox.org/approval/v1';
 
 /** The event that says that a server changed. */
 export const SERVERS_EVENT = 'https://events.jupyter-agentbox.org/servers/v1';
+
+/** The event that says that a kernel ended. */
+export const KERNEL_EVENT = 'https://events.jupyter-agentbox.org/kernel/v1';
 
 /** The MIME type of a card in an output: `{"request_id": string}`. */
 export const CARD_MIME_TYPE = 'application/vnd.jupyter-agentbox.request+json';

@@ -6,7 +6,7 @@ import type { IDisposable } from '@lumino/disposable';
 import type { ISignal } from '@lumino/signaling';
 
 import type { IJsonObject } from './json';
-import type { IApproval, IServerList } from './protocol';
+import type { IApproval, IServerList, IToolCall } from './protocol';
 
 /** What a page knows about one request. */
 export interface IKnownApproval {
@@ -75,6 +75,9 @@ export interface IServersModel {
   restart(name: string): Promise<void>;
 }
 
+/** Where code runs: a kernel, and the document that it belongs to. */
+export type Place = Pick<IToolCall, 'kernel_id' | 'notebook_path'>;
+
 /** Finds the cell that a request came from. */
 export interface IOrigins {
   /** Whether the cell, or the console, is on screen. */
@@ -83,6 +86,10 @@ export interface IOrigins {
   describe(approval: IApproval): string;
   /** Open the notebook and go to the cell; say whether the card is there. */
   reveal(approval: IApproval): Promise<boolean>;
+  /** What a kernel belongs to, in words of at most `length` characters. */
+  describePlace(place: Place, length: number): string;
+  /** Open what a kernel belongs to; say whether it could be found. */
+  revealPlace(place: Place): Promise<boolean>;
 }
 
 /** What the panel can do for other plugins. */

@@ -67,6 +67,14 @@ export function label(text: string, length = 120): string {
   return line.length > length ? line.slice(0, length - 1) + '…' : line;
 }
 
+/** The text in one line and its end, at most `length` characters long: of a path, the file's name. */
+export function tail(text: string, length: number): string {
+  const line = label(text, Infinity);
+  return line.length > length
+    ? '…' + line.slice(line.length - length + 1)
+    : line;
+}
+
 function isPlain(text: string, index: number, character: string): boolean {
   if (character === '\n' || character === '\t') {
     return true;

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, FloatRect, Locator, expect, sync_playwright
 
+from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.probes import reach
@@ -110,14 +111,26 @@ def notebook(lab: Lab, request: pytest.FixtureRequest) -> Callable[..., str]:
 
 
 @pytest.fixture
-def boxed(lab: Lab) -> str:
-    """The name of a kernel that is sandboxed at the best level that this machine can reach."""
+def level() -> Isolation:
+    """The best level of isolation that this machine can reach."""
     try:
-        level = reach(SANDBOX_LEVELS)
+        return reach(SANDBOX_LEVELS)
     except SandboxRefusedError as refusal:
         pytest.skip(str(refusal))
+
+
+@pytest.fixture
+def boxed(lab: Lab, level: Isolation) -> str:
+    """The name of a kernel that is sandboxed at that level."""
     lab.install_kernel("boxed", level)
     return "boxed"
+
+
+@pytest.fixture
+def limited(lab: Lab, level: Isolation) -> str:
+    """The name of a sandboxed kernel that may have 2 GiB of memory."""
+    lab.install_kernel("limited", level, memory_limit=2 << 30)
+    return "limited"
 
 
 @pytest.fixture

@@ -86,11 +86,11 @@ class Lab:
         self.ask(f"api/contents/{path}", {"type": "notebook", "content": notebook}, "PUT")
         self.ask("api/sessions", {"path": path, "name": path, "type": "notebook", "kernel": {"name": kernel}})
 
-    def install_kernel(self, name: str, level: Isolation) -> None:
-        """Install a kernel that is sandboxed at a level."""
+    def install_kernel(self, name: str, level: Isolation, **config: Any) -> None:
+        """Install a kernel that is sandboxed at a level, with further settings."""
         directory = self.root / "data" / "kernels" / name
         directory.mkdir(parents=True, exist_ok=True)
-        spec = kernelspec(sys.executable, display_name=name, config={"levels": [level.value]})
+        spec = kernelspec(sys.executable, display_name=name, config={"levels": [level.value], **config})
         (directory / "kernel.json").write_text(json.dumps(spec))
 
     def read_notebook(self, path: str) -> Any:

@@ -20,6 +20,18 @@ ORDER = f"""{SAY}tools.shop.add_order(
     note="Gift wrap, please.\\nThe card should say: Happy birthday, Greta!",
 )"""
 PRICE = f"{SAY}tools.shop.set_price(product_id=5, price=149.0)"
+TAKE_MEMORY = """import multiprocessing as mp
+import time
+
+
+def load(megabytes):
+    part = b"x" * (megabytes << 20)
+    time.sleep(600)
+
+
+for _ in range(5):
+    mp.Process(target=load, args=[300]).start()
+load(700)"""
 BLOCKED = """from IPython.display import Javascript
 
 Javascript("document.querySelector('.jp-AgentBox-button.jp-mod-allow').click()")"""
@@ -66,10 +78,10 @@ def theme(request: pytest.FixtureRequest, lab: Lab) -> Iterator[str]:
         yield str(request.param)
 
 
-def look_at(person: Person, lab: Lab, *sources: str, kernel: str = "python3") -> None:
+def look_at(person: Person, lab: Lab, *sources: str, kernel: str = "python3", path: str = "orders.ipynb") -> None:
     """Open a notebook, with nothing at its left."""
-    lab.write_notebook("orders.ipynb", *sources, kernel=kernel)
-    person.open("orders.ipynb")
+    lab.write_notebook(path, *sources, kernel=kernel)
+    person.open(path)
     person.keyboard.press("Control+B")
     expect(person.page.get_by_role("region", name="File Browser")).to_be_hidden()
 
@@ -163,3 +175,13 @@ def test_blocked_output(person: Person, lab: Lab, boxed: str, save_picture: Call
     expect(card.get_by_role("button", name="Run this output")).to_have_attribute("aria-disabled", "false")
     assert_legible(card)
     save_picture(f"blocked-{theme}", person.cell(0))
+
+
+def test_ended_kernel(person: Person, lab: Lab, limited: str, save_picture: Callable[..., None], theme: str) -> None:
+    look_at(person, lab, TAKE_MEMORY, kernel=limited, path="analysis.ipynb")
+    person.run(0)
+    expect(person.toasts).to_contain_text("it needed more than 2 GiB of memory.")
+    person.page.get_by_role("dialog").get_by_role("button", name="OK").click()
+    person.await_kernel()
+    assert_legible(person.toasts)
+    save_picture(f"ended-{theme}", person.toasts, margin=8)

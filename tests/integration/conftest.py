@@ -24,6 +24,7 @@ from tests.ports import kept_port
 
 TIMEOUT = 30
 APPROVAL_EVENT = "https://events.jupyter-agentbox.org/approval/v1"
+KERNEL_EVENT = "https://events.jupyter-agentbox.org/kernel/v1"
 #: A Python that has ipykernel 6.30 and this package; tests that take `ipykernel` run on it as well where it is named.
 IPYKERNEL_630 = os.environ.get("AGENTBOX_TEST_IPYKERNEL_630")
 SHOP = {"command": sys.executable, "args": ["-m", "jupyter_agentbox.demo.shop"]}
@@ -150,13 +151,18 @@ class Server:
                     return found[0]
                 await self._next_event()
 
-    async def _next_event(self) -> None:
+    async def event(self, schema_id: str) -> Any:
+        """Return the next event of a kind; others before it are dropped."""
         assert self._events is not None
         while True:
             message = await self._events.read_message()
             assert message is not None, "the server hung up"
-            if json.loads(message)["schema_id"] == APPROVAL_EVENT:
-                return
+            event = json.loads(message)
+            if event["schema_id"] == schema_id:
+                return event
+
+    async def _next_event(self) -> None:
+        await self.event(APPROVAL_EVENT)
 
     async def pending(self, tool: str) -> Any:
         """Return the pending request for this tool; wait for it if there is none yet."""

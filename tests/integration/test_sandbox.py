@@ -16,7 +16,7 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
 from jupyter_agentbox.sandbox.probes import reach
 
-from .conftest import Server, start_server
+from .conftest import KERNEL_EVENT, TIMEOUT, Kernel, Server, start_server
 
 LEVELS = [level.value for level in SANDBOX_LEVELS]
 
@@ -138,3 +138,54 @@ async def test_server_that_refused_a_kernel_can_be_stopped(
     assert code == 403
     await server.stop()
     assert server.process.returncode == 0
+
+
+MEMORY = 2 << 30
+CRASH = "import ctypes; ctypes.string_at(0)"
+#: At most 2.3 GB, also where nothing stops it. The kernel has most, and so is what Linux ends where it has to.
+TAKE_MEMORY = """
+import os, time
+taken = []
+reader, writer = os.pipe()
+for _ in range(5):
+    if os.fork() == 0:
+        taken.append(b"x" * (300 << 20))
+        os.write(writer, b".")
+        time.sleep(600)
+for _ in range(5):
+    os.read(reader, 1)
+taken.append(b"x" * (700 << 20))
+time.sleep(600)
+"""
+
+
+async def test_page_is_told_why_a_kernel_ended_and_not_of_a_restart(server: Server, level: str) -> None:
+    install(server.root, "limited", levels=[level], memory_limit=MEMORY)
+
+    async def end_after(kernel: Kernel, code: str) -> Any:
+        kernel.client.execute(code)
+        async with asyncio.timeout(TIMEOUT):
+            assert (await server.event(KERNEL_EVENT))["kernel_id"] == kernel.id
+        await kernel.ready()
+        return (await server.api("GET", f"jupyter-agentbox/kernels/{kernel.id}"))[1]
+
+    async with server.kernel("walk.ipynb", "limited") as kernel:
+        crashed = (await end_after(kernel, CRASH))["last_end"]
+        assert (crashed["reason"], crashed["limit"]) == ("its process was ended by SIGSEGV", None)
+
+        answer = await end_after(kernel, TAKE_MEMORY)
+        end = answer["last_end"]
+        assert end == {
+            "id": end["id"],
+            "at": end["at"],
+            "reason": "it needed more than 2 GiB of memory",
+            "limit": "memory_limit",
+            "notebook_path": "walk.ipynb",
+        }
+        assert end["id"] != crashed["id"]
+        assert (await kernel.run("'alive'")).value == "'alive'"
+
+        await server.api("POST", f"api/kernels/{kernel.id}/restart")
+        await kernel.ready()
+        assert (await kernel.run("'alive'")).value == "'alive'"
+        assert (await server.api("GET", f"jupyter-agentbox/kernels/{kernel.id}"))[1] == answer

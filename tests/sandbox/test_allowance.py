@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.sandbox.allowance import Allowance
 from jupyter_agentbox.sandbox.groups import make_group
 from tests.processes_alive import children, running, survivors
 
@@ -71,7 +72,7 @@ async def main():
         print(json.dumps(said), flush=True)
     elif {until!r} == "end":
         box._process.wait(60)
-        print(json.dumps(box.ended_by), flush=True)
+        print(json.dumps(box.excess.words), flush=True)
     else:
         print("ready", flush=True)
         await asyncio.Event().wait()
@@ -205,6 +206,14 @@ async def test_memory_bomb_of_many_processes_ends_the_sandbox_where_only_watchin
     assert f"`memory_limit` is {MEMORY}" in ended_by
     assert ended_by in log
     assert not survivors(children(beside=before))
+
+
+@pytest.mark.parametrize("told", [None, "", '{"limit": "mem'])
+def test_limit_that_did_nothing_yet_tells_nothing(tmp_path: Path, told: str | None) -> None:
+    if told is not None:
+        (tmp_path / "ended").write_text(told)
+
+    assert Allowance(processes=None, memory=MEMORY, told=tmp_path / "ended").tell() is None
 
 
 @pytest.mark.usefixtures("places")

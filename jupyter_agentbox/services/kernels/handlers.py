@@ -13,16 +13,23 @@ AUTH_RESOURCE: Final = "jupyter_agentbox:kernels"
 
 
 class KernelHandler(AgentBoxHandler):
-    """One kernel's isolation."""
+    """One kernel's isolation, and how it last ended."""
 
     auth_resource = AUTH_RESOURCE
 
     @web.authenticated
     @authorized
     async def get(self, kernel_id: str) -> None:
-        """Say how far the kernel is kept from the rest of the machine; ``null`` if that is not known."""
+        """Say how far the kernel is kept from the rest of the machine, and how it last ended; ``null`` if not known."""
         level = self.services.isolation.level_of(kernel_id)
-        self.finish_json({"id": kernel_id, "isolation": level.value if level is not None else None})
+        end = self.services.ends.last_of(kernel_id)
+        self.finish_json(
+            {
+                "id": kernel_id,
+                "isolation": level.value if level is not None else None,
+                "last_end": end.to_json() if end is not None else None,
+            }
+        )
 
 
 default_handlers = [(r"/jupyter-agentbox/kernels/(?P<kernel_id>[^/]+)/?", KernelHandler)]

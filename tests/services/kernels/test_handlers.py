@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from jupyter_agentbox.core.ends import KernelEnd
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
@@ -30,7 +31,7 @@ def jp_server_config(tmp_path: Path) -> Any:
 
 async def isolation(jp_fetch: Any, kernel_id: str) -> Any:
     answer = json.loads((await jp_fetch("jupyter-agentbox", "kernels", kernel_id)).body)
-    assert answer.pop("id") == kernel_id
+    assert (answer.pop("id"), answer.pop("last_end")) == (kernel_id, None)
     return answer["isolation"]
 
 
@@ -78,3 +79,10 @@ async def test_a_level_that_nobody_knows_is_no_plain_kernel(jp_fetch: Any, jp_se
     finally:
         manager.provisioner = provisioner
     assert finder.level_of(kernel_id) is Isolation.NONE
+
+
+async def test_a_kernels_last_end_is_said_also_when_the_kernel_is_gone(jp_fetch: Any, jp_serverapp: Any) -> None:
+    ends = jp_serverapp.web_app.settings[SETTINGS_KEY].ends
+    await ends.kernel_ended("k1", KernelEnd(reason="its process was ended by SIGSEGV"))
+    answer = json.loads((await jp_fetch("jupyter-agentbox", "kernels", "k1")).body)
+    assert answer == {"id": "k1", "isolation": None, "last_end": ends.last_of("k1").to_json()}

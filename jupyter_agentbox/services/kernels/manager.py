@@ -1,0 +1,87 @@
+"""Keeps why kernels ended that nobody had asked to end, and announces it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from jupyter_agentbox.core.approvals import json_time
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.ends import KernelEnd
+from jupyter_agentbox.core.ports import Clock, Ids, NotebookFinder
+
+#: How many kernels' ends are kept: a page asks when it is told, which is at once.
+MOST_KEPT: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedEnd:
+    """A kernel's end, and which one it was.
+
+    Parameters
+    ----------
+    id : str
+        Tells one end from the next of the same kernel.
+    at : datetime
+        When the server noticed it.
+    end : KernelEnd
+        Why.
+    notebook_path : str or None
+        The kernel's document, relative to the server's root.
+    """
+
+    id: str
+    at: datetime
+    end: KernelEnd
+    notebook_path: str | None
+
+    def to_json(self) -> JsonObject:
+        """Return it as the REST API says it."""
+        return {
+            "id": self.id,
+            "at": json_time(self.at),
+            "reason": self.end.reason,
+            "limit": self.end.limit,
+            "notebook_path": self.notebook_path,
+        }
+
+
+class EndManager:
+    """Keeps each kernel's last end. Implements the bridge's `EndListener`.
+
+    Parameters
+    ----------
+    notebooks : NotebookFinder
+        Knows which document a kernel belongs to.
+    announce : callable
+        Tells pages that a kernel ended.
+    clock : Clock
+        Says when.
+    ids : Ids
+        Tell one end from another.
+    """
+
+    def __init__(self, *, notebooks: NotebookFinder, announce: Callable[[str], None], clock: Clock, ids: Ids) -> None:
+        self._notebooks = notebooks
+        self._announce = announce
+        self._clock = clock
+        self._ids = ids
+        self._ends: dict[str, RecordedEnd] = {}
+
+    def last_of(self, kernel_id: str) -> RecordedEnd | None:
+        """Return a kernel's last end that nobody had asked for; ``None`` if there was none."""
+        return self._ends.get(kernel_id)
+
+    async def kernel_ended(self, kernel_id: str, end: KernelEnd) -> None:
+        """Keep why a kernel ended, and announce it."""
+        at, path = self._clock.now(), await self._notebooks.path_of(kernel_id)
+        before = self._ends.pop(kernel_id, None)
+        if path is None and before is not None:
+            # Jupyter forgets the session of a kernel that it does not start again.
+            path = before.notebook_path
+        self._ends[kernel_id] = RecordedEnd(id=self._ids.new(), at=at, end=end, notebook_path=path)
+        if len(self._ends) > MOST_KEPT:
+            del self._ends[next(iter(self._ends))]
+        self._announce(kernel_id)
