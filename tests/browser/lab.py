@@ -34,7 +34,7 @@ STRANGE = {"command": sys.executable, "args": [str(Path(__file__).parent / "serv
 #: Untrusted like all names that an MCP configuration brings along.
 STRANGE_NAME = "<b>odd</b>\u202eserver"
 
-TIMEOUT = 30
+TIMEOUT = 90
 QUIET = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
 
 
