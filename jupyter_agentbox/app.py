@@ -14,6 +14,7 @@ from jupyter_server.serverapp import ServerApp
 from traitlets import Bool, Enum, Float, Int, Unicode, default
 
 from jupyter_agentbox import __version__
+from jupyter_agentbox.bridge.files import KernelPlaces, keep_to_places
 from jupyter_agentbox.bridge.levels import KernelLevels
 from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
@@ -127,6 +128,7 @@ class AgentBoxApp(ExtensionApp):
             listener=self._links,
             load_kernel_side=self.load_kernel_side,
         )
+        keep_to_places(server.contents_manager, KernelPlaces(server.kernel_manager, events))
         self._registrations = RegistrationManager(
             approvals=self._box.approvals, checker=ThreadedChecker(), registry=self._registry()
         )
