@@ -41,10 +41,12 @@ def main(settings: str, module: str, arguments: list[str]) -> None:
     with warnings.catch_warnings():
         if confined is not None:
             warnings.filterwarnings("ignore", "Couldn't bind IOPub Pipe")  # TCP is closed
+            app.init_path = lambda: None  # nothing of the work directory is imported while sockets can be made
         app.initialize(arguments)
     if confined is not None:
         wait_for(Path(f"{app.ip}-{app.hb_port}"))
         close_sockets(own_signals_only=confined["version"] < 6)
+        type(app).init_path(app)
         if hasattr(app.kernel, "_process_children"):
             app.kernel._process_children = list  # at its end; `/proc` is closed, and the guardians end them
     app.start()
@@ -67,7 +69,8 @@ def narrow(settings: dict[str, Any]) -> None:
             devices = ("/dev", kernel_calls.WRITE | kernel_calls.DEVICE)
             kernel_calls.restrict_files([("/", kernel_calls.READ), devices, *writable], files_only=True)
         kernel_calls.drop_capabilities()
-        kernel_calls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.LOCAL))
+        # srt leaves the machine's shared objects to what it holds.
+        kernel_calls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.LOCAL, shared_objects=False))
 
 
 def limit(limits: dict[str, int | None]) -> None:

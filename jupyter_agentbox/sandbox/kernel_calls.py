@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import struct
@@ -82,7 +83,8 @@ def restrict_files(rules: Iterable[tuple[str, int]], *, files_only: bool = False
     Parameters
     ----------
     rules : iterable of (str, int)
-        Path and the rights beneath it. A path that is not there is left out.
+        Path and the rights beneath it. A path that is not there is left out. Without namespaces, one that has become a
+        link is an error: a kernel that shares a directory has just put it there. ``/proc/self`` is one.
     files_only : bool
         Whether TCP, abstract sockets and signals stay as they are: where namespaces hold them.
 
@@ -94,7 +96,7 @@ def restrict_files(rules: Iterable[tuple[str, int]], *, files_only: bool = False
     Raises
     ------
     OSError
-        If there is no Landlock, or it refuses.
+        If there is no Landlock, it refuses, or something was exchanged for a link.
     """
     version = landlock_version()
     handled = _RIGHTS[max((known for known in _RIGHTS if known <= version), default=1)]
@@ -108,7 +110,7 @@ def restrict_files(rules: Iterable[tuple[str, int]], *, files_only: bool = False
     )
     try:
         for path, rights in rules:
-            _allow(libc, ruleset, path, rights & handled)
+            _allow(libc, ruleset, path, rights & handled, exactly=not files_only and path != "/proc/self")
         prctl(PR_SET_NO_NEW_PRIVS, 1, "PR_SET_NO_NEW_PRIVS")
         _checked(libc.syscall(_LANDLOCK_RESTRICT, ruleset, ctypes.c_uint(0)), "landlock_restrict_self")
     finally:
@@ -137,12 +139,14 @@ def keep_signals_below() -> bool:
     return True
 
 
-def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
+def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int, *, exactly: bool) -> None:
     try:
         beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return
     try:
+        if exactly and str(found := Path(f"/proc/self/fd/{beneath}").readlink()) != path:
+            raise OSError(errno.ELOOP, f"`{path}` leads to `{found}`")
         if not Path(f"/proc/self/fd/{beneath}").is_dir():
             rights &= _FILE_RIGHTS
         rule = struct.pack("=Qi", rights, beneath)
