@@ -126,15 +126,23 @@ async def refuse_debugger(_kernel: Any, request: dict[str, Any]) -> dict[str, An
 
 def confine(settings: dict[str, Any], *, guarded: bool) -> None:
     """Confine this process by Landlock, and by seccomp as far as it goes before the kernel's channels are open."""
-    from jupyter_agentbox.sandbox import kernel_calls, seccomp, supervision
+    import socket
 
-    if guarded:
-        wait_at(settings["gate"])
-        supervision.guarded(settings["parent"])
-    limit(settings["limits"])
+    from jupyter_agentbox.sandbox import attributes, kernel_calls, seccomp, supervision
+
     rules = [(str(path), int(rights)) for path, rights in settings["rules"]]
+    link, theirs = socket.socketpair()
+    if guarded:
+        writable = [path for path, rights in rules if rights & kernel_calls.MAKE_REG]
+        wait_at(settings["gate"])
+        supervision.guarded(settings["parent"], lambda: attributes.serve(theirs, writable))
+    theirs.close()
+    limit(settings["limits"])
     settings["version"] = kernel_calls.restrict_files([*rules, ("/proc/self", kernel_calls.READ)])
     kernel_calls.drop_capabilities()
+    if guarded:
+        attributes.hand_over(link)
+    link.close()
     kernel_calls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.UNIX, namespaces=False))
 
 

@@ -21,7 +21,7 @@ _LANDLOCK_VERSION = 1
 _PATH_BENEATH = 1
 _SCOPE_SIGNAL = 0b10
 _SECCOMP_NUMBER = {"x86_64": 317, "aarch64": 277}
-_SECCOMP_FILTER, _SECCOMP_ALL_THREADS = 1, 1
+_SECCOMP_FILTER, _SECCOMP_ALL_THREADS, _SECCOMP_LISTENER, _SECCOMP_KILLABLE = 1, 1, 1 << 3, 1 << 5
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAPSET_NUMBER = {"x86_64": 126, "aarch64": 91}
 
@@ -169,6 +169,25 @@ def filter_calls(program: bytes) -> None:
     number = _SECCOMP_NUMBER[platform.machine()]
     flags = ctypes.c_uint(_SECCOMP_ALL_THREADS)
     _checked(_libc().syscall(number, _SECCOMP_FILTER, flags, ctypes.byref(description)), "seccomp")
+
+
+def hold_calls(program: bytes) -> int:
+    """Install a filter that lets calls of this thread wait; return the file descriptor that says which. For ever.
+
+    Raises
+    ------
+    OSError
+        If the kernel refuses.
+    """
+    buffer = ctypes.create_string_buffer(program, len(program))
+    description = _Filter(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
+    prctl(PR_SET_NO_NEW_PRIVS, 1, "PR_SET_NO_NEW_PRIVS")
+    number = _SECCOMP_NUMBER[platform.machine()]
+    for flags in (_SECCOMP_LISTENER | _SECCOMP_KILLABLE, _SECCOMP_LISTENER):  # the former since Linux 5.19
+        listener: int = _libc().syscall(number, _SECCOMP_FILTER, ctypes.c_uint(flags), ctypes.byref(description))
+        if listener >= 0 or ctypes.get_errno() != errno.EINVAL:
+            break
+    return _checked(listener, "seccomp")
 
 
 def drop_capabilities() -> None:

@@ -49,11 +49,12 @@ _X86_64 = _Machine(
         "clock_adjtime": 305, "setns": 308, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312,
         "finit_module": 313, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323, "open": 2, "shmctl": 31,
         "socketpair": 53, "semop": 65, "semctl": 66, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "fcntl": 72, "creat": 85,
-        "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94, "mknod": 133,
+        "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94, "utime": 132, "mknod": 133,
         "setpriority": 141, "sched_setparam": 142, "sched_setscheduler": 144, "setxattr": 188, "lsetxattr": 189,
         "fsetxattr": 190, "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "sched_setaffinity": 203,
-        "semtimedop": 220, "mq_unlink": 241, "ioprio_set": 251, "inotify_add_watch": 254, "openat": 257,
-        "mknodat": 259, "fchownat": 260, "fchmodat": 268, "fanotify_init": 300, "prlimit64": 302, "sched_setattr": 314,
+        "semtimedop": 220, "utimes": 235, "mq_unlink": 241, "ioprio_set": 251, "inotify_add_watch": 254, "openat": 257,
+        "mknodat": 259, "fchownat": 260, "futimesat": 261, "fchmodat": 268, "utimensat": 280, "fanotify_init": 300,
+        "prlimit64": 302, "sched_setattr": 314,
     },
 )  # fmt: skip
 
@@ -70,7 +71,8 @@ _AARCH64 = _Machine(
         "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "bpf": 280,
         "userfaultfd": 282, "kexec_file_load": 294, "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14,
         "lremovexattr": 15, "fremovexattr": 16, "fcntl": 25, "inotify_add_watch": 27, "ioprio_set": 30, "mknodat": 33,
-        "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55, "openat": 56, "sched_setparam": 118,
+        "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55, "openat": 56, "utimensat": 88,
+        "sched_setparam": 118,
         "sched_setscheduler": 119, "sched_setaffinity": 122, "setpriority": 140, "mq_unlink": 181, "msgctl": 187,
         "msgrcv": 188, "msgsnd": 189, "semctl": 191, "semtimedop": 192, "semop": 193, "shmctl": 195, "socketpair": 199,
         "prlimit64": 261, "fanotify_init": 262, "sched_setattr": 274,
@@ -103,9 +105,13 @@ ALWAYS_REFUSED = (
 #: files by their names that Landlock does not hold, and watching them.
 REFUSED_WITHOUT_NAMESPACES = (
     *("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "process_madvise", "process_mrelease"),
-    *("chown", "lchown", "fchown", "fchownat", "setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
-    *("removexattr", "lremovexattr", "fremovexattr", "removexattrat", "file_setattr"),
-    *("inotify_add_watch", "fanotify_init"),
+    *("chown", "lchown", "fchown", "fchownat", "file_setattr", "inotify_add_watch", "fanotify_init"),
+)
+
+#: Of these a program hears that the file system has no such attributes, as many have none, and does without.
+_ATTRIBUTES = (
+    *("setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
+    *("removexattr", "lremovexattr", "fremovexattr", "removexattrat"),
 )
 
 #: System V's and POSIX's shared objects. Not only what opens them: a number that is guessed is enough for the others.
@@ -121,7 +127,7 @@ _OF_A_PROCESS = ("prlimit64", "sched_setaffinity", "sched_setparam", "sched_seta
 NOT_HELD_BEFORE = ("tkill", "rt_sigqueueinfo", "pidfd_send_signal", "truncate")
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
+_ALLOW, _HOLD, _REFUSE = 0x7FFF0000, 0x7FC00000, 0x00050000
 _NUMBER, _ARCHITECTURE, _ARGUMENT_0, _ARGUMENT_1, _ARGUMENT_2, _ARGUMENT_3 = 0, 4, 16, 24, 32, 40
 _X32 = 0x40000000
 _NEW_NAMESPACES = 0x7E020000
@@ -198,6 +204,7 @@ def assemble(
         *_no_programs_of_their_owner(calls),
     ]
     if not namespaces:
+        program += _refuse_calls((calls[name] for name in _ATTRIBUTES), errno.EOPNOTSUPP)
         program += _own_process_only(calls)
         # A pair of datagram sockets is two sockets that can send to any other.
         pair = [*_only(_ARGUMENT_0, (_AF_UNIX,), errno.EPERM), (_LOAD, 0, 0, _ARGUMENT_1)]
@@ -207,6 +214,32 @@ def assemble(
         program += _refuse_calls(calls[name] for name in NOT_HELD_BEFORE)
         for name in ("kill", "tgkill", "rt_tgsigqueueinfo"):
             program += _on(calls[name], _only(_ARGUMENT_0, own, errno.EPERM))
+    program.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+
+
+def attribute_calls() -> dict[str, int]:
+    """Return the calls that change the mode or the times of a file, with their numbers on this machine."""
+    calls = {**_MACHINES[platform.machine()].calls, **_NEW_CALLS}
+    return {name: calls[name] for name in ("chmod", "fchmod", "fchmodat", "fchmodat2", "utimensat") if name in calls}
+
+
+def assemble_attributes(*, held: bool) -> bytes:
+    """Return the filter for calls that change the mode or the times of a file; it allows all others.
+
+    Parameters
+    ----------
+    held : bool
+        Whether they wait for a listener; else they are refused.
+    """
+    verdict = (_RETURN, 0, 0, _HOLD) if held else _refuse(errno.EPERM)
+    machine = _MACHINES[platform.machine()]
+    calls = {**machine.calls, **_NEW_CALLS}
+    program: list[_Instruction] = [(_LOAD, 0, 0, _NUMBER)]
+    for number in attribute_calls().values():
+        program += [(_EQUAL, 0, 1, number), verdict]
+    # Older calls for the same; libc makes the newer ones.
+    program += _refuse_calls((calls[name] for name in ("utime", "utimes", "futimesat") if name in calls), errno.ENOSYS)
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
