@@ -52,6 +52,8 @@ class DeskSettings:
         SQLAlchemy URL of the approval store; ``None`` for JupyterLab's.
     reviewer : str
         Who decides, in the record.
+    kernel_places : tuple of Path
+        The directories in which a sandboxed kernel can write.
     """
 
     policy: Policy
@@ -60,6 +62,7 @@ class DeskSettings:
     mcp_config_path: Path | None
     database_url: str | None
     reviewer: str
+    kernel_places: tuple[Path, ...] = ()
 
     def files(self) -> tuple[Path, ...]:
         """Return the files that were named, which no kernel may see; Jupyter's own are known."""
@@ -245,7 +248,9 @@ class Desk:
             url = import_module("jupyter_agentbox.storage.approvals").sqlite_url(
                 str(places.data_dir() / "approvals.sqlite")
             )
-        limits = import_module("jupyter_agentbox.mcp.limits").Limits(start_timeout=settings.connect_timeout)
+        limits = import_module("jupyter_agentbox.mcp.limits").Limits(
+            start_timeout=settings.connect_timeout, start_in=places.start_of_servers(settings.kernel_places)
+        )
         return cast(
             "AgentBox",
             composition.build(
