@@ -23,7 +23,7 @@ from jupyter_agentbox.events.announcer import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.executor.places import added_servers_path, keep_server
 from jupyter_agentbox.mcp.arguments import ThreadedChecker
-from jupyter_agentbox.mcp.limits import Limits
+from jupyter_agentbox.mcp.limits import Limits, start_apart
 from jupyter_agentbox.mcp.registry import ServerRegistry
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
@@ -112,7 +112,9 @@ class AgentBoxApp(ExtensionApp):
         """Build the parts and follow the server's kernels."""
         server = self._server()
         events = cast(EventLogger, server.event_logger)
-        self._box: AgentBox = build(self._settings_of_traits(), announcer=EventAnnouncer(events))
+        places = KernelPlaces(server.kernel_manager, events)
+        keep_to_places(server.contents_manager, places)
+        self._box: AgentBox = build(self._settings_of_traits(places), announcer=EventAnnouncer(events))
         self._links = LinkManager(
             calls=self._box.calls,
             approvals=self._box.approvals,
@@ -128,7 +130,6 @@ class AgentBoxApp(ExtensionApp):
             listener=self._links,
             load_kernel_side=self.load_kernel_side,
         )
-        keep_to_places(server.contents_manager, KernelPlaces(server.kernel_manager, events))
         self._registrations = RegistrationManager(
             approvals=self._box.approvals, checker=ThreadedChecker(), registry=self._registry()
         )
@@ -160,7 +161,7 @@ class AgentBoxApp(ExtensionApp):
     def _server(self) -> ServerApp:
         return cast(ServerApp, self.serverapp)
 
-    def _settings_of_traits(self) -> Settings:
+    def _settings_of_traits(self, places: KernelPlaces) -> Settings:
         return Settings(
             mcp_config_path=(Path(self.mcp_config_path), *self._added_servers()),
             database_url=self.database_url,
@@ -172,6 +173,7 @@ class AgentBoxApp(ExtensionApp):
                 call_timeout=self.mcp_call_timeout,
                 message_cap=self.mcp_message_cap,
                 log_lines=self.mcp_log_lines,
+                start_in=partial(start_apart, places.holds),
             ),
         )
 

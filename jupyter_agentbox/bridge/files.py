@@ -69,6 +69,10 @@ class KernelPlaces:
                     return Location(place, (*real.relative_to(place).parts, *whole.relative_to(above).parts))
         return None
 
+    def holds(self, directory: Path) -> bool:
+        """Whether a sandboxed kernel can write in a directory, or could."""
+        return self.find(str(directory / "file")) is not None
+
     def _look(self) -> None:
         for kernel_id in self._kernels.list_kernel_ids():
             provisioner: Any = self._kernels.get_kernel(kernel_id).provisioner

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -63,6 +64,10 @@ class DeskSettings:
     database_url: str | None
     reviewer: str
     kernel_places: tuple[Path, ...] = ()
+
+    def can_kernel_write(self, directory: Path) -> bool:
+        """Whether a sandboxed kernel can write in a directory, which is without links."""
+        return any(place in (directory, *directory.parents) for place in self.kernel_places)
 
     def files(self) -> tuple[Path, ...]:
         """Return the files that were named, which no kernel may see; Jupyter's own are known."""
@@ -248,9 +253,8 @@ class Desk:
             url = import_module("jupyter_agentbox.storage.approvals").sqlite_url(
                 str(places.data_dir() / "approvals.sqlite")
             )
-        limits = import_module("jupyter_agentbox.mcp.limits").Limits(
-            start_timeout=settings.connect_timeout, start_in=places.start_of_servers(settings.kernel_places)
-        )
+        limits = import_module("jupyter_agentbox.mcp.limits")
+        apart = partial(limits.start_apart, settings.can_kernel_write)
         return cast(
             "AgentBox",
             composition.build(
@@ -258,7 +262,7 @@ class Desk:
                     mcp_config_path=self._config_paths(),
                     database_url=url,
                     approval_timeout=settings.approval_timeout,
-                    limits=limits,
+                    limits=limits.Limits(start_timeout=settings.connect_timeout, start_in=apart),
                 ),
                 announcer=self,
                 policy=settings.policy,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,25 +78,3 @@ def keep_server(path: Path, name: str, parameters: Mapping[str, Any]) -> None:
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise
-
-
-def start_of_servers(kernel_places: Iterable[Path]) -> str | None:
-    """Return where MCP servers start that name no directory; ``None`` for where this process works.
-
-    Where a sandboxed kernel can write, a program may run what it left: ``python -m`` looks for modules there, others
-    for programs and settings. Then it is the home directory, or the root.
-
-    Parameters
-    ----------
-    kernel_places : iterable of Path
-        The directories in which the kernel can write, without links.
-    """
-    places = tuple(kernel_places)
-    here, *others = (path.resolve() for path in (Path.cwd(), Path.home(), Path("/")))
-    if not _is_below_any(here, places):
-        return None
-    return str(next(path for path in (*others, Path("/")) if not _is_below_any(path, places)))
-
-
-def _is_below_any(path: Path, places: Iterable[Path]) -> bool:
-    return any(place in (path, *path.parents) for place in places)

@@ -130,7 +130,7 @@ def _transport(server: StdioServer | HttpServer, wire: Wire, limits: Limits) -> 
     command = Command(
         argv=(server.command, *server.args),
         env=process_environment(os.environ, server.env),
-        cwd=server.cwd or limits.start_in,
+        cwd=server.cwd or limits.start_in(),
     )
     return StdioTransport(command, wire=wire, message_cap=limits.message_cap)
 

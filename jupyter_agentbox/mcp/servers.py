@@ -16,7 +16,7 @@ from jupyter_agentbox.exceptions import UnknownServerError, UnknownToolError
 from .arguments import check_is_json
 from .configuration import Configuration
 from .configuration_files import ConfigurationFiles
-from .limits import Limits
+from .limits import Limits, where_this_process_works
 from .server import ManagedServer, import_connections
 
 _log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class McpServers:
         call_timeout: float = Limits.call_timeout,
         message_cap: int = Limits.message_cap,
         log_lines: int = Limits.log_lines,
-        start_in: str | None = Limits.start_in,
+        start_in: Callable[[], str | None] = where_this_process_works,
         on_change: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
         environment: Mapping[str, str] | None = None,

@@ -19,6 +19,7 @@ from tornado.web import HTTPError
 
 from jupyter_agentbox.bridge.files import KernelPlaces, keep_to_places
 from jupyter_agentbox.bridge.lifecycle import KERNEL_ACTIONS
+from jupyter_agentbox.mcp.limits import start_apart
 
 
 class Kernels:
@@ -160,6 +161,20 @@ async def test_a_work_directory_is_found_by_a_link_that_leads_there(
     (root / "work" / "sub" / "nb.txt").symlink_to(root.parent / "outside" / "secret")
 
     assert await refused(save(contents, "short/nb.txt"))
+
+
+async def test_servers_do_not_start_where_a_kernel_can_write(
+    root: Path, kernels: Kernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = KernelPlaces(cast(MultiKernelManager, kernels), EventLogger())
+    monkeypatch.setenv("HOME", str(root.parent))
+
+    monkeypatch.chdir(root)
+    assert start_apart(places.holds) is None
+    monkeypatch.chdir(root / "work" / "sub")
+    assert start_apart(places.holds) == str(root.parent)
+    monkeypatch.setenv("HOME", str(root / "work"))
+    assert start_apart(places.holds) == "/"
 
 
 async def test_a_place_is_not_forgotten_when_its_kernel_ends(root: Path, kernels: Kernels) -> None:
