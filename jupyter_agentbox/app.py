@@ -15,6 +15,7 @@ from traitlets import Bool, Enum, Float, Int, Unicode, default
 
 from jupyter_agentbox import __version__
 from jupyter_agentbox.bridge.ends import KernelEnds
+from jupyter_agentbox.bridge.files import KernelPlaces, keep_to_places
 from jupyter_agentbox.bridge.levels import KernelLevels
 from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
@@ -23,7 +24,7 @@ from jupyter_agentbox.events.announcer import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.executor.places import added_servers_path, keep_server
 from jupyter_agentbox.mcp.arguments import ThreadedChecker
-from jupyter_agentbox.mcp.limits import Limits
+from jupyter_agentbox.mcp.limits import Limits, start_apart
 from jupyter_agentbox.mcp.registry import ServerRegistry
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
@@ -115,7 +116,9 @@ class AgentBoxApp(ExtensionApp):
         server = self._server()
         events = cast(EventLogger, server.event_logger)
         announcer = EventAnnouncer(events)
-        self._box: AgentBox = build(self._settings_of_traits(), announcer=announcer)
+        places = KernelPlaces(server.kernel_manager, events)
+        keep_to_places(server.contents_manager, places)
+        self._box: AgentBox = build(self._settings_of_traits(places), announcer=announcer)
         notebooks = SessionNotebooks(server.session_manager)
         self._links = LinkManager(
             calls=self._box.calls,
@@ -168,7 +171,7 @@ class AgentBoxApp(ExtensionApp):
     def _server(self) -> ServerApp:
         return cast(ServerApp, self.serverapp)
 
-    def _settings_of_traits(self) -> Settings:
+    def _settings_of_traits(self, places: KernelPlaces) -> Settings:
         return Settings(
             mcp_config_path=(Path(self.mcp_config_path), *self._added_servers()),
             database_url=self.database_url,
@@ -180,6 +183,7 @@ class AgentBoxApp(ExtensionApp):
                 call_timeout=self.mcp_call_timeout,
                 message_cap=self.mcp_message_cap,
                 log_lines=self.mcp_log_lines,
+                start_in=partial(start_apart, places.holds),
             ),
         )
 

@@ -110,6 +110,7 @@ def build(
         call_timeout=settings.limits.call_timeout,
         message_cap=settings.limits.message_cap,
         log_lines=settings.limits.log_lines,
+        start_in=settings.limits.start_in,
         on_change=announcer.servers_changed,
     )
     checker = ThreadedChecker()

@@ -110,6 +110,7 @@ LATE = {
     ("sandbox.guard", "ipykernel.kernelapp"): _IN_THE_KERNEL,
     ("sandbox.guard", "ipykernel.zmqshell"): _IN_THE_KERNEL,
     ("sandbox.guard", "resource"): "only where there are no namespaces",
+    ("sandbox.guard", "sandbox.attributes"): _IN_THE_KERNEL,
     ("sandbox.guard", "sandbox.forwarder"): _IN_THE_KERNEL,
     ("sandbox.guard", "sandbox.kernel_calls"): _IN_THE_KERNEL,
     ("sandbox.guard", "sandbox.seccomp"): _IN_THE_KERNEL,

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -52,6 +53,8 @@ class DeskSettings:
         SQLAlchemy URL of the approval store; ``None`` for JupyterLab's.
     reviewer : str
         Who decides, in the record.
+    kernel_places : tuple of Path
+        The directories in which a sandboxed kernel can write.
     """
 
     policy: Policy
@@ -60,6 +63,11 @@ class DeskSettings:
     mcp_config_path: Path | None
     database_url: str | None
     reviewer: str
+    kernel_places: tuple[Path, ...] = ()
+
+    def can_kernel_write(self, directory: Path) -> bool:
+        """Whether a sandboxed kernel can write in a directory, which is without links."""
+        return any(place in (directory, *directory.parents) for place in self.kernel_places)
 
     def files(self) -> tuple[Path, ...]:
         """Return the files that were named, which no kernel may see; Jupyter's own are known."""
@@ -245,7 +253,8 @@ class Desk:
             url = import_module("jupyter_agentbox.storage.approvals").sqlite_url(
                 str(places.data_dir() / "approvals.sqlite")
             )
-        limits = import_module("jupyter_agentbox.mcp.limits").Limits(start_timeout=settings.connect_timeout)
+        limits = import_module("jupyter_agentbox.mcp.limits")
+        apart = partial(limits.start_apart, settings.can_kernel_write)
         return cast(
             "AgentBox",
             composition.build(
@@ -253,7 +262,7 @@ class Desk:
                     mcp_config_path=self._config_paths(),
                     database_url=url,
                     approval_timeout=settings.approval_timeout,
-                    limits=limits,
+                    limits=limits.Limits(start_timeout=settings.connect_timeout, start_in=apart),
                 ),
                 announcer=self,
                 policy=settings.policy,

@@ -8,7 +8,7 @@ import logging
 import warnings
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -17,6 +17,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
+from jupyter_agentbox.core.sandbox import SandboxSettings
 from jupyter_agentbox.exceptions import InvalidTransitionError
 from jupyter_agentbox.execution.local import KernelSettings, LocalKernel, Preparation
 from jupyter_agentbox.execution.plain import PlainProcess
@@ -230,7 +231,8 @@ class CodeExecutor:
         """
         if self._desk is not None:
             raise RuntimeError("the executor is already running")
-        self._desk = Desk(self._desk_settings, self._request_changed)
+        settings = replace(self._desk_settings, kernel_places=_kernel_places(self._sandbox))
+        self._desk = Desk(settings, self._request_changed)
         try:
             self._running = await self._start_kernel(self._desk)
         except BaseException:
@@ -480,6 +482,14 @@ def _policy(policy: Policy | None, approve_tool_calls: bool) -> Policy:
     allowed = Rule(tool="*", effect=Effect.ALLOW, layer=Layer.SESSION, reason="approve_tool_calls is off")
     shell = Rule(tool=f"{SHELL_SERVER}.*", effect=Effect.ASK, layer=Layer.SESSION)
     return rules.with_rules([allowed, shell])
+
+
+def _kernel_places(sandbox: SandboxSettings | None) -> tuple[Path, ...]:
+    """Return the directories in which a sandboxed kernel that starts now can write."""
+    if sandbox is None:
+        return ()
+    work = Path(sandbox.work_dir) if sandbox.work_dir else Path.cwd()
+    return tuple(path.expanduser().resolve() for path in (work, *map(Path, sandbox.writable)))
 
 
 def _reviewer() -> str:

@@ -128,7 +128,9 @@ def _transport(server: StdioServer | HttpServer, wire: Wire, limits: Limits) -> 
     if isinstance(server, HttpServer):
         return HttpTransport(server, wire=wire, message_cap=limits.message_cap)
     command = Command(
-        argv=(server.command, *server.args), env=process_environment(os.environ, server.env), cwd=server.cwd
+        argv=(server.command, *server.args),
+        env=process_environment(os.environ, server.env),
+        cwd=server.cwd or limits.start_in(),
     )
     return StdioTransport(command, wire=wire, message_cap=limits.message_cap)
 

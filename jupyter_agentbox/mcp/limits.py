@@ -1,13 +1,36 @@
-"""What an MCP server may use."""
+"""What an MCP server may use, and where it starts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+
+
+def where_this_process_works() -> None:
+    """Say that a server starts where this process works."""
+
+
+def start_apart(can_write: Callable[[Path], bool]) -> str | None:
+    """Return where servers start that name no ``cwd``; ``None`` for where this process works.
+
+    Where a sandboxed kernel can write, a program may run what it left: ``python -m`` looks for modules there, others
+    for programs and settings. Then it is the home directory, or the root.
+
+    Parameters
+    ----------
+    can_write : callable
+        Says whether a sandboxed kernel can write in a directory, which is without links.
+    """
+    if not can_write(Path.cwd().resolve()):
+        return None
+    home = Path.home().resolve()
+    return "/" if can_write(home) else str(home)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What an MCP server may use.
+    """What an MCP server may use, and where it starts.
 
     Parameters
     ----------
@@ -19,9 +42,12 @@ class Limits:
         The longest message that is read, in bytes. A longer one fails its own call only.
     log_lines : int
         How many lines of the server's log are kept.
+    start_in : callable
+        Returns the directory in which a server starts that names no ``cwd``; ``None`` for the one of this process.
     """
 
     start_timeout: float = 60.0
     call_timeout: float = 600.0
     message_cap: int = 256_000_000
     log_lines: int = 200
+    start_in: Callable[[], str | None] = where_this_process_works

@@ -16,7 +16,7 @@ from jupyter_agentbox.exceptions import UnknownServerError, UnknownToolError
 from .arguments import check_is_json
 from .configuration import Configuration
 from .configuration_files import ConfigurationFiles
-from .limits import Limits
+from .limits import Limits, where_this_process_works
 from .server import ManagedServer, import_connections
 
 _log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class McpServers:
     ----------
     path : Path or sequence of Path
         The ``mcp.json``, or several; a server that several name is taken from the first.
-    start_timeout, call_timeout, message_cap, log_lines
+    start_timeout, call_timeout, message_cap, log_lines, start_in
         What each server may use, see `Limits`.
     on_change : callable
         Called when a server's status, its tools or the configuration changed.
@@ -50,6 +50,7 @@ class McpServers:
         call_timeout: float = Limits.call_timeout,
         message_cap: int = Limits.message_cap,
         log_lines: int = Limits.log_lines,
+        start_in: Callable[[], str | None] = where_this_process_works,
         on_change: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
         environment: Mapping[str, str] | None = None,
@@ -57,7 +58,11 @@ class McpServers:
         paths = (path,) if isinstance(path, Path) else tuple(path)
         self._files = ConfigurationFiles(paths, os.environ if environment is None else environment)
         self._limits = Limits(
-            start_timeout=start_timeout, call_timeout=call_timeout, message_cap=message_cap, log_lines=log_lines
+            start_timeout=start_timeout,
+            call_timeout=call_timeout,
+            message_cap=message_cap,
+            log_lines=log_lines,
+            start_in=start_in,
         )
         self._on_change = on_change
         self._clock = clock

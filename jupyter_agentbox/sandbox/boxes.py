@@ -315,7 +315,7 @@ class LandlockBox:
             processes=order.limits.processes,
             memory=order.limits.memory,
             told=order.run.path / "ended",
-            spare=2,  # the guardians
+            spare=3,  # the guardians, of which the lower one has two threads
         )
         self._report: int | None = None
         self._kernel: int | None = None

@@ -42,10 +42,12 @@ def main(settings: str, module: str, arguments: list[str]) -> None:
     with warnings.catch_warnings():
         if confined is not None:
             warnings.filterwarnings("ignore", "Couldn't bind IOPub Pipe")  # TCP is closed
+            app.init_path = lambda: None  # nothing of the work directory is imported while sockets can be made
         app.initialize(arguments)
     if confined is not None:
         wait_for(Path(f"{app.ip}-{app.hb_port}"))
         close_sockets(own_signals_only=confined["version"] < 6)
+        type(app).init_path(app)
         if hasattr(app.kernel, "_process_children"):
             app.kernel._process_children = list  # at its end; `/proc` is closed, and the guardians end them
     app.start()
@@ -68,7 +70,8 @@ def narrow(settings: dict[str, Any]) -> None:
             devices = ("/dev", kernel_calls.WRITE | kernel_calls.DEVICE)
             kernel_calls.restrict_files([("/", kernel_calls.READ), devices, *writable], files_only=True)
         kernel_calls.drop_capabilities()
-        kernel_calls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.LOCAL))
+        # srt leaves the machine's shared objects to what it holds.
+        kernel_calls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.LOCAL, shared_objects=False))
 
 
 def limit(limits: dict[str, int | None]) -> None:
@@ -125,17 +128,25 @@ async def refuse_debugger(_kernel: Any, request: dict[str, Any]) -> dict[str, An
 
 def confine(settings: dict[str, Any], *, guarded: bool) -> None:
     """Confine this process by Landlock, and by seccomp as far as it goes before the kernel's channels are open."""
-    from jupyter_agentbox.sandbox import kernel_calls, seccomp, supervision
+    import socket
 
+    from jupyter_agentbox.sandbox import attributes, kernel_calls, seccomp, supervision
+
+    rules = [(str(path), int(rights)) for path, rights in settings["rules"]]
+    link, theirs = socket.socketpair()
     if guarded:
+        writable = [path for path, rights in rules if rights & kernel_calls.MAKE_REG]
         wait_at(settings["gate"])
-        supervision.guarded(settings["parent"])
+        supervision.guarded(settings["parent"], lambda: attributes.serve(theirs, writable))
         os.write(settings["report"], b"%d\n" % os.getpid())  # whoever interrupts it needs no guardian for that
         os.close(settings["report"])
+    theirs.close()
     limit(settings["limits"])
-    rules = [(str(path), int(rights)) for path, rights in settings["rules"]]
     settings["version"] = kernel_calls.restrict_files([*rules, ("/proc/self", kernel_calls.READ)])
     kernel_calls.drop_capabilities()
+    if guarded:
+        attributes.hand_over(link)
+    link.close()
     kernel_calls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.UNIX, namespaces=False))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import struct
@@ -20,7 +21,7 @@ _LANDLOCK_VERSION = 1
 _PATH_BENEATH = 1
 _SCOPE_SIGNAL = 0b10
 _SECCOMP_NUMBER = {"x86_64": 317, "aarch64": 277}
-_SECCOMP_FILTER, _SECCOMP_ALL_THREADS = 1, 1
+_SECCOMP_FILTER, _SECCOMP_ALL_THREADS, _SECCOMP_LISTENER, _SECCOMP_KILLABLE = 1, 1, 1 << 3, 1 << 5
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAPSET_NUMBER = {"x86_64": 126, "aarch64": 91}
 
@@ -82,7 +83,8 @@ def restrict_files(rules: Iterable[tuple[str, int]], *, files_only: bool = False
     Parameters
     ----------
     rules : iterable of (str, int)
-        Path and the rights beneath it. A path that is not there is left out.
+        Path and the rights beneath it. A path that is not there is left out. Without namespaces, one that has become a
+        link is an error: a kernel that shares a directory has just put it there. ``/proc/self`` is one.
     files_only : bool
         Whether TCP, abstract sockets and signals stay as they are: where namespaces hold them.
 
@@ -94,7 +96,7 @@ def restrict_files(rules: Iterable[tuple[str, int]], *, files_only: bool = False
     Raises
     ------
     OSError
-        If there is no Landlock, or it refuses.
+        If there is no Landlock, it refuses, or something was exchanged for a link.
     """
     version = landlock_version()
     handled = _RIGHTS[max((known for known in _RIGHTS if known <= version), default=1)]
@@ -108,7 +110,7 @@ def restrict_files(rules: Iterable[tuple[str, int]], *, files_only: bool = False
     )
     try:
         for path, rights in rules:
-            _allow(libc, ruleset, path, rights & handled)
+            _allow(libc, ruleset, path, rights & handled, exactly=not files_only and path != "/proc/self")
         prctl(PR_SET_NO_NEW_PRIVS, 1, "PR_SET_NO_NEW_PRIVS")
         _checked(libc.syscall(_LANDLOCK_RESTRICT, ruleset, ctypes.c_uint(0)), "landlock_restrict_self")
     finally:
@@ -137,12 +139,14 @@ def keep_signals_below() -> bool:
     return True
 
 
-def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
+def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int, *, exactly: bool) -> None:
     try:
         beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return
     try:
+        if exactly and str(found := Path(f"/proc/self/fd/{beneath}").readlink()) != path:
+            raise OSError(errno.ELOOP, f"`{path}` leads to `{found}`")
         if not Path(f"/proc/self/fd/{beneath}").is_dir():
             rights &= _FILE_RIGHTS
         rule = struct.pack("=Qi", rights, beneath)
@@ -165,6 +169,25 @@ def filter_calls(program: bytes) -> None:
     number = _SECCOMP_NUMBER[platform.machine()]
     flags = ctypes.c_uint(_SECCOMP_ALL_THREADS)
     _checked(_libc().syscall(number, _SECCOMP_FILTER, flags, ctypes.byref(description)), "seccomp")
+
+
+def hold_calls(program: bytes) -> int:
+    """Install a filter that lets calls of this thread wait; return the file descriptor that says which. For ever.
+
+    Raises
+    ------
+    OSError
+        If the kernel refuses.
+    """
+    buffer = ctypes.create_string_buffer(program, len(program))
+    description = _Filter(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
+    prctl(PR_SET_NO_NEW_PRIVS, 1, "PR_SET_NO_NEW_PRIVS")
+    number = _SECCOMP_NUMBER[platform.machine()]
+    for flags in (_SECCOMP_LISTENER | _SECCOMP_KILLABLE, _SECCOMP_LISTENER):  # the former since Linux 5.19
+        listener: int = _libc().syscall(number, _SECCOMP_FILTER, ctypes.c_uint(flags), ctypes.byref(description))
+        if listener >= 0 or ctypes.get_errno() != errno.EINVAL:
+            break
+    return _checked(listener, "seccomp")
 
 
 def drop_capabilities() -> None:

@@ -144,7 +144,8 @@ def _probe(level: Isolation, bubblewrap: str) -> str | None:
 def _probe_landlock() -> str | None:
     if kernel_calls.landlock_version() < 1:
         return "this Linux has no Landlock"
-    rules = [[path, kernel_calls.READ] for path in {*SYSTEM, sys.base_prefix, sys.prefix, str(_package())}]
+    places = {Path(one).resolve() for one in (*SYSTEM, sys.base_prefix, sys.prefix, _package())}
+    rules = [[str(path), kernel_calls.READ] for path in places]
     with tempfile.TemporaryDirectory() as directory:
         settings = Path(directory) / "probe.json"
         settings.write_text(json.dumps({"parent": 0, "rules": rules, "limits": {}}), encoding="utf-8")

@@ -104,6 +104,12 @@ class SandboxProvisioner(LocalProvisioner):
 
     _box: Box | None = None
     _run: RunDirectory | None = None
+    _kernels_places: tuple[Path, ...] = ()
+
+    @property
+    def kernels_places(self) -> tuple[Path, ...]:
+        """The directories of others in which the kernel can write, without links."""
+        return self._kernels_places
 
     @property
     def isolation(self) -> Isolation:
@@ -264,6 +270,7 @@ class SandboxProvisioner(LocalProvisioner):
             srt=settings.srt_settings,
             note=lambda reason: self.log.info("a sandboxed kernel was refused the network: %s", reason),
         )
+        self._kernels_places = (work, *(path.resolve() for path in order.places.writable))
         box = make_box(order, level, bubblewrap=settings.bubblewrap, srt=settings.srt)
         env = kwargs["env"]
         kwargs["env"] = kernel_environment(

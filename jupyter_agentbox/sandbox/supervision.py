@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,16 +22,18 @@ PASSED_ON = {signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, sign
 _ENDING = {signal.SIGTERM, signal.SIGHUP}
 
 
-def guarded(parent: int) -> None:
+def guarded(parent: int, beside: Callable[[], None] | None = None) -> None:
     """Return in a new process of a new session, that two guardians guard. Never returns in this one.
 
     Parameters
     ----------
     parent : int
         The process that this one must not outlive.
+    beside : callable, optional
+        What the lower guardian does beside guarding, in a thread.
     """
     _guard(parent)
-    _guard(os.getppid())
+    _guard(os.getppid(), beside)
     os.setsid()
 
 
@@ -50,7 +54,7 @@ def descendants(process: int) -> list[int]:
     return found
 
 
-def _guard(parent: int) -> None:
+def _guard(parent: int, beside: Callable[[], None] | None = None) -> None:
     """Fork; return in the child, and guard it in this process until it or `parent` ends."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *PASSED_ON, *_ENDING})
     prctl(PR_SET_CHILD_SUBREAPER, 1, "PR_SET_CHILD_SUBREAPER")
@@ -63,6 +67,8 @@ def _guard(parent: int) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL, "PR_SET_PDEATHSIG")
         return
+    if beside is not None:
+        threading.Thread(target=beside, daemon=True).start()
     status = 128 + signal.SIGTERM
     while True:
         number = signal.sigwaitinfo({signal.SIGCHLD, *PASSED_ON, *_ENDING}).si_signo

@@ -1,2 +1,2 @@
 /** What a style or a picture is to a unit test. */
-export default '';
+export default '<svg/>';

@@ -12,6 +12,7 @@ import sys
 import textwrap
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -129,9 +130,19 @@ class World:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
             return json.loads(answer.read() or b"null")
 
-    def start_kernel(self, name: str) -> BlockingKernelClient:
-        """Start a kernel for a notebook of the project and connect to it."""
-        body = {"path": f"project/{name}.ipynb", "type": "notebook", "name": name, "kernel": {"name": name}}
+    def is_refused(self, method: str, path: str, body: Any = None) -> bool:
+        """Ask the server as its user; say whether it refuses."""
+        try:
+            self.api(method, path, body)
+        except urllib.error.HTTPError as error:
+            if error.code != 403:
+                raise
+            return True
+        return False
+
+    def start_kernel(self, name: str, directory: str = "project") -> BlockingKernelClient:
+        """Start a kernel for a notebook of a directory below the home directory, and connect to it."""
+        body = {"path": f"{directory}/{name}.ipynb", "type": "notebook", "name": name, "kernel": {"name": name}}
         kernel_id = self.api("POST", "api/sessions", body)["kernel"]["id"]
         client = BlockingKernelClient(connection_file=str(self.root / "runtime" / f"kernel-{kernel_id}.json"))
         client.load_connection_file()
@@ -183,6 +194,17 @@ class Stage:
     def online(self) -> Stage:
         """Return the same level with allowed domains, where it can have them."""
         return Stage(self.world, self.level, self.world.kernel_of(f"online-{self.level.value}"))
+
+    @contextmanager
+    def alone(self, directory: str) -> Iterator[Stage]:
+        """Give the same level in a kernel of its own, whose work directory is another one below the home directory."""
+        (self.world.root / "home" / directory).mkdir(parents=True, exist_ok=True)
+        kernel = self.world.start_kernel(f"at-{self.level.value}", directory)
+        try:
+            yield Stage(self.world, self.level, kernel)
+        finally:
+            kernel.stop_channels()
+            kernel.context.destroy(linger=0)
 
     def was_allowed(self, tool: str) -> bool:
         """Whether this was asked before of this tool at this level: then it was allowed for good."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -444,3 +445,22 @@ def test_no_process_outlives_its_owner(level: Isolation, work: Path, number: sig
 async def test_nothing_that_code_sends_to_its_owner_decides(sandboxed: Start) -> None:
     async with asyncio.timeout(60), sandboxed() as executor:
         assert await forge(executor) == "forged\n['by the person']\n"
+
+
+async def test_a_server_without_a_directory_does_not_start_where_the_kernel_can_write(
+    sandboxed: Start, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(work)
+    desk = Path(__file__).parents[1] / "attacks"
+    entry = {
+        "command": sys.executable,
+        "args": ["-m", "desk_server", str(tmp_path / "notes")],
+        "env": {"PYTHONPATH": str(desk)},
+    }
+    (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"desk": entry}}))
+    plant = "open('json.py', 'w').write('raise SystemExit')"
+
+    async with sandboxed(mcp_config_path=tmp_path / "servers.json") as executor:
+        result = await executor.execute(f"{plant}\nfrom jupyter_agentbox import tools\nprint(dir(tools.desk))")
+
+    assert "report" in (result.text or "")

@@ -75,3 +75,16 @@ def test_a_level_that_settings_do_not_accept_is_not_reached() -> None:
 def test_bubblewrap_that_is_named_and_missing_is_not_looked_for_elsewhere(tmp_path: Path) -> None:
     with pytest.raises(SandboxRefusedError):
         reach([Isolation.BUBBLEWRAP], bubblewrap=str(tmp_path / "bwrap"))
+
+
+def test_landlock_follows_no_link_that_took_the_place_of_a_directory(tmp_path: Path) -> None:
+    can_reach(Isolation.LANDLOCK)
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "work").symlink_to("secret")
+    code = (
+        "import errno\nfrom jupyter_agentbox.sandbox import kernel_calls\n"
+        f"try:\n    kernel_calls.restrict_files([({str(tmp_path / 'work')!r}, kernel_calls.WRITE)])\n"
+        "except OSError as error:\n    print(errno.errorcode[error.errno])\n"
+    )
+
+    assert said(sys.executable, "-c", code) == "ELOOP"

@@ -77,6 +77,11 @@ export class SessionGate {
     return this._changed;
   }
 
+  /** Whether a sandboxed kernel was anywhere in this page. */
+  static get wasAnySandboxed(): boolean {
+    return SessionGate._wasAnySandboxed;
+  }
+
   /** Whether a sandboxed kernel was here. */
   get wasSandboxed(): boolean {
     return this._wasSandboxed;
@@ -106,6 +111,7 @@ export class SessionGate {
       return;
     }
     this._wasSandboxed ||= level === 'sandboxed';
+    SessionGate._wasAnySandboxed ||= this._wasSandboxed;
     this._set(level === 'plain' ? 'open' : 'closed');
     if (level === 'unknown') {
       window.setTimeout(() => {
@@ -137,6 +143,7 @@ export class SessionGate {
     }
   }
 
+  private static _wasAnySandboxed = false;
   private readonly _changed = new Signal<SessionGate, void>(this);
   private _kernel: Kernel.IKernelConnection | null = null;
   private _verdict: Verdict = 'unknown';

@@ -16,6 +16,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { CARD_MIME_TYPE } from '../protocol';
 import { CardRenderer } from '../widgets/card';
 import { describeFinding, describeType } from './describe';
+import { SessionGate } from './gate';
 import type { IGate } from './gate';
 import { examine } from './html';
 import type { Finding } from './html';
@@ -103,12 +104,18 @@ class OutputGuard {
 
   /**
    * Whether JupyterLab's own rules hold. An output waits for its gate to be bound; what else uses a renderer, such as a
-   * viewer of a file, is no output of a kernel.
+   * viewer of a file, is no output of a kernel, unless it is trusted without a person: the debugger does that with a
+   * variable that it was sent.
    */
   private _isFree(model: IRenderMime.IMimeModel): boolean {
     return (
-      this._gate.verdict === 'open' || (!this._gate.isBound && !isOutput(model))
+      this._gate.verdict === 'open' ||
+      (!this._gate.isBound && !isOutput(model) && !this._isOfUnknown(model))
     );
+  }
+
+  private _isOfUnknown(model: IRenderMime.IMimeModel): boolean {
+    return !this._gate.isBound && model.trusted && SessionGate.wasAnySandboxed;
   }
 
   private async _showRestricted(model: IRenderMime.IMimeModel): Promise<void> {
@@ -148,7 +155,9 @@ class OutputGuard {
     kind: string,
     isPartShown: boolean
   ): void {
-    if (this._gate.verdict !== 'closed' || this._model !== model) {
+    const isClosed =
+      this._gate.verdict === 'closed' || this._isOfUnknown(model);
+    if (!isClosed || this._model !== model) {
       return;
     }
     const data = this._dataOf(model);
@@ -158,7 +167,7 @@ class OutputGuard {
       kind,
       source: typeof source === 'string' ? source : data,
       isPartShown,
-      isSandboxed: this._gate.wasSandboxed,
+      isSandboxed: this._gate.wasSandboxed || this._isOfUnknown(model),
       isIsolated: isIsolated(this._mimeType, model),
       trans: this._trans,
       onAllow: async () => {
