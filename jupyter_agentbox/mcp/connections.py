@@ -94,7 +94,7 @@ async def _connect(
                     "the server ended at its first request, `server/discover`: started again for the older protocol"
                 )
                 continue
-            raise _start_error(server, transport, error, redact) from None
+            raise _start_error(server, transport, error, limits, redact) from None
         return Session(client, transport, wire=wire, name=server.name, log=log, redact=redact)
     raise AssertionError("the last mode returns or raises")
 
@@ -136,7 +136,11 @@ def _transport(server: StdioServer | HttpServer, wire: Wire, limits: Limits) -> 
 
 
 def _start_error(
-    server: StdioServer | HttpServer, transport: StdioTransport | HttpTransport, error: Exception, redact: Redactor
+    server: StdioServer | HttpServer,
+    transport: StdioTransport | HttpTransport,
+    error: Exception,
+    limits: Limits,
+    redact: Redactor,
 ) -> ToolServerError:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
@@ -144,7 +148,17 @@ def _start_error(
     if isinstance(transport, StdioTransport) and isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         message = describe_exit(transport)
     message = redact(message.strip().split("\n", 1)[0][:500])
-    return ToolServerError(f"`{server.name}` did not start: {message}")
+    return ToolServerError(f"`{server.name}` did not start: {message}{_elsewhere(server, limits)}")
+
+
+def _elsewhere(server: StdioServer | HttpServer, limits: Limits) -> str:
+    """Say where a server started that may have looked for its program where this process works."""
+    if isinstance(server, HttpServer) or server.cwd or (place := limits.start_in()) is None:
+        return ""
+    return (
+        f" (it started in {place}, because a sandboxed kernel can write where this process works;"
+        " if it needs another directory, set its `cwd`)"
+    )
 
 
 def _message_handler(wire: Wire, on_tools_changed: Callable[[], None]) -> MessageHandlerFnT:

@@ -464,3 +464,15 @@ async def test_a_server_without_a_directory_does_not_start_where_the_kernel_can_
         result = await executor.execute(f"{plant}\nfrom jupyter_agentbox import tools\nprint(dir(tools.desk))")
 
     assert "report" in (result.text or "")
+
+
+async def test_a_server_that_misses_the_work_directory_says_what_to_do(
+    sandboxed: Start, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(work)
+    servers = {"desk": {"command": sys.executable, "args": ["server.py"]}}
+    (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": servers}))
+
+    async with sandboxed(mcp_config_path=tmp_path / "servers.json") as executor:
+        with pytest.raises(CodeExecutionError, match=r"a sandboxed kernel can write .*set its `cwd`"):
+            await executor.execute("from jupyter_agentbox import tools\nprint(dir(tools.desk))")
