@@ -7,6 +7,7 @@ the server copies, to a checkpoint first of all, the kernel can read.
 
 from __future__ import annotations
 
+import base64
 import os
 import secrets
 import shutil
@@ -20,6 +21,7 @@ from typing import IO, Any, Final
 from jupyter_client.multikernelmanager import MultiKernelManager
 from jupyter_events import EventLogger
 from jupyter_server.services.contents.fileio import AsyncFileManagerMixin, FileManagerMixin
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager, LargeFileManager
 from jupyter_server.services.contents.manager import ContentsManager
 from tornado.web import HTTPError
 
@@ -32,6 +34,7 @@ _DIRECTORY: Final = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTOR
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK
 #: A pipe in the place of a file must not hold up the server.
 _AT_ONCE: Final = getattr(os, "O_NONBLOCK", 0)
+_BAD_REQUEST: Final = 400
 _FORBIDDEN: Final = 403
 
 
@@ -106,9 +109,20 @@ class Location:
         OSError
             If that fails, or there is a link on the way, or no regular file.
         """
+        with self._existing(os.O_RDONLY, "rb") as file:
+            yield file
+
+    @contextmanager
+    def appending(self) -> Iterator[IO[bytes]]:
+        """Open the file, which exists, to write at its end. Raises as `reading` does."""
+        with self._existing(os.O_WRONLY | os.O_APPEND, "ab") as file:
+            yield file
+
+    @contextmanager
+    def _existing(self, flags: int, mode: str) -> Iterator[IO[bytes]]:
         with _opened(self.place, self.parts[:-1]) as directory:
-            fd = os.open(self.parts[-1], os.O_RDONLY | _NO_LINK | _AT_ONCE, dir_fd=directory)
-            with os.fdopen(fd, "rb") as file:
+            fd = os.open(self.parts[-1], flags | _NO_LINK | _AT_ONCE, dir_fd=directory)
+            with os.fdopen(fd, mode) as file:
                 if not stat.S_ISREG(os.fstat(fd).st_mode):
                     raise PermissionError(f"`{self.parts[-1]}` is no regular file")
                 yield file
@@ -163,7 +177,12 @@ def keep_to_places(contents: ContentsManager, places: KernelPlaces) -> None:
         if isinstance(manager, FileManagerMixin):
             kept = _KeptFiles(manager, places)
             copy = kept.copy_later if isinstance(manager, AsyncFileManagerMixin) else kept.copy
-            for name, method in (("open", kept.open), ("atomic_writing", kept.atomic_writing), ("_copy", copy)):
+            methods: dict[str, Any] = {"open": kept.open, "atomic_writing": kept.atomic_writing, "_copy": copy}
+            if isinstance(manager, LargeFileManager):
+                methods["_save_large_file"] = _Uploads(manager._save_large_file, places).append
+            elif isinstance(manager, AsyncLargeFileManager):
+                methods["_save_large_file"] = _Uploads(manager._save_large_file, places).append_later
+            for name, method in methods.items():
                 setattr(manager, name, method)
 
 
@@ -221,6 +240,34 @@ class _KeptFiles:
             found = os.fstat(read.fileno())
             written.flush()
             os.utime(written.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
+        return True
+
+
+class _Uploads:
+    """Later parts of an upload, which the server adds to the file that the first one made."""
+
+    def __init__(self, append: Any, places: KernelPlaces) -> None:
+        self._append = append
+        self._find = places.find
+
+    def append(self, os_path: str, content: str, kind: str) -> None:
+        if not self._append_kept(os_path, content, kind):
+            self._append(os_path, content, kind)
+
+    async def append_later(self, os_path: str, content: str, kind: str) -> None:
+        if not self._append_kept(os_path, content, kind):
+            await self._append(os_path, content, kind)
+
+    def _append_kept(self, os_path: str, content: str, kind: str) -> bool:
+        found = self._find(os_path)
+        if found is None:
+            return False
+        try:
+            part = content.encode() if kind == "text" else base64.b64decode(content)
+        except ValueError as error:
+            raise HTTPError(_BAD_REQUEST, f"a part of `{Path(os_path).name}` cannot be decoded: {error}") from error
+        with _told(os_path), found.appending() as file:
+            file.write(part)
         return True
 
 

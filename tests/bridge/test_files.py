@@ -14,6 +14,7 @@ import pytest
 from jupyter_client.multikernelmanager import MultiKernelManager
 from jupyter_events import EventLogger
 from jupyter_server.services.contents.filemanager import AsyncFileContentsManager
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyter_server.utils import ensure_async
 from tornado.web import HTTPError
 
@@ -117,6 +118,27 @@ async def test_nothing_is_read_or_copied_through_a_link(contents: AsyncFileConte
     assert await refused(contents.get("work/text.txt"))
     assert await refused(contents.create_checkpoint("work/text.txt"))
     assert not list((root / "work" / ".ipynb_checkpoints").iterdir())
+
+
+async def test_an_upload_in_parts_is_whole_and_adds_nothing_to_a_link(root: Path, kernels: Kernels) -> None:
+    contents = AsyncLargeFileManager(root_dir=str(root))
+    keep_to_places(contents, KernelPlaces(cast(MultiKernelManager, kernels), EventLogger()))
+    uploaded = root / "work" / "data.txt"
+
+    async def upload(chunk: int, content: str) -> None:
+        part = {"type": "file", "format": "text", "content": content, "chunk": chunk}
+        await ensure_async(contents.save(part, "work/data.txt"))
+
+    await upload(1, "one ")
+    await upload(2, "two ")
+    await upload(-1, "three")
+    assert uploaded.read_text() == "one two three"
+
+    await upload(1, "one ")
+    uploaded.unlink()
+    uploaded.symlink_to(root.parent / "outside" / "secret")
+    assert await refused(upload(2, "two"))
+    assert (root.parent / "outside" / "secret").read_text() == "secret"
 
 
 async def test_no_checkpoint_is_written_through_a_link(contents: AsyncFileContentsManager, root: Path) -> None:
