@@ -102,7 +102,11 @@ def application(module: str, arguments: list[str]) -> tuple[Any, list[str]]:
 
 def adapt(app: Any) -> None:
     """Let IPython do without what is closed. On the class: what asks before commands takes the instance's method."""
+    modules: dict[str, Any] = sys.modules
+    modules["debugpy"] = None  # makes its import fail: it takes a fifth of a kernel's start, and could not listen
     import ipykernel.debugger
+
+    del modules["debugpy"]
     from ipykernel.ipkernel import IPythonKernel
     from ipykernel.zmqshell import ZMQInteractiveShell
 
