@@ -163,12 +163,7 @@ def filter_calls(program: bytes) -> None:
     OSError
         If the kernel refuses.
     """
-    buffer = ctypes.create_string_buffer(program, len(program))
-    description = _Filter(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
-    prctl(PR_SET_NO_NEW_PRIVS, 1, "PR_SET_NO_NEW_PRIVS")
-    number = _SECCOMP_NUMBER[platform.machine()]
-    flags = ctypes.c_uint(_SECCOMP_ALL_THREADS)
-    _checked(_libc().syscall(number, _SECCOMP_FILTER, flags, ctypes.byref(description)), "seccomp")
+    _checked(_install(program, _SECCOMP_ALL_THREADS), "seccomp")
 
 
 def hold_calls(program: bytes) -> int:
@@ -179,15 +174,21 @@ def hold_calls(program: bytes) -> int:
     OSError
         If the kernel refuses.
     """
+    for flags in (_SECCOMP_LISTENER | _SECCOMP_KILLABLE, _SECCOMP_LISTENER):  # the former since Linux 5.19
+        listener = _install(program, flags)
+        if listener >= 0 or ctypes.get_errno() != errno.EINVAL:
+            break
+    return _checked(listener, "seccomp")
+
+
+def _install(program: bytes, flags: int) -> int:
+    """Return what Linux says to a filter: a negative number if it refuses."""
     buffer = ctypes.create_string_buffer(program, len(program))
     description = _Filter(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
     prctl(PR_SET_NO_NEW_PRIVS, 1, "PR_SET_NO_NEW_PRIVS")
     number = _SECCOMP_NUMBER[platform.machine()]
-    for flags in (_SECCOMP_LISTENER | _SECCOMP_KILLABLE, _SECCOMP_LISTENER):  # the former since Linux 5.19
-        listener: int = _libc().syscall(number, _SECCOMP_FILTER, ctypes.c_uint(flags), ctypes.byref(description))
-        if listener >= 0 or ctypes.get_errno() != errno.EINVAL:
-            break
-    return _checked(listener, "seccomp")
+    answer: int = _libc().syscall(number, _SECCOMP_FILTER, ctypes.c_uint(flags), ctypes.byref(description))
+    return answer
 
 
 def drop_capabilities() -> None:
