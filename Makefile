@@ -117,6 +117,10 @@ USER_TESTS := tests/sandbox/test_allowance.py tests/sandbox/test_groups.py tests
 test-user: install system-packages ## Run the tests that depend on the user once more, as an ordinary user
 	@[ "$$(id -u)" != 0 ] || .ci/as-ordinary-user $(BIN)/python -m pytest -p no:cacheprovider --quiet $(USER_TESTS)
 
+.PHONY: attack
+attack: install system-packages ## Run every attack at every level that this machine reaches, and print what each one got
+	AGENTBOX_ATTACK_TABLE=1 $(BIN)/python -m pytest tests/attacks --quiet -rs -n $(WORKERS) --dist loadfile $(ARGS)
+
 .PHONY: system-packages
 system-packages:
 	@.ci/system-packages chromium:chromium bubblewrap:bwrap socat:socat ripgrep:rg

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
@@ -33,12 +34,17 @@ class Attack:
         The levels at which it still succeeds.
     note : str
         Why, for the table.
+    control : str
+        The test of the same file in which the attack is seen to work on a target that nothing protects. Needed where a
+        plain kernel shows nothing, because the attack fails there as well, or is not run there. Without it, an attack
+        that depends on the machine is tried in a plain kernel first, and proves nothing where it fails.
     """
 
     name: str
     plain: bool | None = True
     remains: tuple[Isolation, ...] = field(default=())
     note: str = ""
+    control: str = ""
 
     def succeeds_at(self, level: Isolation) -> bool | None:
         """Whether the attack succeeds at a level."""
@@ -52,10 +58,15 @@ class Attack:
         return f"| {self.name}{f' ({self.note})' if self.note else ''} | {cells} |"
 
 
+def modules() -> list[ModuleType]:
+    """Return the files that declare an attack, as modules."""
+    found = [importlib.import_module(f"tests.attacks.{path.stem}") for path in sorted(HERE.glob("test_*.py"))]
+    return [module for module in found if hasattr(module, "ATTACK")]
+
+
 def attacks() -> list[Attack]:
     """Return the attacks of all files."""
-    modules = [importlib.import_module(f"tests.attacks.{path.stem}") for path in sorted(HERE.glob("test_*.py"))]
-    return [module.ATTACK for module in modules if hasattr(module, "ATTACK")]
+    return [module.ATTACK for module in modules()]
 
 
 def table() -> str:

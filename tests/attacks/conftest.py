@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import entry_points
@@ -32,6 +33,7 @@ from jupyter_agentbox.sandbox.install import kernelspec
 from jupyter_agentbox.sandbox.probes import reach
 
 from .attack import LEVELS, Attack
+from .report import report_table
 
 TIMEOUT = 30
 MARK = "agentbox-evidence:"
@@ -72,6 +74,8 @@ class World:
     port: int = 0
     kernels: dict[str, BlockingKernelClient] = field(default_factory=dict)
     allowed: set[tuple[str, str]] = field(default_factory=set)
+    #: Name of an attack -> whether it succeeds in a plain kernel of this machine.
+    works: dict[str, bool] = field(default_factory=dict)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -113,6 +117,13 @@ class World:
                 return found
             assert time.monotonic() < limit, f"`{tool}` was not asked for"
             time.sleep(0.05)  # as a page that has no events would
+
+    def await_call(self, tool: str, *, count: int) -> None:
+        """Wait until a tool of the desk ran at least `count` times."""
+        limit = time.monotonic() + TIMEOUT
+        while len(self.calls(tool)) < count:
+            assert time.monotonic() < limit, f"`{tool}` did not run"
+            time.sleep(0.05)  # the tool's own process writes what is waited for
 
     def decide(self, approval: Any, decision: str, **more: Any) -> None:
         """Answer a request as the person at the page."""
@@ -180,28 +191,31 @@ class World:
 class Stage:
     """One level of one world."""
 
-    def __init__(self, world: World, level: Isolation, kernel: BlockingKernelClient) -> None:
+    def __init__(self, world: World, level: Isolation, kind: str = "at") -> None:
         self.world = world
         self.level = level
-        self._kernel = kernel
+        self._kind = kind
+        self._kernel = world.kernel_of(f"{kind}-{level.value}")
         self._ends = self._count_ends()
         self.said = ""
 
     def limited(self) -> Stage:
         """Return the same level with limits on what a kernel may use up."""
-        return Stage(self.world, self.level, self.world.kernel_of(f"limited-{self.level.value}"))
+        return Stage(self.world, self.level, "limited")
 
     def online(self) -> Stage:
         """Return the same level with allowed domains, where it can have them."""
-        return Stage(self.world, self.level, self.world.kernel_of(f"online-{self.level.value}"))
+        return Stage(self.world, self.level, "online")
 
     @contextmanager
     def alone(self, directory: str) -> Iterator[Stage]:
         """Give the same level in a kernel of its own, whose work directory is another one below the home directory."""
         (self.world.root / "home" / directory).mkdir(parents=True, exist_ok=True)
         kernel = self.world.start_kernel(f"at-{self.level.value}", directory)
+        elsewhere = copy(self)
+        elsewhere._kernel = kernel
         try:
-            yield Stage(self.world, self.level, kernel)
+            yield elsewhere
         finally:
             kernel.stop_channels()
             kernel.context.destroy(linger=0)
@@ -265,11 +279,26 @@ class Stage:
         is_success: Callable[[Any], bool] = lambda evidence: evidence is not None,
         **more: Any,
     ) -> None:
-        """Run an attack and compare what came of it with what the table in the docs says."""
-        succeeded = is_success(self.run(code, **more))
-        if attack.succeeds_at(self.level) is None:
-            pytest.skip("depends on the machine and the user")
-        self.judge(attack, succeeded)
+        """Run an attack and compare what came of it with what the table in the docs says.
+
+        What fails in a plain kernel of this machine, too, would prove nothing of a sandbox.
+        """
+        if attack.plain is None and not attack.control and not self._works_unprotected(attack, code, is_success, more):
+            pytest.skip("it fails in a plain kernel of this machine and user, too, and so proves nothing")
+        if attack.succeeds_at(self.level) is not None:
+            self.judge(attack, is_success(self.run(code, **more)))
+
+    def _works_unprotected(
+        self,
+        attack: Attack,
+        code: Callable[[dict[str, Any]], Any],
+        is_success: Callable[[Any], bool],
+        more: dict[str, Any],
+    ) -> bool:
+        if attack.name not in self.world.works:
+            plain = Stage(self.world, Isolation.NONE, self._kind)
+            self.world.works[attack.name] = is_success(plain.run(code, **more))
+        return self.world.works[attack.name]
 
 
 class Sites(BaseHTTPRequestHandler):
@@ -427,13 +456,29 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     made.close()
 
 
-@pytest.fixture(params=LEVELS, ids=lambda level: level.value)
-def stage(request: pytest.FixtureRequest, world: World) -> Stage:
-    """A kernel at each level that this machine can reach."""
-    level: Isolation = request.param
+def stage_at(world: World, level: Isolation) -> Stage:
+    """Return a kernel at a level; skip the test where this machine cannot reach it."""
     if level is not Isolation.NONE:
         try:
             reach([level])
         except SandboxRefusedError as refusal:
             pytest.skip(str(refusal))
-    return Stage(world, level, world.kernel_of(f"at-{level.value}"))
+    return Stage(world, level)
+
+
+@pytest.fixture(params=LEVELS, ids=lambda level: level.value)
+def stage(request: pytest.FixtureRequest, world: World) -> Stage:
+    """A kernel at each level that this machine can reach."""
+    return stage_at(world, request.param)
+
+
+@pytest.fixture
+def plain(world: World) -> Stage:
+    """A plain kernel, for tests that show that an attack would be seen if it succeeded."""
+    return Stage(world, Isolation.NONE)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what each attack got on this machine, if `make attack` asked for it."""
+    if os.environ.get("AGENTBOX_ATTACK_TABLE"):
+        terminalreporter.write_line(report_table(terminalreporter.stats))

@@ -5,7 +5,11 @@ from typing import Any
 from .attack import Attack
 from .conftest import Stage
 
-ATTACK = Attack("change a tool's definition after it was allowed for good", plain=False)
+ATTACK = Attack(
+    "change a tool's definition after it was allowed for good",
+    plain=False,
+    control="test_an_unchanged_tool_asks_no_more",
+)
 
 
 def attack(facts: dict[str, Any]) -> Any:
@@ -14,13 +18,24 @@ def attack(facts: dict[str, Any]) -> Any:
     return runtime.link().call("desk", facts["tool"], {}).text
 
 
+def allow_for_good(stage: Stage) -> Any:
+    with stage.running(attack, tool="growing") as evidence:
+        [request] = stage.world.await_pending("growing")
+        stage.world.decide(request, "allow_always")
+        assert evidence() == "done", stage.said
+    return request
+
+
+def test_an_unchanged_tool_asks_no_more(plain: Stage) -> None:
+    with plain.alone("grown") as stage:
+        allow_for_good(stage)
+
+        assert stage.run(attack, tool="growing") == "done", stage.said
+
+
 def test_a_changed_tool_asks_again(stage: Stage) -> None:
     world = stage.world
-    with stage.running(attack, tool="growing") as evidence:
-        [request] = world.await_pending("growing")
-        world.decide(request, "allow_always")
-        assert evidence() == "done", stage.said
-    assert stage.run(attack, tool="growing") == "done", stage.said  # it asks no more
+    request = allow_for_good(stage)
     with stage.running(attack, tool="grow") as evidence:
         [grow] = world.await_pending("grow")
         world.decide(grow, "allow_once")

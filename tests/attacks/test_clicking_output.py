@@ -3,13 +3,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from jupyter_agentbox.core.isolation import Isolation
+from tests.browser.conftest import CHROMIUM, CHROMIUM_OPTIONS
 
 from .attack import LEVELS, Attack
 from .page import expect_decision
 
-ATTACK = Attack("JavaScript output that clicks on the card's buttons", plain=False)
+ATTACK = Attack(
+    "JavaScript output that clicks on the card's buttons",
+    plain=False,
+    control="test_the_same_script_presses_a_button_that_takes_any_click",
+)
 
 #: Clicks on every button that allows, in the ways that scripts have.
 CLICK = """
@@ -30,3 +36,14 @@ CODE = f"from IPython.display import Javascript\ndisplay(Javascript({CLICK!r}))"
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.value)
 def test_click_by_a_script_decides_nothing(level: Isolation, tmp_path: Path) -> None:
     expect_decision(ATTACK, CODE, level, tmp_path, does_run=level is Isolation.NONE)
+
+
+@pytest.mark.browser
+def test_the_same_script_presses_a_button_that_takes_any_click() -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
+        page = browser.new_page()
+        page.set_content("<button class='jp-AgentBox-button' onclick='window.decided = true'>Allow once</button>")
+        page.evaluate(CLICK)
+        page.wait_for_function("window.decided === true")
+        browser.close()

@@ -5,7 +5,11 @@ from typing import Any
 from .attack import Attack
 from .conftest import MOST_PENDING, Stage
 
-ATTACK = Attack("flood the panel with requests, until the person gives up", plain=False)
+ATTACK = Attack(
+    "flood the panel with requests, until the person gives up",
+    plain=False,
+    control="test_more_are_listed_where_two_kernels_ask",
+)
 
 
 def attack(facts: dict[str, Any]) -> Any:
@@ -51,3 +55,14 @@ def once(facts: dict[str, Any]) -> Any:
     from jupyter_agentbox.kernel import runtime
 
     return runtime.link().call("desk", "flooded", {}).text
+
+
+def test_more_are_listed_where_two_kernels_ask(plain: Stage) -> None:
+    with plain.alone("second") as second, plain.running(attack) as one, second.running(attack) as other:
+        assert one(), plain.said
+        assert other(), second.said
+        waiting = plain.world.await_pending("flooded", count=MOST_PENDING + 1)
+        for request in waiting:
+            plain.world.decide(request, "reject_once")
+
+    assert len(waiting) == 2 * MOST_PENDING

@@ -5,7 +5,11 @@ from typing import Any
 from .attack import Attack
 from .conftest import Stage
 
-ATTACK = Attack("forge a decision on the comm, in every word that could be one", plain=False)
+ATTACK = Attack(
+    "forge a decision on the comm, in every word that could be one",
+    plain=False,
+    control="test_the_same_words_decide_where_a_person_sends_them",
+)
 
 
 def attack(facts: dict[str, Any]) -> Any:
@@ -49,3 +53,19 @@ def test_no_message_of_a_kernel_decides(stage: Stage) -> None:
     [request] = stage.world.await_pending("forged")
     stage.judge(ATTACK, stage.world.calls("forged") != before)
     stage.world.decide(request, "reject_once")
+
+
+def test_the_same_words_decide_where_a_person_sends_them(plain: Stage) -> None:
+    before = len(plain.world.calls("forged"))
+    with plain.running(call) as evidence:
+        [request] = plain.world.await_pending("forged")
+        plain.world.decide(request, "allow_once")
+        assert evidence() == "done", plain.said
+
+    assert len(plain.world.calls("forged")) == before + 1
+
+
+def call(facts: dict[str, Any]) -> Any:
+    from jupyter_agentbox.kernel import runtime
+
+    return runtime.link().call("desk", "forged", {}).text

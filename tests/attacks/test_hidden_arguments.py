@@ -10,7 +10,9 @@ from .attack import Attack
 from .conftest import Stage
 
 ATTACK = Attack(
-    "hide arguments with bidirectional or zero-width characters, or behind huge or deeply nested values", plain=False
+    "hide arguments with bidirectional or zero-width characters, or behind huge or deeply nested values",
+    plain=False,
+    control="test_the_same_text_hides_where_nobody_spells_it_out",
 )
 #: What turns the line around, has no width, or carries hidden bytes.
 TRICKS = "\u202e\u2066\u2069\u200b\u200d\u2060\ufeff\u00ad\U000e0041\U000e0100\x1b[2K\x08\r\u2028"
@@ -42,6 +44,16 @@ def test_what_hides_is_spelled_out_and_what_is_too_large_is_not_asked(stage: Sta
         world.decide(request, "allow_once")
         refused = evidence()
     assert arguments == {f"pay{TRICKS}": f"10{TRICKS}0000", "list": [TRICKS]}  # as they will run
-    shown = visible(json.dumps(arguments, indent=2, ensure_ascii=False))
-    hiding = [char for char in shown if char != "\n" and unicodedata.category(char) in {"Cc", "Cf", "Zl", "Zp", "Cn"}]
-    stage.judge(ATTACK, bool(hiding) or refused != ["ToolArgumentsError", "ToolArgumentsError"])
+    stage.judge(ATTACK, hides(visible(as_text(arguments))) or refused != ["ToolArgumentsError", "ToolArgumentsError"])
+
+
+def as_text(arguments: Any) -> str:
+    return json.dumps(arguments, indent=2, ensure_ascii=False)
+
+
+def hides(shown: str) -> bool:
+    return any(char != "\n" and unicodedata.category(char) in {"Cc", "Cf", "Zl", "Zp", "Cn"} for char in shown)
+
+
+def test_the_same_text_hides_where_nobody_spells_it_out() -> None:
+    assert hides(as_text({f"pay{TRICKS}": f"10{TRICKS}0000"}))

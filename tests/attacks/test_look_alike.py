@@ -8,7 +8,11 @@ from .attack import Attack
 from .conftest import Stage
 from .desk_server import LOOK_ALIKES, REMOVE
 
-ATTACK = Attack("use what was allowed for good with a tool whose name looks the same", plain=False)
+ATTACK = Attack(
+    "use what was allowed for good with a tool whose name looks the same",
+    plain=False,
+    control="test_the_same_name_asks_no_more",
+)
 
 
 def attack(facts: dict[str, Any]) -> Any:
@@ -17,13 +21,23 @@ def attack(facts: dict[str, Any]) -> Any:
     return runtime.link().call("desk", facts["tool"], {}).text
 
 
+def test_the_same_name_asks_no_more(plain: Stage) -> None:
+    allow_for_good(plain)
+
+    assert plain.run(attack, tool=REMOVE) == "done", plain.said
+
+
+def allow_for_good(stage: Stage) -> None:
+    with stage.running(attack, tool=REMOVE) as evidence:
+        for request in stage.world.await_pending(REMOVE, count=0 if stage.was_allowed(REMOVE) else 1):
+            stage.world.decide(request, "allow_always")
+        assert evidence() == "done", stage.said
+
+
 @pytest.mark.parametrize("tool", LOOK_ALIKES, ids=ascii)
 def test_a_look_alike_asks_for_itself(stage: Stage, tool: str) -> None:
     world = stage.world
-    with stage.running(attack, tool=REMOVE) as evidence:
-        for request in world.await_pending(REMOVE, count=0 if stage.was_allowed(REMOVE) else 1):
-            world.decide(request, "allow_always")
-        assert evidence() == "done", stage.said
+    allow_for_good(stage)
     before = len(world.calls(tool))
     with stage.running(attack, tool=tool) as evidence:
         [request] = world.await_pending(tool)

@@ -7,7 +7,11 @@ import pytest
 from .attack import Attack
 from .conftest import Stage
 
-ATTACK = Attack("swap a call's arguments between review and run", plain=False)
+ATTACK = Attack(
+    "swap a call's arguments between review and run",
+    plain=False,
+    control="test_what_is_harmful_runs_where_it_is_what_was_reviewed",
+)
 
 
 def attack(facts: dict[str, Any]) -> Any:
@@ -51,3 +55,16 @@ def test_what_was_reviewed_is_what_runs(stage: Stage, edited: Any) -> None:
         assert evidence() is True, stage.said
     ran = world.calls("edited")[before:]
     stage.judge(ATTACK, ran != [edited or {"files": ["harmless"]}])
+
+
+def test_what_is_harmful_runs_where_it_is_what_was_reviewed(plain: Stage) -> None:
+    world = plain.world
+    before = len(world.calls("edited"))
+    with plain.running(attack) as evidence:
+        [ready] = world.await_pending("ready")
+        [request] = world.await_pending("edited")
+        world.decide(request, "allow_once", arguments={"files": ["harmful"]})
+        world.decide(ready, "allow_once")
+        assert evidence() is True, plain.said
+
+    assert world.calls("edited")[before:] == [{"files": ["harmful"]}]

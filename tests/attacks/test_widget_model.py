@@ -5,7 +5,11 @@ from typing import Any
 from .attack import Attack
 from .conftest import Stage
 
-ATTACK = Attack("change the model of the card's widget, to decide or to show another request's decision", plain=False)
+ATTACK = Attack(
+    "change the model of the card's widget, to decide or to show another request's decision",
+    plain=False,
+    control="test_the_request_that_it_names_is_one_that_can_be_allowed",
+)
 
 
 def attack(facts: dict[str, Any]) -> Any:
@@ -44,3 +48,13 @@ def test_no_state_of_a_widget_decides(stage: Stage) -> None:
     assert named == request["id"]
     stage.judge(ATTACK, stage.world.calls("framed") != before)
     stage.world.decide(request, "reject_once")
+
+
+def test_the_request_that_it_names_is_one_that_can_be_allowed(plain: Stage) -> None:
+    before = len(plain.world.calls("framed"))
+    plain.run(attack)
+    [request] = plain.world.await_pending("framed")
+    plain.world.decide(request, "allow_once")
+
+    assert plain.world.api("GET", f"jupyter-agentbox/approvals/{request['id']}")["status"] == "approved"
+    plain.world.await_call("framed", count=before + 1)
