@@ -44,8 +44,8 @@ class ServerToolsHandler(ServersAPIHandler):
 
     @web.authenticated
     @authorized
-    async def get(self, name: str) -> None:
-        """List the tools; starts the server if need be."""
+    async def post(self, name: str) -> None:
+        """List the tools; starts the server if need be, so this is no GET: a page can be made to send those."""
         tools = await self.servers.list_tools(name)
         self.finish_json({"tools": [tool.to_json() for tool in tools]})
 

@@ -202,7 +202,7 @@ async def test_edited_arguments_that_do_not_fit_are_422_with_the_parameter(
     assert body["decision"]["digest"] == a_call(8).digest
 
 
-@pytest.mark.parametrize("path", ["approvals", "approvals/r1", "servers", "servers/shop/tools"])
+@pytest.mark.parametrize("path", ["approvals", "approvals/r1", "servers", "kernels/k1"])
 async def test_without_a_token_nothing_is_told(jp_fetch: Any, path: str) -> None:
     with pytest.raises(HTTPClientError) as caught:
         await jp_fetch("jupyter-agentbox", *path.split("/"), headers={"Authorization": "token wrong"})

@@ -1,0 +1,84 @@
+"""No GET has an effect: an output can make a page send one, with a picture."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tornado.httpclient import HTTPClientError
+
+from jupyter_agentbox.app import AgentBoxApp
+from jupyter_agentbox.core.calls import Origin, ToolCall
+from jupyter_agentbox.core.policy import Effect, Evaluation
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
+
+#: Handler -> what of its route varies, for each that answers a GET.
+PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "ApprovalsHandler": ("approvals",),
+    "ApprovalHandler": ("approvals", "{request}"),
+    "ServersHandler": ("servers",),
+    "KernelHandler": ("kernels", "{kernel}"),
+}
+ASK = Evaluation(effect=Effect.ASK)
+
+
+@pytest.fixture
+def jp_server_config(tmp_path: Path) -> Any:
+    started = f"import pathlib; pathlib.Path({str(tmp_path / 'started')!r}).touch()"
+    servers = {"mcpServers": {"shop": {"command": sys.executable, "args": ["-c", started]}}}
+    (tmp_path / "mcp.json").write_text(json.dumps(servers))
+    return {
+        "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
+        "AgentBoxApp": {
+            "mcp_config_path": str(tmp_path / "mcp.json"),
+            "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
+        },
+    }
+
+
+def test_every_handler_that_answers_a_get_is_tried() -> None:
+    answering = {handler.__name__ for _, handler, *_ in AgentBoxApp.handlers if "get" in vars(handler)}
+
+    assert answering == set(PARTS)
+
+
+@pytest.mark.parametrize("handler", sorted(PARTS))
+async def test_get_has_no_effect(jp_fetch: Any, jp_serverapp: Any, tmp_path: Path, handler: str) -> None:
+    services: Services = jp_serverapp.web_app.settings[SETTINGS_KEY]
+    call = ToolCall(server="shop", tool="buy", arguments={"id": 7}, origin=Origin(kernel_id="k1"))
+    request = await services.approvals.open(call, ToolDescription(name="buy"), ASK)
+    before = [status.to_json() for status in services.servers.servers()]
+    names = {"request": request.id, "kernel": "k1"}
+
+    answer = await jp_fetch("jupyter-agentbox", *(part.format(**names) for part in PARTS[handler]))
+
+    assert answer.code == 200
+    assert await services.approvals.get(request.id) == request
+    assert [status.to_json() for status in services.servers.servers()] == before
+    assert not (tmp_path / "started").exists()
+
+
+async def test_what_starts_a_server_answers_no_get(jp_fetch: Any, tmp_path: Path) -> None:
+    for action in ("tools", "restart"):
+        with pytest.raises(HTTPClientError) as caught:
+            await jp_fetch("jupyter-agentbox", "servers", "shop", action)
+        assert caught.value.code == 405
+    assert not (tmp_path / "started").exists()
+
+
+async def test_what_starts_a_server_needs_more_than_a_cookie(
+    jp_serverapp: Any, http_server_client: Any, jp_base_url: str, tmp_path: Path
+) -> None:
+    del jp_serverapp
+    for action in ("tools", "restart"):
+        with pytest.raises(HTTPClientError) as caught:
+            await http_server_client.fetch(
+                f"{jp_base_url}jupyter-agentbox/servers/shop/{action}", method="POST", body="{}"
+            )
+        assert caught.value.code == 403
+    assert not (tmp_path / "started").exists()
