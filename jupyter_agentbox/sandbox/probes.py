@@ -54,6 +54,8 @@ print(json.dumps({
     "sockets of its own": works(lambda: socket.socket(socket.AF_UNIX).bind(outside + "/in/own")),
 }))
 """
+#: The levels that worked in this process, each with the program that made the sandbox.
+_WORKING: set[tuple[Isolation, str]] = set()
 _INSTALL = {
     "linux": (
         "install bubblewrap (`apt install bubblewrap`, `dnf install bubblewrap`), and allow user namespaces"
@@ -101,17 +103,41 @@ def reach(levels: Sequence[Isolation], *, bubblewrap: str = "", srt: str = "", n
 
 @cache
 def pins_sources(program: str) -> bool:
-    """Whether this bubblewrap mounts what an open file descriptor names, so that no link can be put in between."""
-    return "--ro-bind-fd" in _run([program, "--help"]).stdout
+    """Whether this bubblewrap mounts what an open file descriptor names, so that no link can be put in between.
+
+    Raises
+    ------
+    SandboxRefusedError
+        If it does not say. That answer is not kept.
+    """
+    try:
+        done = _run([program, "--help"])
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SandboxRefusedError(f"`{program} --help` failed: {error}") from error
+    if done.returncode != 0:
+        raise SandboxRefusedError(f"`{program} --help` ended with {done.returncode}: {done.stderr.strip()}")
+    return "--ro-bind-fd" in done.stdout
 
 
 def _list(met: Sequence[str]) -> str:
     return "What was met: " + "; ".join(met) if met else "No level is acceptable by the settings."
 
 
-@cache
 def _problem(level: Isolation, program: str) -> str | None:
-    """Return why a level does not work here; ``None`` if it does. Asked once a process: a machine does not change."""
+    """Return why a level does not work here; ``None`` if it does.
+
+    That it works is kept for as long as this process lives. That it failed is not: a probe also fails because the
+    machine was busy for a moment, and every later kernel would have a weaker level for it.
+    """
+    if (level, program) in _WORKING:
+        return None
+    problem = _try(level, program)
+    if problem is None:
+        _WORKING.add((level, program))
+    return problem
+
+
+def _try(level: Isolation, program: str) -> str | None:
     is_linux = sys.platform.startswith("linux")
     if not is_linux and (level is not Isolation.SRT or sys.platform != "darwin"):
         return f"not on {sys.platform}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,13 +12,13 @@ import pytest
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.probes import reach
+from jupyter_agentbox.sandbox.probes import pins_sources, reach
 
 from .conftest import can_reach
 
 REACH = """
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.probes import reach
+from jupyter_agentbox.sandbox.probes import pins_sources, reach
 from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
 try:
     print(reach(SANDBOX_LEVELS).value)
@@ -88,3 +89,38 @@ def test_landlock_follows_no_link_that_took_the_place_of_a_directory(tmp_path: P
     )
 
     assert said(sys.executable, "-c", code) == "ELOOP"
+
+
+def flaky(path: Path, *, failures: int) -> Path:
+    """Write a `bwrap` that fails some times, as on a machine that is too busy, and is the real one from then on."""
+    real = shutil.which("bwrap")
+    count = path.with_name("count")
+    count.write_text("")
+    path.write_text(
+        f"#!/bin/sh\nprintf x >>'{count}'\n"
+        f"[ $(wc -c <'{count}') -gt {failures} ] || {{ echo 'Resource temporarily unavailable' >&2; exit 1; }}\n"
+        f'exec {real} "$@"\n'
+    )
+    path.chmod(0o755)
+    return path
+
+
+def test_a_probe_that_failed_once_is_made_again_and_one_that_worked_is_not(tmp_path: Path) -> None:
+    can_reach(Isolation.BUBBLEWRAP)
+    program = flaky(tmp_path / "bwrap", failures=1)
+
+    with pytest.raises(SandboxRefusedError):
+        reach([Isolation.BUBBLEWRAP], bubblewrap=str(program))
+    for _ in range(3):
+        assert reach([Isolation.BUBBLEWRAP], bubblewrap=str(program)) is Isolation.BUBBLEWRAP
+
+    assert len((tmp_path / "count").read_text()) == 2
+
+
+def test_what_bubblewrap_can_do_is_asked_again_if_it_did_not_say(tmp_path: Path) -> None:
+    can_reach(Isolation.BUBBLEWRAP)
+    program = flaky(tmp_path / "bwrap", failures=1)
+
+    with pytest.raises(SandboxRefusedError):
+        pins_sources(str(program))
+    assert pins_sources(str(program)) is pins_sources(str(shutil.which("bwrap")))
