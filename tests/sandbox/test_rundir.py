@@ -2,17 +2,24 @@ from __future__ import annotations
 
 import fcntl
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.sandbox import rundir
 from jupyter_agentbox.sandbox.rundir import LONGEST_SOCKET_PATH, RunDirectory, base_directory, sweep
+
+from .test_removal import deepen
 
 
 @pytest.fixture
-def base(tmp_path: Path) -> Path:
-    return base_directory({"XDG_RUNTIME_DIR": str(tmp_path)}) if len(str(tmp_path)) < 60 else base_directory({})
+def base() -> Iterator[Path]:
+    # Below pytest's own directories a socket's path would be too long.
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="abx-") as place:
+        yield base_directory({"XDG_RUNTIME_DIR": place})
 
 
 def test_a_socket_always_fits(base: Path) -> None:
@@ -78,3 +85,33 @@ def test_a_cleared_directory_keeps_the_path_of_its_sockets(base: Path) -> None:
     assert sorted(path.name for path in run.path.iterdir()) == ["ipc", "lock"]
     assert list(run.sockets.iterdir()) == []
     run.remove()
+
+
+def test_what_cannot_be_removed_soon_is_put_aside_and_removed_later(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunDirectory(base)
+    deepen(run.sockets, 2000)
+
+    monkeypatch.setattr(rundir, "_PATIENCE", 0.0)
+    run.clear()
+    assert list(run.sockets.iterdir()) == []
+    assert len(list(run.path.glob("aside-*"))) == 1
+    run.remove()
+    assert (run.path / "lock").exists()
+
+    monkeypatch.undo()
+    sweep(base)
+    assert not run.path.exists()
+
+
+def test_what_a_kernel_left_keeps_no_other_from_starting(base: Path) -> None:
+    bad, left = RunDirectory(base), RunDirectory(base)
+    deepen(bad.sockets, 2000)
+    (bad.sockets / "d").chmod(0)
+    for run in (bad, left):
+        os.close(run._lock)
+
+    sweep(base)
+
+    assert (bad.path.exists(), left.path.exists()) == (False, False)
