@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from jupyter_core.paths import jupyter_config_dir, jupyter_data_dir
 from jupyter_events import EventLogger
 from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.serverapp import ServerApp
-from traitlets import Bool, Enum, Float, Int, Unicode, default
+from traitlets import Bool, Dict, Enum, Float, Int, List, TraitError, Unicode, default, validate
 
 from jupyter_agentbox import __version__
 from jupyter_agentbox.bridge.ends import KernelEnds
 from jupyter_agentbox.bridge.files import KernelPlaces, keep_to_places
+from jupyter_agentbox.bridge.kernelspecs import SandboxedKernels
 from jupyter_agentbox.bridge.levels import KernelLevels
 from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
 from jupyter_agentbox.composition import AgentBox, Settings, build, module_json
+from jupyter_agentbox.core.content_security import check_sources
 from jupyter_agentbox.events.announcer import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.executor.places import added_servers_path, keep_server
@@ -32,6 +34,8 @@ from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
 from jupyter_agentbox.services.kernels import handlers as kernel_handlers
 from jupyter_agentbox.services.kernels.manager import EndManager
 from jupyter_agentbox.services.links.manager import LinkManager
+from jupyter_agentbox.services.pages.headers import protect_pages
+from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.services.servers import handlers as server_handlers
@@ -103,6 +107,29 @@ class AgentBoxApp(ExtensionApp):
         help="Bytes of the largest message that an MCP server may send; a larger one fails its call, and no other.",
     ).tag(config=True)
 
+    content_security_policy = Enum(
+        ["auto", "always", "never"],
+        default_value="auto",
+        help=(
+            "Whether a Content-Security-Policy keeps this server's pages from loading anything from other origins."
+            " auto: if a kernelspec is of a sandboxed kernel, or one runs."
+        ),
+    ).tag(config=True)
+
+    content_security_policy_sources = Dict(
+        key_trait=Unicode(),
+        value_trait=List(Unicode()),
+        help='What pages may load all the same: {"img-src": ["https://images.example.org"]}.',
+    ).tag(config=True)
+
+    @validate("content_security_policy_sources")
+    def _check_sources(self, proposal: Any) -> Any:
+        try:
+            check_sources(proposal["value"])
+        except ValueError as error:
+            raise TraitError(f"AgentBoxApp.content_security_policy_sources: {error}") from None
+        return proposal["value"]
+
     @default("mcp_config_path")
     def _default_mcp_config_path(self) -> str:
         return str(Path(jupyter_config_dir()) / "mcp.json")
@@ -140,12 +167,21 @@ class AgentBoxApp(ExtensionApp):
         self._registrations = RegistrationManager(
             approvals=self._box.approvals, checker=ThreadedChecker(), registry=self._registry()
         )
+        sandboxed = SandboxedKernels(cast(Any, server.kernel_spec_manager), server.kernel_manager)
+        self._pages = PageManager(
+            has_sandboxed_kernels=sandboxed.exist,
+            mode=cast(PolicyMode, self.content_security_policy),
+            sources=self.content_security_policy_sources,
+        )
+        protect_pages(server.web_app, self._pages)
+        self._pages.configure(self.settings)
         self.settings[SETTINGS_KEY] = Services(
             approvals=self._box.approvals,
             servers=self._box.servers,
             registrations=self._registrations,
             isolation=KernelLevels(server.kernel_manager),
             ends=ends,
+            pages=self._pages,
         )
 
     async def _start_jupyter_server_extension(self, _serverapp: ServerApp) -> None:
@@ -154,6 +190,8 @@ class AgentBoxApp(ExtensionApp):
         except StorageError as error:
             # Jupyter must start all the same. Every call fails with this error until the store works.
             self.log.error("jupyter_agentbox: %s", error)
+        # Again: an extension that was initialized later, a Hub's for one, may have put its own hook there.
+        self._pages.configure(self._server().web_app.settings)
         await self._lifecycle.attach_running()
         self._ends.watch_running()
         if self._box.tools.servers():

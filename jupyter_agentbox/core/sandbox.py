@@ -15,6 +15,9 @@ from .srt import check_srt_settings, from_srt_file, is_srt_file
 #: The levels that can be reached, in the order in which they are tried.
 SANDBOX_LEVELS: Final = (Isolation.BUBBLEWRAP, Isolation.BUBBLEWRAP_HOST_PROC, Isolation.LANDLOCK, Isolation.SRT)
 
+#: The kernel provisioner of sandboxed kernels, as kernelspecs name it.
+PROVISIONER: Final = "agentbox-sandbox"
+
 #: The reason of an HTTP answer that says why no kernel was started in a sandbox.
 NO_SANDBOXED_KERNEL: Final = "No sandboxed kernel"
 

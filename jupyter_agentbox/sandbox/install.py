@@ -15,13 +15,12 @@ from typing import Any
 from jupyter_client.kernelspec import KernelSpecManager
 
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.sandbox import SandboxSettings
+from jupyter_agentbox.core.sandbox import PROVISIONER, SandboxSettings
 from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
 
 from .probes import reach
 
 DEFAULT_NAME = "agentbox-sandbox"
-PROVISIONER = "agentbox-sandbox"
 
 
 def kernelspec(python: str, *, display_name: str, config: dict[str, Any] | None = None) -> dict[str, Any]:

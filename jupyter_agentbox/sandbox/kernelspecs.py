@@ -5,7 +5,7 @@ from __future__ import annotations
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel
 from traitlets import default
 
-from .install import PROVISIONER
+from jupyter_agentbox.core.sandbox import PROVISIONER
 
 
 class SandboxedKernelSpecManager(KernelSpecManager):

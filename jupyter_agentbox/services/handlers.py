@@ -26,6 +26,7 @@ from jupyter_agentbox.exceptions import (
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.kernels.manager import EndManager
+from jupyter_agentbox.services.pages.manager import PageManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.services.servers.manager import ServerManager
 
@@ -57,6 +58,7 @@ class Services:
     registrations: RegistrationManager
     isolation: IsolationFinder
     ends: EndManager
+    pages: PageManager
 
 
 class AgentBoxHandler(APIHandler):

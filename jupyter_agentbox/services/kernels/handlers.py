@@ -7,6 +7,7 @@ from typing import Final
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
+from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:kernels"
@@ -20,16 +21,24 @@ class KernelHandler(AgentBoxHandler):
     @web.authenticated
     @authorized
     async def get(self, kernel_id: str) -> None:
-        """Say how far the kernel is kept from the rest of the machine, and how it last ended; ``null`` if not known."""
+        """Say how far the kernel is kept from the rest of the machine, and how it last ended; ``null`` if not known.
+
+        The page that asks may be older than the server's first sandboxed kernel, and so lack the policy.
+        """
         level = self.services.isolation.level_of(kernel_id)
         end = self.services.ends.last_of(kernel_id)
+        is_sandboxed = level not in (None, Isolation.NONE)
         self.finish_json(
             {
                 "id": kernel_id,
                 "isolation": level.value if level is not None else None,
+                "content_security_policy": self._late_policy() if is_sandboxed else None,
                 "last_end": end.to_json() if end is not None else None,
             }
         )
+
+    def _late_policy(self) -> str | None:
+        return self.services.pages.late_policy_for(self.request.host)
 
 
 default_handlers = [(r"/jupyter-agentbox/kernels/(?P<kernel_id>[^/]+)/?", KernelHandler)]

@@ -32,6 +32,7 @@ def jp_server_config(tmp_path: Path) -> Any:
 async def isolation(jp_fetch: Any, kernel_id: str) -> Any:
     answer = json.loads((await jp_fetch("jupyter-agentbox", "kernels", kernel_id)).body)
     assert (answer.pop("id"), answer.pop("last_end")) == (kernel_id, None)
+    assert (answer.pop("content_security_policy") is None) is (answer["isolation"] in (None, "none"))
     return answer["isolation"]
 
 
@@ -85,4 +86,9 @@ async def test_a_kernels_last_end_is_said_also_when_the_kernel_is_gone(jp_fetch:
     ends = jp_serverapp.web_app.settings[SETTINGS_KEY].ends
     await ends.kernel_ended("k1", KernelEnd(reason="its process was ended by SIGSEGV"))
     answer = json.loads((await jp_fetch("jupyter-agentbox", "kernels", "k1")).body)
-    assert answer == {"id": "k1", "isolation": None, "last_end": ends.last_of("k1").to_json()}
+    assert answer == {
+        "id": "k1",
+        "isolation": None,
+        "content_security_policy": None,
+        "last_end": ends.last_of("k1").to_json(),
+    }

@@ -1,0 +1,55 @@
+"""Whether a server can start sandboxed kernels, or runs one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.multikernelmanager import MultiKernelManager
+from jupyter_server.gateway.managers import GatewayKernelSpecManager
+
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.sandbox import PROVISIONER
+
+from .levels import KernelLevels
+
+
+class SandboxedKernels:
+    """The sandboxed kernels of a server, those that may come among them.
+
+    Parameters
+    ----------
+    specs : KernelSpecManager
+        The server's.
+    kernels : MultiKernelManager
+        The server's.
+    """
+
+    def __init__(self, specs: KernelSpecManager, kernels: MultiKernelManager) -> None:
+        self._specs = specs
+        self._kernels = kernels
+        self._levels = KernelLevels(kernels)
+
+    def exist(self) -> bool:
+        """Whether a kernelspec names the sandbox's provisioner, or a kernel runs that it started."""
+        return self._have_specs() or any(
+            self._levels.level_of(kernel_id) not in (Isolation.NONE, None)
+            for kernel_id in self._kernels.list_kernel_ids()
+        )
+
+    def _have_specs(self) -> bool:
+        if isinstance(self._specs, GatewayKernelSpecManager):
+            # Their kernels run elsewhere, and count as plain ones.
+            return False
+        if inspect.iscoroutinefunction(self._specs.get_all_specs):
+            # It cannot be asked now. Unknown counts as yes.
+            return True
+        return any(_is_sandboxed(one.get("spec", {})) for one in self._specs.get_all_specs().values())
+
+
+def _is_sandboxed(spec: Mapping[str, Any]) -> bool:
+    metadata = spec.get("metadata")
+    provisioner = metadata.get("kernel_provisioner") if isinstance(metadata, Mapping) else None
+    return isinstance(provisioner, Mapping) and provisioner.get("provisioner_name") == PROVISIONER

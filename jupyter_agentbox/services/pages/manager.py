@@ -1,0 +1,70 @@
+"""What pages are told of sandboxed kernels, and what pages may load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any, Final, Literal
+
+from jupyter_agentbox.core.content_security import check_sources, content_security_policy
+
+#: Whether pages get the policy: if the server can start sandboxed kernels or runs one, always, or never.
+PolicyMode = Literal["auto", "always", "never"]
+
+#: Changes what a page is configured with, given the handler that makes it: jupyterlab_server's `page_config_hook`.
+PageConfigHook = Callable[[Any, dict[str, Any]], dict[str, Any]]
+
+_HOOK: Final = "page_config_hook"
+
+
+class PageManager:
+    """Decides about pages.
+
+    Parameters
+    ----------
+    has_sandboxed_kernels : callable
+        Says whether the server can start sandboxed kernels, or runs one.
+    mode : str
+        Whether pages get the policy.
+    sources : dict
+        Directive to further sources, for sites that need some.
+
+    Raises
+    ------
+    ValueError
+        If the sources cannot be in a policy.
+    """
+
+    def __init__(
+        self, *, has_sandboxed_kernels: Callable[[], bool], mode: PolicyMode, sources: Mapping[str, Sequence[str]]
+    ) -> None:
+        check_sources(sources)
+        self._has_sandboxed_kernels = has_sandboxed_kernels
+        self._mode = mode
+        self._sources = sources
+        self._hook: PageConfigHook | None = None
+
+    def policy_for(self, host: str) -> str | None:
+        """Return the Content-Security-Policy of a page that was asked of a host; ``None`` for none."""
+        if self._mode == "never" or (self._mode == "auto" and not self._has_sandboxed_kernels()):
+            return None
+        return content_security_policy(host, self._sources)
+
+    def late_policy_for(self, host: str) -> str | None:
+        """Return the policy for a page that may have been loaded before there were sandboxed kernels."""
+        return None if self._mode == "never" else content_security_policy(host, self._sources)
+
+    def configure(self, settings: MutableMapping[str, Any]) -> None:
+        """Let pages be told whether there are sandboxed kernels, by the hook of a web application's settings.
+
+        A hook that is there already is kept. Does nothing if this was done and no other hook came since.
+        """
+        earlier: PageConfigHook | None = settings.get(_HOOK)
+        if earlier is not None and earlier is self._hook:
+            return
+
+        def configure(handler: Any, config: dict[str, Any]) -> dict[str, Any]:
+            if earlier is not None:
+                config = earlier(handler, config)
+            return {**config, "agentboxSandboxedKernels": self._has_sandboxed_kernels()}
+
+        settings[_HOOK] = self._hook = configure
