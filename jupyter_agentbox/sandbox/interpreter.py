@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
+
+#: What says that a directory is an environment, and nothing else.
+_OF_ENVIRONMENT: Final = ("pyvenv.cfg", "conda-meta")
+#: What a Python has that was installed below a prefix. The rest, ``share`` above all, may be anybody's.
+_OF_PYTHON: Final = ("bin", "lib", "lib64", "libexec", "include", "ssl", "share/terminfo")
+#: The same where programs of all kinds are installed, or keep their data: ``~/.local``, the home directory itself.
+_OF_PYTHON_AMONG_OTHERS: Final = ("bin/python*", "lib/python*", "lib/libpython*", "lib64/python*", "include/python*")
 
 
 def prefixes_of(executable: Path) -> tuple[Path, ...]:
@@ -23,6 +31,30 @@ def prefixes_of(executable: Path) -> tuple[Path, ...]:
         if home is not None:
             found += [one for one in prefixes_of(home / program.name) if one not in found]
     return tuple(found)
+
+
+def readable_of(prefix: Path, *, home: Path) -> tuple[Path, ...]:
+    """Return what a kernel may see of a prefix.
+
+    All of it, unless it is in the home directory and not an environment of its own: there it is what Python needs. A
+    link to a Python, as ``uv`` puts it into ``~/.local/bin``, lays nothing open that other programs keep below.
+
+    Parameters
+    ----------
+    prefix : Path
+        One of `prefixes_of`.
+    home : Path
+        The user's home directory.
+    """
+    real, home = prefix.resolve(), home.resolve()
+    is_shared = real in (home, *home.parents, home / ".local")
+    if not is_shared and (home not in real.parents or any((real / name).exists() for name in _OF_ENVIRONMENT)):
+        return (prefix,)
+    is_installed = any(real.glob("lib*/python*/os.py"))
+    if is_installed and not is_shared:
+        return tuple(path for name in _OF_PYTHON if (path := prefix / name).exists())
+    names = _OF_PYTHON_AMONG_OTHERS if is_installed else _OF_PYTHON_AMONG_OTHERS[:1]
+    return tuple(path for name in names for path in sorted(prefix.glob(name)))
 
 
 def _chain(program: Path) -> list[Path]:

@@ -74,7 +74,7 @@ class Network:
                 "private": self._domains.private,
             }
             self._process = launcher.start(
-                [sys.executable, "-P", "-c", _PROGRAM, json.dumps(settings), str(_PACKAGES)],
+                [sys.executable, "-P", "-B", "-c", _PROGRAM, json.dumps(settings), str(_PACKAGES)],
                 env={name: os.environ[name] for name in _KEPT if name in os.environ},
                 pass_fds=[listener.fileno(), watched],
                 stdin=subprocess.DEVNULL,

@@ -134,6 +134,14 @@ _NEW_NAMESPACES = 0x7E020000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 #: Let what comes of a file descriptor signal another process.
 _F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
+#: Change a file's attributes through a descriptor that is open for reading only: ``FS_IOC_SETFLAGS`` (and as 32-bit
+#: programs spell it), ``FS_IOC_SETVERSION`` (twice likewise, and ext4's own), ``FS_IOC_FSSETXATTR``,
+#: ``FS_IOC_ENABLE_VERITY``, ``FS_IOC_SET_ENCRYPTION_POLICY``, ``FS_IOC_ADD_ENCRYPTION_KEY`` and
+#: ``FS_IOC_REMOVE_ENCRYPTION_KEY`` (also of all users), FAT's attributes, Btrfs' subvolumes.
+_FILE_ATTRIBUTES = (
+    *(0x40086602, 0x40046602, 0x40087602, 0x40047602, 0x40086604, 0x40046604, 0x401C5820),
+    *(0x40806685, 0x800C6613, 0xC0506617, 0xC0406618, 0xC0406619, 0x40047211, 0x4008941A),
+)
 _PRIO_PROCESS, _SCHED_OTHER = 0, 0
 _IOPRIO_WHO_PROCESS = 1
 _SET_ID_BITS = 0o6000
@@ -187,7 +195,9 @@ def assemble(
     calls = {**machine.calls, **_NEW_CALLS}
     refused = [*ALWAYS_REFUSED, *(() if namespaces else REFUSED_WITHOUT_NAMESPACES)]
     refused += () if namespaces and shared_objects else SHARED_OBJECTS
-    ioctls = (_TIOCSTI, _TIOCLINUX) if namespaces else (_TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP)
+    ioctls = [_TIOCSTI, _TIOCLINUX]
+    if not namespaces:
+        ioctls += [_FIOSETOWN, _SIOCSPGRP, *_FILE_ATTRIBUTES]
     program: list[_Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, machine.audit),

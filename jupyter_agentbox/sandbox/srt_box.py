@@ -118,7 +118,7 @@ class SrtBox:
         """Start a command below guardians, once its processes are counted."""
         gate_end, gate = os.pipe()
         places = [str(PACKAGE.parent), str(os.getpid()), str(gate_end)]
-        program = [sys.executable, "-I", "-S", "-c", _GUARDED, *places, *argv]
+        program = [sys.executable, "-I", "-S", "-B", "-c", _GUARDED, *places, *argv]
         try:
             process = start_process(program, self._order, env=env, cwd=cwd, pass_fds=[gate_end])
             self._process = process

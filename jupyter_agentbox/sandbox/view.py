@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from .interpreter import readable_of
 from .places import ALWAYS_THERE, OBEYED, RUN_LATER, SECRETS, Protected, inside, literal
 from .settings import Places
 
@@ -95,7 +96,9 @@ def make_view(
     home = protected.home.resolve()
     mounts = [Mount(Path(one), Access.READ) for one in (*SYSTEM, *SYSTEM_SETTINGS)]
     mounts += [Mount(Path("/tmp"), Access.PRIVATE), Mount(home, Access.PRIVATE)]  # noqa: S108  # a place inside
-    readable = [path for prefix in prefixes for path in {prefix, prefix.resolve()}]
+    readable = [
+        path for prefix in prefixes for one in {prefix, prefix.resolve()} for path in readable_of(one, home=home)
+    ]
     readable += [path.resolve() for path in places.readable]
     mounts += [Mount(path, Access.READ) for path in readable if path != home]
     mounts += [Mount(path.resolve(), Access.WRITE) for path in places.writable]

@@ -211,7 +211,13 @@ class Stage:
     def alone(self, directory: str) -> Iterator[Stage]:
         """Give the same level in a kernel of its own, whose work directory is another one below the home directory."""
         (self.world.root / "home" / directory).mkdir(parents=True, exist_ok=True)
-        kernel = self.world.start_kernel(f"at-{self.level.value}", directory)
+        with self.of(f"at-{self.level.value}", directory) as elsewhere:
+            yield elsewhere
+
+    @contextmanager
+    def of(self, name: str, directory: str = "project") -> Iterator[Stage]:
+        """Give the same level in a kernel of its own, of another kernelspec."""
+        kernel = self.world.start_kernel(name, directory)
         elsewhere = copy(self)
         elsewhere._kernel = kernel
         try:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
+import psutil
 import pytest
 from tornado.web import HTTPError
 
@@ -81,6 +82,15 @@ async def test_programs_reach_an_allowed_domain_without_further_settings(
         for code in CLIENTS.values():
             if "curl" not in code or shutil.which("curl"):
                 assert await kernel.run(code.format(url=f"http://{at(site)}/page")) == "hello from outside"
+
+
+async def test_proxy_writes_no_byte_code_into_the_package(start: Start, site: ThreadingHTTPServer) -> None:
+    async with start(private_domains=[at(site)]):
+        commands = [process.cmdline() for process in psutil.Process().children(recursive=True)]
+
+    proxies = [command for command in commands if any("outlet.main" in part for part in command)]
+    assert proxies
+    assert all("-B" in command for command in proxies)
 
 
 async def test_other_domains_are_refused_by_name(start: Start, site: ThreadingHTTPServer) -> None:
