@@ -20,6 +20,7 @@ HEIGHTS = {
     "core": 1,
     "protocol": 2,
     "processes": 2,
+    "trusted_imports": 2,
     "bridge": 3,
     "codegen": 3,
     "events": 3,

@@ -15,6 +15,7 @@ from jupyter_events import EventLogger
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.ports import KernelChannel
+from jupyter_agentbox.trusted_imports import in_kernel
 
 from .channel import ZmqKernelChannel, make_context
 
@@ -22,15 +23,11 @@ log = logging.getLogger(__name__)
 
 KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
 
+_LOAD = in_kernel("import jupyter_agentbox\njupyter_agentbox.load_ipython_extension(get_ipython())")
+
 #: Loads the kernel side. In one expression, so that it leaves no name in the user's namespace; a kernel whose
 #: environment lacks the package, or has one that does not work there, is left alone: `%load_ext` says what is wrong.
-LOAD_CODE = """exec('''
-try:
-    import jupyter_agentbox
-    jupyter_agentbox.load_ipython_extension(get_ipython())
-except Exception:
-    pass
-''', {"get_ipython": get_ipython})"""
+LOAD_CODE = f"""exec('try: exec(code)\\nexcept Exception: pass', {{"code": {_LOAD!r}, "get_ipython": get_ipython}})"""
 
 
 class KernelListener(Protocol):

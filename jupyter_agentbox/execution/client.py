@@ -9,18 +9,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from jupyter_agentbox.trusted_imports import in_kernel
+
 from .remote import RemoteKernel
 from .results import ExecutionError, ExecutionResult
 from .running import known_token
 from .server_api import RefusedError, ServerAddress
 from .turns import Turns
 
-#: Run in a fresh kernel; leaves no name in it.
-_WORK_IN: Final = (
-    "from jupyter_agentbox.kernel.workspace import work_in as _work_in\n"
-    "_work_in(get_ipython(), {directory!r})\n"
-    "del _work_in"
-)
+#: Run in a fresh kernel.
+_WORK_IN: Final = "from jupyter_agentbox.kernel.workspace import work_in\nwork_in(get_ipython(), {directory!r})"
 
 
 class KernelClient:
@@ -197,7 +195,7 @@ class KernelClient:
 
     async def _work_in(self, directory: Path, seconds: float) -> None:
         try:
-            await self.execute(_WORK_IN.format(directory=str(directory)), seconds)
+            await self.execute(in_kernel(_WORK_IN.format(directory=str(directory))), seconds)
         except BaseException as error:
             await self.disconnect()
             if isinstance(error, ExecutionError):

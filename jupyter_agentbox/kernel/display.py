@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
+from jupyter_agentbox.trusted_imports import TrustedImports
 
 from .cells import Cell
 from .transport import Transport
@@ -115,8 +116,9 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _new_widget(request_id: str) -> ApprovalCard | None:
-    try:
-        from .card import ApprovalCard  # noqa: PLC0415  # ipywidgets is slow to import, and may be missing
-    except ImportError:
-        return None
-    return ApprovalCard(request_id=request_id)
+    with TrustedImports():  # the cell has not asked for ipywidgets
+        try:
+            from .card import ApprovalCard  # noqa: PLC0415  # ipywidgets is slow to import, and may be missing
+        except ImportError:
+            return None
+        return ApprovalCard(request_id=request_id)

@@ -11,6 +11,7 @@ from IPython.core.error import UsageError
 from jupyter_agentbox import __version__
 from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.exceptions import AgentBoxError, NoServerError
+from jupyter_agentbox.trusted_imports import TrustedImports
 
 from . import runtime
 
@@ -133,7 +134,8 @@ def _usage_error(text: str) -> Exception:
 
 def _tools_module() -> Any:
     # Not at the top: loading the magic must cost a kernel's start next to nothing.
-    from jupyter_agentbox import tools  # noqa: PLC0415
+    with TrustedImports():  # a completion imports it, too
+        from jupyter_agentbox import tools  # noqa: PLC0415
 
     return tools
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from jupyter_agentbox.core.names import python_names
 from jupyter_agentbox.core.text import one_line, visible
 from jupyter_agentbox.exceptions import AgentBoxError, NoServerError, UnknownServerError
+from jupyter_agentbox.trusted_imports import TrustedImports
 
 from . import runtime
 
@@ -171,7 +172,8 @@ class ToolsLoader:
             __getattr__=lambda name: _missing(module, self.server, name),
         )
         code = compile(source, filename, "exec", dont_inherit=True)
-        exec(code, vars(module))  # noqa: S102  # this is how a module comes to be; the server wrote the source
+        with TrustedImports():
+            exec(code, vars(module))  # noqa: S102  # this is how a module comes to be; the server wrote the source
         module.__tools__ = tools  # type: ignore[attr-defined]  # for `%agentbox tools`
 
     def get_source(self, _fullname: str) -> str:

@@ -7,6 +7,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
+from jupyter_agentbox.trusted_imports import TrustedImports
+
 from .cells import Cells
 
 if TYPE_CHECKING:
@@ -71,10 +73,11 @@ def is_asked_by_editor() -> bool:
 def _new_link(shell: Any) -> Link:
     global _link
     # Not at the top: loading the kernel side must cost a kernel's start next to nothing.
-    from .failures import not_in_kernel  # noqa: PLC0415
-    from .link import Link  # noqa: PLC0415
+    with TrustedImports():
+        from .failures import not_in_kernel  # noqa: PLC0415
+        from .link import Link  # noqa: PLC0415
 
-    with _lock:
+    with _lock, TrustedImports():
         if _link is None:
             if _cells is None:
                 raise not_in_kernel()

@@ -115,7 +115,8 @@ def _reached(settings: SandboxSettings) -> Isolation:
 
 def _python_version(python: str) -> str | None:
     """Return the major version of a Python that has ipykernel, else ``None``."""
-    code = "import ipykernel, sys; print(sys.version_info[0])"
+    # With `-c` the current directory is the first on the path: what lies there is not asked for.
+    code = "import sys; sys.path[:] = filter(None, sys.path); import ipykernel; print(sys.version_info[0])"
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None
 
