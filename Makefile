@@ -91,6 +91,13 @@ lint-lab: $(NODE_READY)
 .PHONY: test
 test: lint jest test-core docs pytest test-user ## Run every check and every test
 
+#: What needs neither a kernel, a browser nor a sandbox.
+UNIT_TESTS := $(addprefix tests/,core protocol services storage codegen processes test_layers.py test_docs.py test_cli.py)
+
+.PHONY: test-quick
+test-quick: lint jest $(PYTHON_READY) ## Run lint, types and unit tests: what one runs all day
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --quiet $(UNIT_TESTS)
+
 .PHONY: jest
 jest: $(NODE_READY) ## Run the unit tests of the lab extension
 	jlpm test
@@ -120,6 +127,14 @@ test-user: install system-packages ## Run the tests that depend on the user once
 .PHONY: attack
 attack: install system-packages ## Run every attack at every level that this machine reaches, and print what each one got
 	AGENTBOX_ATTACK_TABLE=1 $(BIN)/python -m pytest tests/attacks --quiet -rs -n $(WORKERS) --dist loadfile $(ARGS)
+
+#: How long each test of `make fuzz` goes on, in seconds, and with which seed it begins. In `make test` it is a minute.
+SECONDS_EACH ?= 1200
+SEED ?= $(shell date +%s)
+
+.PHONY: fuzz
+fuzz: $(PYTHON_READY) ## Send anything to the REST API, from kernels and from MCP servers, for an hour
+	AGENTBOX_FUZZ_SECONDS=$(SECONDS_EACH) AGENTBOX_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest tests/fuzz --quiet -n 0 -s $(ARGS)
 
 .PHONY: system-packages
 system-packages:
