@@ -192,9 +192,12 @@ class Database:
             yield
 
     def _engine(self) -> Engine:
+        # An error's text goes to the log: without `hide_parameters` it would hold pieces of arguments.
         if self._url.get_backend_name() != "sqlite":
-            return create_engine(self._url, poolclass=NullPool)
-        engine = create_engine(self._url, poolclass=NullPool, connect_args={"timeout": self._busy_timeout})
+            return create_engine(self._url, poolclass=NullPool, hide_parameters=True)
+        engine = create_engine(
+            self._url, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": self._busy_timeout}
+        )
         event.listen(engine, "connect", self._configure)
         event.listen(engine, "begin", self._begin)
         return engine

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import stat
 import subprocess
+import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +20,9 @@ from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 from jupyter_agentbox.storage import committer
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
-from jupyter_agentbox.storage.database import JournalMode
+from jupyter_agentbox.storage.database import Database, JournalMode
+from jupyter_agentbox.storage.rows import new_row
+from jupyter_agentbox.storage.schema import approvals
 from jupyter_agentbox.testing import TIMEOUT, FakeClock
 from tests.samples import a_call, a_decision, a_request
 
@@ -237,6 +240,19 @@ async def test_a_full_database_takes_nothing_and_keeps_what_it_has(path: Path) -
         with pytest.raises(UnknownApprovalError):
             await store.get("large")
         assert len((await store.list(ApprovalQuery())).approvals) == 3
+
+
+async def test_an_error_that_is_logged_holds_nothing_of_the_request(path: Path) -> None:
+    database = Database(sqlite_url(str(path)), journal_mode="wal", busy_timeout=0.05, on_connect=lambda _: None)
+    row = {**new_row(a_request(), tool_digest="d", owner="me"), "status": None}
+
+    with pytest.raises(StorageError) as caught, database.transaction(write=True) as connection:
+        connection.execute(approvals.insert(), row)
+    database.close()
+
+    text = "".join(traceback.format_exception(caught.value))
+    assert "NOT NULL" in text
+    assert "orders.ipynb" not in text  # PostgreSQL's driver shows the arguments, SQLite's only what is text
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
