@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +23,7 @@ from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
 from jupyter_agentbox.composition import AgentBox, Settings, build, module_json
 from jupyter_agentbox.core.content_security import check_sources
+from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.events.announcer import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.executor.places import added_servers_path, keep_server
@@ -38,6 +40,7 @@ from jupyter_agentbox.services.pages.headers import protect_pages
 from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
+from jupyter_agentbox.services.reviewers import hub_auth_of
 from jupyter_agentbox.services.servers import handlers as server_handlers
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.system import RandomIds, SystemClock
@@ -67,6 +70,14 @@ class AgentBoxApp(ExtensionApp):
         min=1,
         allow_none=True,
         help="How many requests of one kernel may wait for a decision; a call beyond fails at once. None is no limit.",
+    ).tag(config=True)
+
+    decide_with = Enum(
+        [each.value for each in DecideWith],
+        help=(
+            "What it takes to decide a request: `person`, a browser that is logged in; `any`, also a token."
+            " Default: `person` in a server of JupyterHub, which can tell them apart; else `any`."
+        ),
     ).tag(config=True)
 
     load_kernel_side = Bool(
@@ -129,6 +140,11 @@ class AgentBoxApp(ExtensionApp):
         except ValueError as error:
             raise TraitError(f"AgentBoxApp.content_security_policy_sources: {error}") from None
         return proposal["value"]
+
+    @default("decide_with")
+    def _default_decide_with(self) -> str:
+        can_tell = hub_auth_of(self._server()) is not None
+        return str((DecideWith.PERSON if can_tell else DecideWith.ANY).value)
 
     @default("mcp_config_path")
     def _default_mcp_config_path(self) -> str:
@@ -216,6 +232,7 @@ class AgentBoxApp(ExtensionApp):
             journal_mode="delete" if self.journal_mode == "delete" else "wal",
             approval_timeout=self.approval_timeout,
             most_pending=self.max_pending,
+            decide_with=DecideWith(self.decide_with),
             limits=Limits(
                 start_timeout=self.mcp_start_timeout,
                 call_timeout=self.mcp_call_timeout,
@@ -239,6 +256,13 @@ class AgentBoxApp(ExtensionApp):
         )
 
     def _welcome(self) -> Welcome:
+        return Welcome(server_version=__version__, url=self._public_url())
+
+    def _public_url(self) -> str:
+        """Return where people find this server, without a token: only the path where the host is not known."""
         server = self._server()
-        url = server.custom_display_url or server.connection_url
-        return Welcome(server_version=__version__, url=str(url).partition("?")[0])
+        url = server.custom_display_url or os.environ.get("JUPYTERHUB_PUBLIC_URL")
+        if not url:
+            # Behind a Hub's proxy, people do not reach the address that the server listens on.
+            url = server.connection_url if hub_auth_of(server) is None else server.base_url
+        return str(url).partition("?")[0]

@@ -16,6 +16,7 @@ from typing import Final, TextIO
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.look_alikes import look_alikes
 from jupyter_agentbox.core.policy import Policy
+from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.executor.executor import CodeExecutor
@@ -97,6 +98,7 @@ def _make_executor(options: argparse.Namespace, policy: Policy | None) -> CodeEx
         mcp_config_path=options.mcp_config,
         sandbox=options.sandbox,
         sandbox_config=options.sandbox_config,
+        via=Via.TERMINAL,
     )
 
 

@@ -11,6 +11,7 @@ from jupyter_agentbox.codegen.modules import generate_module
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.ports import Announcer, ToolRunner
+from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.mcp.arguments import ThreadedChecker
 from jupyter_agentbox.mcp.limits import Limits
@@ -40,6 +41,8 @@ class Settings:
         Seconds that a request waits for a person; ``None`` for ever.
     most_pending : int or None
         How many requests of one kernel may wait at a time; ``None`` for any number.
+    decide_with : DecideWith
+        Whose answers to requests count.
     limits : Limits
         What an MCP server may use.
     """
@@ -49,6 +52,7 @@ class Settings:
     journal_mode: JournalMode = "wal"
     approval_timeout: float | None = 600.0
     most_pending: int | None = 1000
+    decide_with: DecideWith = DecideWith.ANY
     limits: Limits = field(default_factory=Limits)
 
 
@@ -125,6 +129,7 @@ def build(
         policies=policies,
         checker=checker,
         most_pending=settings.most_pending,
+        decide_with=settings.decide_with,
     )
     calls = CallManager(approvals=approvals, policies=policies, tools=extend_tools(tools), checker=checker)
     return AgentBox(

@@ -19,7 +19,9 @@
     │   ├── UnknownApprovalError  no such approval request
     │   ├── InvalidTransitionError     the request's status does not allow this answer
     │   ├── StaleDigestError      the decision was made about other arguments than the stored ones
-    │   └── InvalidDecisionError  the decision itself is malformed
+    │   ├── InvalidDecisionError  the decision itself is malformed
+    │   ├── NeedsPersonError      only a person's browser session can decide, and this is none
+    │   └── UnknownReviewerError  whether the reviewer may still decide cannot be found out now
     ├── SandboxRefusedError       a sandboxed kernel cannot be started as asked; none was started
     │   └── SandboxConfigError    the settings of the sandbox are not understood
     └── StorageError              the approval store cannot be read or written; nothing runs
@@ -176,6 +178,18 @@ class InvalidDecisionError(ApprovalError, ValueError):
     """The decision is malformed: an unknown answer, or arguments where none can be."""
 
     code = "invalid_decision"
+
+
+class NeedsPersonError(ApprovalError):
+    """A program sent the decision, and only a person's may count; the request still waits."""
+
+    code = "needs_person"
+
+
+class UnknownReviewerError(ApprovalError):
+    """JupyterHub does not say whether the reviewer may still decide. Unknown means no: the request still waits."""
+
+    code = "unknown_reviewer"
 
 
 class SandboxRefusedError(AgentBoxError):

@@ -11,9 +11,11 @@ from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, O
 from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
+from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
 from jupyter_agentbox.core.tools import ToolDescription
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+ADA = Reviewer(name="ada", via=Via.BROWSER)
 
 
 def a_call(**changes: Any) -> ToolCall:
@@ -38,7 +40,7 @@ def a_request(id: str = "r1", **changes: Any) -> ApprovalRequest:
 
 
 def a_decision(request: ApprovalRequest, answer: Answer = Answer.ALLOW_ONCE, **changes: Any) -> Decision:
-    values: dict[str, Any] = {"digest": request.call.digest, "reviewer": "ada", "decided_at": NOON}
+    values: dict[str, Any] = {"digest": request.call.digest, "reviewer": ADA, "decided_at": NOON}
     return Decision(answer=answer, **{**values, **changes})
 
 
@@ -91,11 +93,20 @@ rules = st.builds(
     reason=texts,
     kernel_id=st.none() | texts,
 )
+reviewers = st.builds(
+    Reviewer,
+    name=texts,
+    via=st.sampled_from(Via),
+    kind=st.sampled_from(ReviewerKind),
+    display_name=texts,
+    credential=texts,
+    hub_server=texts,
+)
 decisions = st.builds(
     Decision,
     answer=st.sampled_from(Answer),
     digest=texts,
-    reviewer=texts,
+    reviewer=reviewers,
     decided_at=times,
     reason=texts,
     arguments=st.none() | json_objects,

@@ -17,6 +17,7 @@ from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionE
 from .calls import JsonObject, JsonValue, ToolCall
 from .look_alikes import look_alikes, look_alikes_to_json
 from .policy import Effect, Evaluation
+from .reviewers import Reviewer
 from .tools import Progress, ToolDescription
 
 
@@ -113,8 +114,8 @@ class Decision:
         One of the four.
     digest : str
         The digest of the call that the person saw.
-    reviewer : str
-        Who answered: the session's identity, never the request body's.
+    reviewer : Reviewer
+        Who answered, and how that is known.
     decided_at : datetime
         When, with time zone.
     reason : str
@@ -125,7 +126,7 @@ class Decision:
 
     answer: Answer
     digest: str
-    reviewer: str
+    reviewer: Reviewer
     decided_at: datetime
     reason: str = ""
     arguments: Mapping[str, JsonValue] | None = None
@@ -340,16 +341,7 @@ def request_to_json(request: ApprovalRequest, progress: Progress | None = None) 
         },
         "created_at": json_time(request.created_at),
         "expires_at": json_time(request.expires_at),
-        "decision": None
-        if decision is None
-        else {
-            "decision": decision.answer.value,
-            "reviewer": decision.reviewer,
-            "reason": decision.reason,
-            "decided_at": json_time(decision.decided_at),
-            "arguments": None if decision.arguments is None else dict(decision.arguments),
-            "digest": request.effective_call.digest,
-        },
+        "decision": None if decision is None else _decision_to_json(decision, request.effective_call.digest),
         "outcome": None
         if outcome is None
         else {
@@ -359,4 +351,21 @@ def request_to_json(request: ApprovalRequest, progress: Progress | None = None) 
             "error": outcome.error,
             "progress": progress.to_json() if progress is not None else None,
         },
+    }
+
+
+def _decision_to_json(decision: Decision, digest: str) -> JsonObject:
+    reviewer = decision.reviewer
+    return {
+        "decision": decision.answer.value,
+        "reviewer": reviewer.name,
+        "reviewer_kind": reviewer.kind.value,
+        "reviewer_name": reviewer.display_name or None,
+        "via": reviewer.via.value,
+        "credential": reviewer.credential or None,
+        "hub_server": reviewer.hub_server or None,
+        "reason": decision.reason,
+        "decided_at": json_time(decision.decided_at),
+        "arguments": None if decision.arguments is None else dict(decision.arguments),
+        "digest": digest,
     }

@@ -18,6 +18,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Policy
+from jupyter_agentbox.core.reviewers import Reviewer
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError
 from jupyter_agentbox.protocol.messages import COMM_PREFIX
 
@@ -51,7 +52,7 @@ class DeskSettings:
         Jupyter's configuration directory.
     database_url : str or None
         SQLAlchemy URL of the approval store; ``None`` for JupyterLab's.
-    reviewer : str
+    reviewer : Reviewer
         Who decides, in the record.
     kernel_places : tuple of Path
         The directories in which a sandboxed kernel can write.
@@ -62,7 +63,7 @@ class DeskSettings:
     connect_timeout: float
     mcp_config_path: Path | None
     database_url: str | None
-    reviewer: str
+    reviewer: Reviewer
     kernel_places: tuple[Path, ...] = ()
 
     def can_kernel_write(self, directory: Path) -> bool:

@@ -17,6 +17,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
+from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.sandbox import SandboxSettings
 from jupyter_agentbox.exceptions import InvalidTransitionError
 from jupyter_agentbox.execution.local import KernelSettings, LocalKernel, Preparation
@@ -114,6 +115,9 @@ class CodeExecutor:
         of ``mcp.json`` in Jupyter's configuration directory.
     database_url : str, optional
         SQLAlchemy URL of the approval store; JupyterLab's by default.
+    via : Via
+        The way in which answers reach `ApprovalRequest.accept` and `reject`, for the record; by default they are this
+        program's own.
     tool_server_host, tool_server_port, kernel_gateway_host, kernel_gateway_port
         Taken for programs that were written for ipybox, with a warning: nothing listens on a port here.
 
@@ -150,6 +154,7 @@ class CodeExecutor:
         policy: Policy | None = None,
         mcp_config_path: Path | str | None = None,
         database_url: str | None = None,
+        via: Via = Via.PROGRAM,
         tool_server_host: str | None = None,
         tool_server_port: int | None = None,
         kernel_gateway_host: str | None = None,
@@ -196,7 +201,7 @@ class CodeExecutor:
             connect_timeout=connect_timeout,
             mcp_config_path=Path(mcp_config_path) if mcp_config_path is not None else None,
             database_url=database_url,
-            reviewer=_reviewer(),
+            reviewer=Reviewer(name=_user(), via=via),
         )
         self._desk: Desk | None = None
         self._running: _Running | None = None
@@ -492,9 +497,8 @@ def _kernel_places(sandbox: SandboxSettings | None) -> tuple[Path, ...]:
     return tuple(path.expanduser().resolve() for path in (work, *map(Path, sandbox.writable)))
 
 
-def _reviewer() -> str:
+def _user() -> str:
     try:
-        user = getpass.getuser()
+        return getpass.getuser()
     except (OSError, KeyError, ImportError):  # no name for this user id
-        user = "unknown"
-    return f"{user} (CodeExecutor)"
+        return "unknown"

@@ -52,11 +52,12 @@ class Card:
         Parameters
         ----------
         url : str
-            The server's page for people; empty if it is not known.
+            The server's page for people, or on a Hub only its path; empty if it is not known.
         """
-        where = one_line(url) if url.startswith(("http://", "https://")) else ""
-        place = f"at {where}" if where else "in JupyterLab's panel of approval requests"
-        link = f'at <a href="{html.escape(where)}" target="_blank" rel="noopener">{html.escape(where)}</a>'
+        where = one_line(url) if _is_link(url) else ""
+        host = "" if "://" in where else " on your JupyterHub"
+        place = f"at {where}{host}" if where else "in JupyterLab's panel of approval requests"
+        link = f'at <a href="{html.escape(where)}" target="_blank" rel="noopener">{html.escape(where)}</a>{host}'
         data = self._data(
             f"{self._what} waits for a person. Allow, edit or reject it {place}.",
             f"<b>{html.escape(self._what)}</b> waits for a person."
@@ -85,6 +86,11 @@ class Card:
     def _publish(self, kind: str, data: dict[str, Any]) -> None:
         content = {"data": data, "metadata": {}, "transient": {"display_id": f"agentbox-{self.request_id}"}}
         self._transport.publish(kind, content, self._cell)
+
+
+def _is_link(url: str) -> bool:
+    """Whether it is the address of a page, or the path of one on the same host."""
+    return url.startswith(("http://", "https://")) or (url.startswith("/") and not url.startswith("//"))
 
 
 def attempt(step: Callable[..., None], *arguments: object) -> None:

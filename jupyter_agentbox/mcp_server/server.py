@@ -34,6 +34,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from jupyter_agentbox import __version__
+from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.executor.executor import CodeExecutor
 
 from . import results, tools
@@ -243,6 +244,7 @@ class CodeServer:
                 sandbox=settings.sandbox,
                 sandbox_config=settings.sandbox_config,
                 log_level=settings.log_level,
+                via=Via.MCP_CLIENT,
             )
 
         return LocalSession(make_executor, can_register=settings.mcp_config is None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from jupyter_server.base.handlers import APIHandler
+from jupyter_server.utils import ensure_async
 from tornado import web
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
@@ -15,6 +16,7 @@ from jupyter_agentbox.exceptions import (
     AgentBoxError,
     InvalidDecisionError,
     InvalidTransitionError,
+    NeedsPersonError,
     ServerConfigurationError,
     StaleDigestError,
     StorageError,
@@ -22,6 +24,7 @@ from jupyter_agentbox.exceptions import (
     ToolCallRejectedError,
     ToolServerError,
     UnknownApprovalError,
+    UnknownReviewerError,
     UnknownServerError,
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
@@ -37,6 +40,7 @@ SETTINGS_KEY: Final = "jupyter_agentbox_services"
 STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
     (UnknownApprovalError, 404),
     (UnknownServerError, 404),
+    (NeedsPersonError, 403),
     (InvalidTransitionError, 409),
     (StaleDigestError, 409),
     (InvalidDecisionError, 422),
@@ -45,6 +49,7 @@ STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
     (ServerConfigurationError, 409),
     (ToolServerError, 502),
     (StorageError, 503),
+    (UnknownReviewerError, 503),
     (AgentBoxError, 500),
 )
 
@@ -85,6 +90,11 @@ class AgentBoxHandler(APIHandler):
         if not isinstance(body, dict):
             raise InvalidDecisionError("the body must be a JSON object")
         return body
+
+    async def may_read(self, resource: str) -> bool:
+        """Whether who asks may read a resource: who may change a thing need not be allowed to read it."""
+        allowed = await ensure_async(self.authorizer.is_authorized(self, self.current_user, "read", resource))
+        return bool(allowed)
 
     def finish_json(self, value: JsonObject) -> None:
         """Answer with JSON that no cache keeps."""

@@ -17,6 +17,7 @@ from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.cursors import microseconds
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
+from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
 
@@ -196,7 +197,7 @@ def _decision_to_json(decision: Decision | None) -> dict[str, Any] | None:
     return {
         "answer": decision.answer.value,
         "digest": decision.digest,
-        "reviewer": decision.reviewer,
+        "reviewer": _reviewer_to_json(decision.reviewer),
         "decided_at": decision.decided_at.isoformat(),
         "reason": decision.reason,
         "arguments": None if decision.arguments is None else dict(decision.arguments),
@@ -207,8 +208,30 @@ def _decision_from_json(value: Mapping[str, Any] | None) -> Decision | None:
     if value is None:
         return None
     return Decision(
-        **{**value, "answer": Answer(value["answer"]), "decided_at": datetime.fromisoformat(value["decided_at"])}
+        **{
+            **value,
+            "answer": Answer(value["answer"]),
+            "reviewer": _reviewer_from_json(value["reviewer"]),
+            "decided_at": datetime.fromisoformat(value["decided_at"]),
+        }
     )
+
+
+def _reviewer_to_json(reviewer: Reviewer) -> dict[str, Any]:
+    return {
+        "name": reviewer.name,
+        "via": reviewer.via.value,
+        "kind": reviewer.kind.value,
+        "display_name": reviewer.display_name,
+        "credential": reviewer.credential,
+        "hub_server": reviewer.hub_server,
+    }
+
+
+def _reviewer_from_json(value: Mapping[str, Any] | str) -> Reviewer:
+    if isinstance(value, str):  # rows of before have a name only
+        return Reviewer(name=value)
+    return Reviewer(**{**value, "via": Via(value["via"]), "kind": ReviewerKind(value["kind"])})
 
 
 def _outcome_to_json(outcome: Outcome | None) -> dict[str, Any] | None:

@@ -37,7 +37,8 @@ export class RequestError extends Error {
     readonly status: number,
     message: string,
     readonly parameter: string | null,
-    readonly approval: IApproval | null
+    readonly approval: IApproval | null,
+    readonly reason: string | null = null
   ) {
     super(message);
   }
@@ -161,12 +162,13 @@ function toError(
   json: JsonValue | undefined
 ): RequestError {
   const body = isObject(json) ? json : {};
-  const { message, parameter, approval } = body;
+  const { message, parameter, approval, reason } = body;
   return new RequestError(
     response.ok ? 502 : response.status,
     typeof message === 'string' && message ? message : response.statusText,
     typeof parameter === 'string' ? parameter : null,
-    isObject(approval) ? toApproval(approval) : null
+    isObject(approval) ? toApproval(approval) : null,
+    typeof reason === 'string' ? reason : null
   );
 }
 

@@ -51,10 +51,28 @@ export interface IToolDescription {
   input_schema: IJsonObject;
 }
 
-/** What a person answered. */
-export interface IDecision {
-  decision: Answer;
+/** The way an answer came, as the server observed it. */
+export type Via =
+  | 'browser'
+  | 'api_token'
+  | 'server_token'
+  | 'program'
+  | 'mcp_client'
+  | 'terminal'
+  | 'unknown';
+
+/** Who answered, and how that is known. */
+export interface IReviewer {
   reviewer: string;
+  reviewer_kind: 'user' | 'service';
+  /** What people call them; they may choose it themselves. */
+  reviewer_name: string | null;
+  via: Via;
+}
+
+/** What was answered. */
+export interface IDecision extends IReviewer {
+  decision: Answer;
   reason: string;
   decided_at: string;
   arguments: IJsonObject | null;

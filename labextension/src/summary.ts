@@ -58,7 +58,7 @@ export function decidedBy(
   trans: TranslationBundle
 ): string {
   if (approval.decision) {
-    return nameOf(approval.decision.reviewer);
+    return nameOf(approval.decision);
   }
   const { rule } = approval.evaluation;
   return rule ? trans.__('the rule “%1”', label(rule, 60)) : trans.__('a rule');

@@ -12,7 +12,7 @@ function show(item: IApproval): HTMLElement {
       approval={item}
       origin="orders.ipynb, cell 3"
       now={() => Date.parse('2026-01-01T00:00:00Z')}
-      nameOf={name => name}
+      nameOf={({ reviewer }) => reviewer}
       translator={nullTranslator}
       trans={trans}
       onDecide={async () => undefined}

@@ -47,6 +47,9 @@ export function allowed(fields: Partial<IApproval> = {}): IApproval {
     decision: {
       decision: 'allow_once',
       reviewer: 'ada',
+      reviewer_kind: 'user',
+      reviewer_name: null,
+      via: 'browser',
       reason: '',
       decided_at: '2026-01-01T00:01:00Z',
       arguments: null,

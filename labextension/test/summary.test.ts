@@ -2,9 +2,9 @@ import { summarize } from '../src/summary';
 import { explain } from '../src/components/useSending';
 import { RequestError } from '../src/client';
 import { allowed, approval, trans } from './examples';
-import type { IApproval, OutcomeState } from '../src/protocol';
+import type { IApproval, IReviewer, OutcomeState } from '../src/protocol';
 
-const nameOf = (name: string): string => name;
+const nameOf = ({ reviewer }: IReviewer): string => reviewer;
 
 function textOf(item: IApproval): string {
   return summarize(item, nameOf, trans).text;
@@ -38,6 +38,11 @@ test('says who allowed it and what became of it', () => {
 
 test('hidden characters in an error are shown', () => {
   expect(textOf(withOutcome('failed', 'a\u202eb'))).toContain('\\u202e');
+});
+
+test('a page that was opened with a token is told to log in', () => {
+  const error = new RequestError(403, '', null, null, 'needs_person');
+  expect(explain(error, nameOf, trans)).toContain('Log in, and reload');
 });
 
 test('a conflict names the winner', () => {

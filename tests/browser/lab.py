@@ -74,7 +74,7 @@ class Lab:
         return found
 
     def decide(self, request: Any, **answer: Any) -> None:
-        """Answer a request as someone at another browser."""
+        """Answer a request as a program with the server's token."""
         body = {"decision": "allow_once", "digest": request["call"]["digest"], **answer}
         self.ask(f"jupyter-agentbox/approvals/{request['id']}/decision", body)
 

@@ -198,6 +198,11 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
     assert value["decision"] == {
         "decision": "allow_once",
         "reviewer": "ada",
+        "reviewer_kind": "user",
+        "reviewer_name": None,
+        "via": "browser",
+        "credential": None,
+        "hub_server": None,
         "reason": "",
         "decided_at": "2026-05-01T12:00:00.000Z",
         "arguments": {"order_id": 8},

@@ -79,7 +79,16 @@ def test_other_front_ends_are_told_what_waits_and_where_to_decide(transport: Fak
     )
 
 
-@pytest.mark.parametrize("url", ["", "javascript:alert(1)"])
+def test_on_a_hub_whose_address_is_not_known_they_are_told_the_path(transport: FakeTransport) -> None:
+    data = shown(transport, Cell(), what="shop.buy", url="/hub/user/ada/")["data"]
+
+    assert data["text/plain"] == (
+        "shop.buy waits for a person. Allow, edit or reject it at /hub/user/ada/ on your JupyterHub."
+    )
+    assert '<a href="/hub/user/ada/"' in data["text/html"]
+
+
+@pytest.mark.parametrize("url", ["", "javascript:alert(1)", "//elsewhere.example/"])
 def test_address_that_is_no_page_is_not_shown(transport: FakeTransport, url: str) -> None:
     data = shown(transport, Cell(), url=url)["data"]
 

@@ -12,6 +12,7 @@ import pytest
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest
 from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.policy import Policy
+from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ToolArgumentsError
 from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
@@ -67,7 +68,7 @@ class Services:
     async def decide(self, request: ApprovalRequest, answer: Answer, **more: object) -> ApprovalRequest:
         """Answer a request as a person who saw the stored arguments."""
         verdict = Verdict(answer=answer, digest=request.call.digest, **more)  # type: ignore[arg-type]
-        return await self.approvals.decide(request.id, verdict, reviewer="ada")
+        return await self.approvals.decide(request.id, verdict, reviewer=Reviewer(name="ada", via=Via.BROWSER))
 
 
 def a_call(**arguments: JsonValue) -> ToolCall:

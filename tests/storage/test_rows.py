@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.storage.rows import new_row, request_from_row, text_key, tool_from_row, tool_row
-from tests.samples import a_call, a_request, requests, texts, tools
+from tests.samples import a_call, a_decision, a_request, requests, texts, tools
 
 
 @given(requests)
@@ -92,6 +93,20 @@ def test_a_damaged_row_is_a_storage_error(changes: dict[str, Any]) -> None:
 
     with pytest.raises(StorageError):
         request_from_row(**{**columns, **changes})
+
+
+def test_a_row_that_has_only_the_reviewers_name_is_read_and_claims_nothing_more() -> None:
+    decided = a_request().decide(a_decision(a_request()))
+    row = new_row(decided, tool_digest="d", owner="me")
+    progress = json.loads(row["progress"])
+    progress["decision"]["reviewer"] = "ada"  # as it was kept before
+
+    found = request_from_row(
+        request=row["request"], progress=json.dumps(progress).encode(), status="approved", tool=a_request().tool
+    )
+
+    assert found.decision is not None
+    assert found.decision.reviewer == Reviewer(name="ada", via=Via.UNKNOWN)
 
 
 @pytest.mark.parametrize("description", [b"", b"[]", b'{"no": "such field"}', b"\xff", b"{}"])

@@ -13,6 +13,7 @@ import pytest
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Lapse, Outcome, OutcomeState, Status
 from jupyter_agentbox.core.calls import Origin
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, ApprovalStore
+from jupyter_agentbox.core.reviewers import Reviewer
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.testing import FakeClock, MemoryApprovalStore
@@ -115,7 +116,9 @@ async def test_an_unknown_request_is_not_replaced(store: ApprovalStore) -> None:
 async def test_of_many_decisions_at_once_one_is_kept(store: ApprovalStore) -> None:
     asked = a_request()
     await store.add(asked)
-    decided = [asked.decide(a_decision(asked, answer, reviewer=f"p{n}")) for n in range(10) for answer in Answer]
+    decided = [
+        asked.decide(a_decision(asked, answer, reviewer=Reviewer(name=f"p{n}"))) for n in range(10) for answer in Answer
+    ]
 
     written = await asyncio.gather(
         *(store.replace_if(request, status=Status.PENDING, outcome=None) for request in decided)

@@ -13,6 +13,7 @@ from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, InvalidTransitionError, StaleDigestError
 from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
 from jupyter_agentbox.services.handlers import AgentBoxHandler
+from jupyter_agentbox.services.reviewers import reviewer_of
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:approvals"
 MAX_LIMIT: Final = 500
@@ -42,6 +43,11 @@ def verdict_from_json(body: JsonObject) -> Verdict:
     if arguments is not None and not isinstance(arguments, dict):
         raise InvalidDecisionError("`arguments` must be a JSON object")
     return Verdict(answer=Answer(decision), digest=digest, reason=reason or "", arguments=arguments)
+
+
+def request_in_brief(request: ApprovalRequest) -> JsonObject:
+    """Return what of a request is told to who changed it and may not read it."""
+    return {"id": request.id, "status": request.status.value}
 
 
 class ApprovalsAPIHandler(AgentBoxHandler):
@@ -106,12 +112,15 @@ class DecisionHandler(ApprovalsAPIHandler):
     async def post(self, request_id: str) -> None:
         """Decide an approval request."""
         verdict = verdict_from_json(self.json_object())
+        reviewer = await reviewer_of(self, AUTH_RESOURCE)
+        may_read = await self.may_read(AUTH_RESOURCE)
         try:
-            request = await self.approvals.decide(request_id, verdict, reviewer=self.current_user.username)
+            request = await self.approvals.decide(request_id, verdict, reviewer=reviewer)
         except (InvalidTransitionError, StaleDigestError):
-            self._conflict = await self.approvals.get(request_id)
+            if may_read:
+                self._conflict = await self.approvals.get(request_id)
             raise
-        self.finish_json(self.to_json(request))
+        self.finish_json(self.to_json(request) if may_read else request_in_brief(request))
 
     def error_details(self, error: AgentBoxError) -> JsonObject:
         """Add the request as it now stands to a conflict, so that the page can show it."""

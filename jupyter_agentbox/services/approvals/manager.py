@@ -30,6 +30,7 @@ from jupyter_agentbox.core.ports import (
     Clock,
     Ids,
 )
+from jupyter_agentbox.core.reviewers import DecideWith, Reviewer
 from jupyter_agentbox.core.tools import Progress, ToolDescription
 from jupyter_agentbox.exceptions import (
     InvalidTransitionError,
@@ -89,6 +90,8 @@ class ApprovalManager:
         Validates edited arguments.
     most_pending : int or None
         How many requests of one kernel may wait at a time; ``None`` for any number.
+    decide_with : DecideWith
+        Whose answers count.
     """
 
     def __init__(
@@ -102,6 +105,7 @@ class ApprovalManager:
         policies: PolicyManager,
         checker: ArgumentChecker,
         most_pending: int | None = None,
+        decide_with: DecideWith = DecideWith.ANY,
     ) -> None:
         self._store = store
         self._announcer = announcer
@@ -111,6 +115,7 @@ class ApprovalManager:
         self._policies = policies
         self._checker = checker
         self._most_pending = most_pending
+        self._decide_with = decide_with
         self._waiting: Counter[str | None] = Counter()
         self._live: dict[str, ApprovalRequest] = {}
         self._settled: dict[str, asyncio.Event] = {}
@@ -273,13 +278,15 @@ class ApprovalManager:
         await self.recover()
         return await self._store.list(query)
 
-    async def decide(self, request_id: str, verdict: Verdict, *, reviewer: str) -> ApprovalRequest:
+    async def decide(self, request_id: str, verdict: Verdict, *, reviewer: Reviewer) -> ApprovalRequest:
         """Take a person's answer; when this returns it is on disk.
 
         What was allowed is kept as running, because the call follows at once.
 
         Raises
         ------
+        NeedsPersonError
+            The answer is not a person's, and only theirs count.
         UnknownApprovalError
             There is no such request.
         InvalidTransitionError
@@ -291,6 +298,7 @@ class ApprovalManager:
         StorageError
             The decision could not be kept, so it does not count.
         """
+        reviewer.check(self._decide_with)
         if verdict.arguments is not None:
             check_arguments(verdict.arguments)
         request = await self._get(request_id)

@@ -10,6 +10,7 @@ from tornado import web
 from jupyter_agentbox.core.approvals import request_to_json
 from jupyter_agentbox.core.calls import JsonObject, Origin
 from jupyter_agentbox.exceptions import InvalidDecisionError
+from jupyter_agentbox.services.approvals import handlers as approvals
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:servers"
@@ -29,7 +30,8 @@ class RegistrationsHandler(AgentBoxHandler):
         name, configuration = _read(body)
         request = await self.services.registrations.begin(name, configuration, self._origin(body))
         self.set_status(202)
-        self.finish_json(request_to_json(request))
+        may_read = await self.may_read(approvals.AUTH_RESOURCE)
+        self.finish_json(request_to_json(request) if may_read else approvals.request_in_brief(request))
 
     def _origin(self, body: JsonObject) -> Origin:
         kernel_id = body.get("kernel_id")

@@ -57,7 +57,9 @@ class ServerRestartHandler(ServersAPIHandler):
     @authorized
     async def post(self, name: str) -> None:
         """Restart the server."""
-        self.finish_json((await self.servers.restart(name)).to_json())
+        status = (await self.servers.restart(name)).to_json()
+        may_read = await self.may_read(AUTH_RESOURCE)
+        self.finish_json(status if may_read else {"name": status["name"], "state": status["state"]})
 
 
 _NAME = r"(?P<name>[^/]+)"

@@ -73,6 +73,11 @@ export function explain(
   if (error instanceof RequestError && error.status === 409) {
     return conflict(error.approval, nameOf, trans);
   }
+  if (error instanceof RequestError && error.reason === 'needs_person') {
+    return trans.__(
+      'Only a browser that is logged in can decide here, and this page was opened with a token. Log in, and reload the page.'
+    );
+  }
   if (error instanceof RequestError && error.status === 403) {
     return trans.__('You are not allowed to decide this request.');
   }

@@ -30,6 +30,7 @@ from jupyter_agentbox.exceptions import (
 )
 from jupyter_agentbox.services.approvals.manager import Verdict
 from jupyter_agentbox.testing import MemoryApprovalStore
+from tests.samples import ADA
 from tests.services.conftest import Services
 
 T = TypeVar("T")
@@ -316,7 +317,7 @@ class Broker(RuleBasedStateMachine):
             arguments=edit and {**edit, "n": asked.call.arguments["id"]},
         )
         try:
-            return await self.services.approvals.decide(asked.request_id or "none", verdict, reviewer="ada")
+            return await self.services.approvals.decide(asked.request_id or "none", verdict, reviewer=ADA)
         except AgentBoxError as error:
             return error
 

@@ -72,7 +72,7 @@ async def test_allowed_call_runs_once_with_the_stored_arguments(services: Servic
     stored = await services.stored(request.id)
     assert stored.decision is not None
     assert stored.outcome is not None
-    assert (stored.status, stored.decision.reviewer, stored.outcome.state) == (
+    assert (stored.status, stored.decision.reviewer.name, stored.outcome.state) == (
         Status.APPROVED,
         "ada",
         OutcomeState.SUCCEEDED,

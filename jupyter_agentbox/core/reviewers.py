@@ -1,0 +1,92 @@
+"""Who answers a request, by which way the answer came, and which ways count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from jupyter_agentbox.exceptions import NeedsPersonError
+
+
+class Via(str, Enum):
+    """The way an answer came, as the program that took it observed it. No answer says it of itself."""
+
+    BROWSER = "browser"
+    """A login session of a browser."""
+
+    API_TOKEN = "api_token"  # noqa: S105  # the name of a way
+    """A token, so a program that has it."""
+
+    SERVER_TOKEN = "server_token"  # noqa: S105  # the name of a way
+    """The token with which the Jupyter server itself asks JupyterHub. Code in plain kernels has it, too."""
+
+    PROGRAM = "program"
+    """The program that runs the code, by `CodeExecutor`."""
+
+    MCP_CLIENT = "mcp_client"
+    """An MCP client, which says that it asked its user."""
+
+    TERMINAL = "terminal"
+    """The terminal in which `jupyter agentbox exec` runs."""
+
+    UNKNOWN = "unknown"
+    """Not known: an earlier release took the answer, or the identity provider does not say."""
+
+
+class ReviewerKind(str, Enum):
+    """What a reviewer is, as JupyterHub tells them apart."""
+
+    USER = "user"
+    SERVICE = "service"
+
+
+class DecideWith(str, Enum):
+    """What it takes to decide over the REST API."""
+
+    PERSON = "person"
+    """A login session of a browser."""
+
+    ANY = "any"
+    """Any credential that the Jupyter server accepts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviewer:
+    """Who answered a request, and how that is known.
+
+    Parameters
+    ----------
+    name : str
+        The user's or service's name, by the identity of the session or token: never what a request's body says.
+    via : Via
+        The way the answer came.
+    kind : ReviewerKind
+        Whose name it is.
+    display_name : str
+        What people call them, if the identity provider has a name for that; else empty.
+    credential : str
+        SHA-256, in hexadecimal digits, of JupyterHub's id of the browser's session, or else of the token; empty where
+        there is none. Two answers with the same value came with the same one.
+    hub_server : str
+        The server of JupyterHub at which it was answered, as in its scopes: ``ada/`` or ``ada/gpu``; empty without Hub.
+    """
+
+    name: str
+    via: Via = Via.UNKNOWN
+    kind: ReviewerKind = ReviewerKind.USER
+    display_name: str = ""
+    credential: str = ""
+    hub_server: str = ""
+
+    def check(self, decide_with: DecideWith) -> None:
+        """Refuse a reviewer whose answers do not count.
+
+        Raises
+        ------
+        NeedsPersonError
+        """
+        if decide_with is DecideWith.PERSON and self.via is not Via.BROWSER:
+            raise NeedsPersonError(
+                "only a person can decide here, in a browser that is logged in: a token is not enough"
+                " (`AgentBoxApp.decide_with`). The request was not changed."
+            )

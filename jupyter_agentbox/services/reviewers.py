@@ -1,0 +1,159 @@
+"""Finds out who sends a decision over HTTP, and whether a browser's login session or a token vouches for them."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.utils import ensure_async
+from tornado import web
+
+from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
+from jupyter_agentbox.exceptions import UnknownReviewerError
+
+_REFUSED: Final = "Forbidden: the session or token is no longer valid here"
+
+
+class HubAuth(Protocol):
+    """What is used of `jupyterhub.services.auth.HubOAuth`, version 5 or later."""
+
+    api_token: str
+    access_scopes: Any
+    cookie_name: str
+
+    def get_token(self, handler: web.RequestHandler, in_cookie: bool = True) -> str | None:
+        """Return the token in a request's header; also that in its cookie, if `in_cookie`."""
+
+    def user_for_token(self, token: str, use_cache: bool = True, *, sync: bool = True) -> Any:
+        """Ask the Hub whose token this is."""
+
+    def check_scopes(self, required_scopes: Any, user: Mapping[str, Any]) -> Any:
+        """Return those of the scopes that the user has."""
+
+
+def hub_auth_of(server: Any) -> HubAuth | None:
+    """Return how a Jupyter server asks JupyterHub; ``None`` if it belongs to none.
+
+    Parameters
+    ----------
+    server : ServerApp
+        The server. A Hub's has it at its identity provider, or itself if the older single-user app runs.
+    """
+    found: HubAuth | None = getattr(server.identity_provider, "hub_auth", None) or getattr(server, "hub_auth", None)
+    return found
+
+
+async def reviewer_of(handler: JupyterHandler, resource: str) -> Reviewer:
+    """Return who sends a request that was authenticated and authorized.
+
+    A Hub's single-user server keeps what the Hub said about a token for some minutes. That is too long for a decision,
+    so the Hub is asked again.
+
+    Parameters
+    ----------
+    handler : JupyterHandler
+        Handles the request.
+    resource : str
+        What must be theirs to write.
+
+    Raises
+    ------
+    HTTPError
+        If the Hub takes the session or token no longer, or it may not be used here any more.
+    UnknownReviewerError
+        If the Hub does not answer.
+    """
+    hub_auth = hub_auth_of(handler.serverapp)
+    if hub_auth is None:
+        return await _reviewer_of_server(handler)
+    return await _HubReviewer(handler, hub_auth, resource).find()
+
+
+async def _reviewer_of_server(handler: JupyterHandler) -> Reviewer:
+    """Return who sends a request to a server without a Hub.
+
+    JupyterLab sends the server's token with each request, as programs do. A browser also sends the cookie of its login,
+    which the server signed.
+    """
+    provider, user = handler.identity_provider, handler.current_user
+    in_cookie = await ensure_async(provider.get_user_cookie(handler))
+    if in_cookie is not None and in_cookie.username == user.username:
+        via = Via.BROWSER
+    elif provider.is_token_authenticated(handler):
+        via = Via.API_TOKEN
+    else:
+        via = Via.UNKNOWN
+    return Reviewer(name=user.username, via=via, display_name=_display_name(user))
+
+
+class _HubReviewer:
+    """Who sends one request to a Hub's single-user server.
+
+    The Hub knows for each token whether it was issued in a browser's login: such a token has a session. JupyterLab's
+    page holds one, so scripts in the page can read it and hand it to a kernel. The cookie, which holds it as well, no
+    script can read: a person's decision comes with that cookie.
+    """
+
+    def __init__(self, handler: JupyterHandler, hub_auth: HubAuth, resource: str) -> None:
+        self._handler = handler
+        self._resource = resource
+        self._hub_auth = hub_auth
+
+    async def find(self) -> Reviewer:
+        handler, user = self._handler, self._handler.current_user
+        in_header, in_cookie = self._hub_auth.get_token(handler, in_cookie=False), self._token_in_cookie()
+        known = {token: await self._ask(token) for token in dict.fromkeys((in_header, in_cookie)) if token}
+        token, model = next(
+            ((token, model) for token, model in known.items() if model and model["name"] == user.username), (None, None)
+        )
+        if token is None or model is None:
+            raise web.HTTPError(403, _REFUSED)
+        await self._authorize(model)
+        in_browser = known.get(in_cookie) if in_cookie else None
+        if in_browser and in_browser["name"] == user.username and in_browser.get("session_id"):
+            via, credential = Via.BROWSER, in_browser["session_id"]
+        else:
+            is_ours = hmac.compare_digest(token.encode(), self._hub_auth.api_token.encode())
+            via, credential = Via.SERVER_TOKEN if is_ours else Via.API_TOKEN, model.get("token_id") or ""
+        return Reviewer(
+            name=user.username,
+            via=via,
+            kind=ReviewerKind.SERVICE if model.get("kind") == "service" else ReviewerKind.USER,
+            display_name=_display_name(user),
+            credential=hashlib.sha256(credential.encode()).hexdigest() if credential else "",
+            hub_server=f"{os.environ.get('JUPYTERHUB_USER', '')}/{os.environ.get('JUPYTERHUB_SERVER_NAME', '')}",
+        )
+
+    def _token_in_cookie(self) -> str | None:
+        cookie = self._handler.get_secure_cookie(self._hub_auth.cookie_name)
+        return cookie.decode("ascii", "replace") if cookie else None
+
+    async def _ask(self, token: str) -> dict[str, Any] | None:
+        """Return whose token it is, as the Hub says now; ``None`` if it is not valid."""
+        try:
+            model: dict[str, Any] | None = await self._hub_auth.user_for_token(token, use_cache=False, sync=False)
+        except web.HTTPError as error:
+            raise UnknownReviewerError(
+                "JupyterHub does not answer, so it is not known whether you may decide. The request was not changed:"
+                " try again when the Hub is back."
+            ) from error
+        return model
+
+    async def _authorize(self, model: dict[str, Any]) -> None:
+        """Refuse who was authorized by what the Hub said before, and would not be now."""
+        handler, hub_auth = self._handler, self._hub_auth
+        if not hub_auth.check_scopes(hub_auth.access_scopes, model):
+            raise web.HTTPError(403, _REFUSED)
+        if hasattr(handler.current_user, "hub_user"):
+            handler.current_user.hub_user = model
+            allowed = handler.authorizer.is_authorized(handler, handler.current_user, "write", self._resource)
+            if not await ensure_async(allowed):
+                raise web.HTTPError(403, _REFUSED)
+
+
+def _display_name(user: Any) -> str:
+    return user.display_name if user.display_name != user.username else ""
