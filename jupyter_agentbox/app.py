@@ -15,6 +15,7 @@ from jupyter_server.serverapp import ServerApp
 from traitlets import Bool, Dict, Enum, Float, Int, List, TraitError, Unicode, default, validate
 
 from jupyter_agentbox import __version__
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.bridge.ends import KernelEnds
 from jupyter_agentbox.bridge.files import KernelPlaces, keep_to_places
 from jupyter_agentbox.bridge.kernelspecs import SandboxedKernels
@@ -35,7 +36,7 @@ from jupyter_agentbox.services.approvals import handlers as approval_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
 from jupyter_agentbox.services.kernels import handlers as kernel_handlers
 from jupyter_agentbox.services.kernels.manager import EndManager
-from jupyter_agentbox.services.links.manager import LinkManager
+from jupyter_agentbox.services.links.manager import LinkManager, MemoryLimits
 from jupyter_agentbox.services.pages.headers import protect_pages
 from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
@@ -77,6 +78,26 @@ class AgentBoxApp(ExtensionApp):
         help=(
             "What it takes to decide a request: `person`, a browser that is logged in; `any`, also a token."
             " Default: `person` in a server of JupyterHub, which can tell them apart; else `any`."
+        ),
+    ).tag(config=True)
+
+    max_waiting_bytes = Int(
+        128_000_000,
+        min=1,
+        allow_none=True,
+        help=(
+            "Bytes of memory that the unanswered calls of one kernel may take, about; a call beyond fails at once."
+            " None is no limit."
+        ),
+    ).tag(config=True)
+
+    max_total_waiting_bytes = Int(
+        512_000_000,
+        min=1,
+        allow_none=True,
+        help=(
+            "The same for the calls of all kernels together; calls of less than 64 KB are taken all the same."
+            " None is no limit."
         ),
     ).tag(config=True)
 
@@ -154,6 +175,8 @@ class AgentBoxApp(ExtensionApp):
     def _default_database_url(self) -> str:
         return sqlite_url(str(Path(jupyter_data_dir()) / "agentbox" / "approvals.sqlite"))
 
+    _preloading: asyncio.Task[None] | None = None
+
     def initialize_settings(self) -> None:
         """Build the parts and follow the server's kernels."""
         server = self._server()
@@ -171,6 +194,7 @@ class AgentBoxApp(ExtensionApp):
             notebooks=notebooks,
             generate=module_json,
             welcome=self._welcome,
+            limits=MemoryLimits(kernel=self.max_waiting_bytes, total=self.max_total_waiting_bytes),
         )
         self._lifecycle = KernelLifecycle(
             kernels=server.kernel_manager,
@@ -212,10 +236,12 @@ class AgentBoxApp(ExtensionApp):
         self._ends.watch_running()
         if self._box.tools.servers():
             # The MCP SDK takes a second to import: let that pass before somebody waits for a first call.
-            self._preloading = asyncio.create_task(self._box.tools.preload())
+            self._preloading = in_background(self._box.tools.preload(), what="loading the MCP SDK")
 
     async def stop_extension(self) -> None:
         """Orphan what is pending and stop the MCP servers."""
+        if self._preloading is not None:
+            self._preloading.cancel()
         await self._registrations.aclose()
         await self._links.aclose()
         await self._lifecycle.aclose()

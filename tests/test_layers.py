@@ -18,6 +18,7 @@ ROOT = Path(jupyter_agentbox.__file__).parent
 HEIGHTS = {
     "exceptions": 0,
     "core": 1,
+    "background": 1,
     "protocol": 2,
     "processes": 2,
     "trusted_imports": 2,

@@ -3,6 +3,11 @@
 The line has a `Session` of its own with the kernel's key, because two clients that share a session object see each
 other's signatures as duplicates. Its IOPub socket subscribes to agentbox comms only, so that a cell's output never
 reaches it, whatever its size.
+
+A kernel runs any code, and must not take the server's memory or time with what it sends. So a socket holds few messages
+of bounded size, and ZeroMQ makes the kernel's end wait, or drop what it cannot hold. A large message is read in a
+thread. A kernel that sends without end is read for half of the time at most, and not at all while it does not
+take its answers.
 """
 
 from __future__ import annotations
@@ -10,9 +15,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import cast
+from dataclasses import dataclass
+from typing import Final, cast
 
 import zmq
 import zmq.asyncio
@@ -21,24 +27,79 @@ from jupyter_client.jsonutil import json_default
 from jupyter_client.manager import KernelManager
 from jupyter_client.session import Session
 
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.protocol.messages import COMM_PREFIX, MAX_MESSAGE
+from jupyter_agentbox.core.rates import Rate
+from jupyter_agentbox.exceptions import AgentBoxError
+from jupyter_agentbox.protocol.messages import (
+    COMM_PREFIX,
+    MAX_MESSAGE,
+    Failure,
+    TooLargeError,
+    head_id,
+    to_json,
+    too_large,
+)
+from jupyter_agentbox.protocol.sizes import MAX_VALUES, count_values, weight, weight_of
 
 log = logging.getLogger(__name__)
 
-#: Called with the comm's id and the message's data.
-Receive = Callable[[str, JsonValue], None]
-
 #: IOPub topics of comm messages are ``comm-<comm_id>``.
 _TOPIC = f"comm-{COMM_PREFIX}".encode()
+#: Messages that a socket holds for us, and bytes of a message's largest part. Together they bound what one kernel can
+#: make the server hold that was not read yet. ZeroMQ ends the connection at a larger part, for good: kernel sides send
+#: none, and code that does ends its own line.
+_RECEIVED: Final = 4
+_LARGEST_PART: Final = MAX_MESSAGE + 1_000_000
+#: Messages that a socket holds for the kernel; the rest waits in the outbox, where it is counted.
+_SENT: Final = 100
+#: Bytes from which on a message is read, or written, in a thread.
+_LARGE: Final = 100_000
+#: Bytes in the outbox from which on nothing is read from a kernel that does not take its answers.
+_FULL: Final = 8_000_000
+#: Where a message's content is among its parts: after the signature and three headers.
+_CONTENT: Final = 4
+#: Bytes of the longest comm id that is answered.
+_LONGEST_TOPIC: Final = 200
+#: Replies on control that are dropped after each message.
+_MOST_DRAINED: Final = 10
+#: How many warnings about one kernel the log gets in how many seconds.
+_MOST_WARNINGS: Final = 5
+_WARN_AGAIN: Final = 60.0
+#: Seconds of reading without a pause after which a kernel has to wait as long as it took.
+_TURN: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """A message of a kernel side, read.
+
+    Parameters
+    ----------
+    comm_id : str
+        The comm's id.
+    data : JSON
+        What it says; nothing in it is checked.
+    weight : int
+        Bytes of memory that it takes, about.
+    """
+
+    comm_id: str
+    data: JsonValue
+    weight: int = 0
+
+
+#: Called with each message.
+Receive = Callable[[Received], None]
 
 
 def make_context() -> zmq.asyncio.Context:
-    """Return a context whose sockets never drop a message because too many wait."""
+    """Return a context whose sockets hold little for a kernel, and little from it."""
     context = zmq.asyncio.Context()
-    context.setsockopt(zmq.RCVHWM, 0)
-    context.setsockopt(zmq.SNDHWM, 0)
+    context.setsockopt(zmq.RCVHWM, _RECEIVED)
+    context.setsockopt(zmq.SNDHWM, _SENT)
+    context.setsockopt(zmq.MAXMSGSIZE, _LARGEST_PART)
     context.setsockopt(zmq.LINGER, 100)
     return context
 
@@ -54,10 +115,20 @@ class ZmqKernelChannel:
         From `make_context`, shared by all lines.
     receive : callable
         Called in the event loop for each message of an agentbox comm.
+    on_failure : callable
+        Called if the line breaks, for a reason that is in the log.
     """
 
-    def __init__(self, *, manager: KernelManager, context: zmq.asyncio.Context, receive: Receive) -> None:
+    def __init__(
+        self,
+        *,
+        manager: KernelManager,
+        context: zmq.asyncio.Context,
+        receive: Receive,
+        on_failure: Callable[[], None] = lambda: None,
+    ) -> None:
         self._manager = manager
+        self._warnings = Rate(_MOST_WARNINGS, _WARN_AGAIN)
         self._session = Session(key=manager.session.key, signature_scheme=manager.session.signature_scheme, pack=_pack)
         self._client = AsyncKernelClient(session=self._session, context=context)
         # Not as arguments: traitlets would warn of those that it does not know, with the kernel's key in the warning.
@@ -67,8 +138,16 @@ class ZmqKernelChannel:
         self._iopub.setsockopt(zmq.UNSUBSCRIBE, b"")
         self._iopub.setsockopt(zmq.SUBSCRIBE, _TOPIC)
         self._control = cast(zmq.asyncio.Socket, self._client.connect_control())
-        self._outbox: asyncio.Queue[list[bytes]] = asyncio.Queue()
-        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._speak())]
+        self._outbox: asyncio.Queue[list[bytes] | tuple[str, JsonObject]] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+        self._unsent = 0
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        what = f"the line to kernel {manager.kernel_id}"
+        self._tasks = [
+            in_background(self._listen(), what=what, on_failure=on_failure),
+            in_background(self._speak(), what=what, on_failure=on_failure),
+        ]
 
     @property
     def isolation(self) -> Isolation:
@@ -77,9 +156,12 @@ class ZmqKernelChannel:
 
     def send(self, comm_id: str, message: JsonObject) -> None:
         """Queue a message for the kernel side that owns this comm."""
-        # Serialised here and not by `_speak`, so that who sends what cannot be sent is told.
-        content = {"comm_id": comm_id, "data": message}
-        self._outbox.put_nowait(self._session.serialize(self._session.msg("comm_msg", content)))
+        if weight_of(message, most=_LARGE) >= _LARGE:
+            self._put((comm_id, message), _FULL)
+        else:
+            # Serialised here and not by `_speak`, so that who sends what cannot be sent is told.
+            frames = self._serialize(comm_id, message)
+            self._put(frames, sum(map(len, frames)))
 
     async def execute_silently(self, code: str) -> None:
         """Queue code on the kernel's shell channel; no output, no history, no answer awaited."""
@@ -107,37 +189,105 @@ class ZmqKernelChannel:
         self._control.close()
 
     async def _listen(self) -> None:
+        busy, paused_at = 0.0, time.monotonic()
         while True:
-            self._take(await self._iopub.recv_multipart())
+            await self._has_room.wait()
+            frames = await self._iopub.recv_multipart()
+            began = time.monotonic()
+            if began - paused_at >= busy:
+                busy = 0.0  # it was quiet for as long as it was busy
+            size = sum(map(len, frames))
+            received = self._read(frames) if size < _LARGE else await asyncio.to_thread(self._read, frames)
+            if received is not None:
+                self._receive(received)
+            del frames, received  # while it waits for the next one, nothing is held
+            paused_at = time.monotonic()
+            busy += paused_at - began
             # A message that is there already is received without a pause: a kernel that floods must not stop the rest.
-            await asyncio.sleep(0)
+            await asyncio.sleep(busy if busy >= _TURN else 0)
+            if busy >= _TURN:
+                busy, paused_at = 0.0, time.monotonic()
 
-    def _take(self, frames: Sequence[bytes]) -> None:
-        """Hand on what a kernel sent. It runs the code under review, which can write anything to its sockets."""
-        if sum(map(len, frames)) > MAX_MESSAGE:
-            log.warning("a kernel sent a message of more than %d bytes; it is ignored", MAX_MESSAGE)
-            return
+    def _read(self, frames: Sequence[bytes]) -> Received | None:
+        """Read what a kernel sent. It runs the code under review, which can write anything to its sockets."""
         try:
             _, parts = self._session.feed_identities(list(frames))
+            content = cast(bytes, parts[_CONTENT])
+            _check_size(frames, content)
             message = self._session.deserialize(parts)
-            kind, content = message["msg_type"], message["content"]
+            kind, content_read = message["msg_type"], message["content"]
+        except TooLargeError as error:
+            self._warn(str(error))
+            self._refuse(frames, error)
+            return None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            log.warning("a kernel sent a message that cannot be read; it is ignored")
-            return
-        if kind in ("comm_open", "comm_msg") and isinstance(content, dict):
-            self._receive(str(content.get("comm_id")), content.get("data"))
+            self._warn("a message that cannot be read")
+            return None
+        if kind not in ("comm_open", "comm_msg") or not isinstance(content_read, dict):
+            return None
+        comm_id, data = str(content_read.get("comm_id")), content_read.get("data")
+        return Received(comm_id=comm_id, data=data, weight=weight(content))
+
+    def _refuse(self, frames: Sequence[bytes], error: TooLargeError) -> None:
+        """Tell the kernel side that its message was not taken, if it is known which one that was."""
+        comm_id = bytes(frames[0]).removeprefix(b"comm-").decode("utf-8", "replace")
+        if error.id is not None and len(comm_id) <= _LONGEST_TOPIC:
+            self._loop.call_soon_threadsafe(self.send, comm_id, to_json(too_large(error)))
+
+    def _warn(self, what: str) -> None:
+        if self._warnings.allows(time.monotonic()):
+            log.warning("kernel %s sent %s; it is ignored", self._manager.kernel_id, what)
 
     async def _speak(self) -> None:
         while True:
-            frames = await self._outbox.get()
-            with suppress(zmq.Again):
-                await self._control.send_multipart(frames)
+            item = await self._outbox.get()
+            if isinstance(item, tuple):
+                frames, size = await asyncio.to_thread(self._serialize_large, *item), _FULL
+            else:
+                frames, size = item, sum(map(len, item))
+            await self._control.send_multipart(frames)
+            self._take_off(size)
             await self._drain_control()
+
+    def _put(self, item: list[bytes] | tuple[str, JsonObject], size: int) -> None:
+        self._unsent += size
+        if self._unsent >= _FULL:
+            self._has_room.clear()
+        self._outbox.put_nowait(item)
+
+    def _take_off(self, size: int) -> None:
+        self._unsent -= size
+        if self._unsent < _FULL:
+            self._has_room.set()
+
+    def _serialize(self, comm_id: str, message: JsonObject) -> list[bytes]:
+        content = {"comm_id": comm_id, "data": message}
+        return self._session.serialize(self._session.msg("comm_msg", content))
+
+    def _serialize_large(self, comm_id: str, message: JsonObject) -> list[bytes]:
+        try:
+            return self._serialize(comm_id, message)
+        except (TypeError, ValueError) as error:
+            log.warning("an answer to a kernel is no JSON: %s", error)
+            text = "the answer cannot be sent as JSON"
+            failure = Failure(id=str(message.get("id")), code=AgentBoxError.code, message=text)
+            return self._serialize(comm_id, to_json(failure))
 
     async def _drain_control(self) -> None:
         """Drop what the kernel answers on control; the link's answers come on IOPub."""
-        while await self._control.poll(0):
+        for _ in range(_MOST_DRAINED):
+            if not await self._control.poll(0):
+                return
             await self._control.recv_multipart()
+
+
+def _check_size(frames: Sequence[bytes], content: bytes) -> None:
+    size = sum(map(len, frames))
+    if size > MAX_MESSAGE:
+        raise TooLargeError(f"a message of {size:,} bytes, of which {MAX_MESSAGE:,} are allowed", id=head_id(content))
+    values = count_values(content)
+    if values > MAX_VALUES:
+        raise TooLargeError(f"a message of {values:,} values, of which {MAX_VALUES:,} are allowed", id=head_id(content))
 
 
 def _pack(value: object) -> bytes:

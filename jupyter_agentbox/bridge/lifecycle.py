@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Callable
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 import zmq.asyncio
 from jupyter_client.manager import KernelManager
 from jupyter_client.multikernelmanager import MultiKernelManager
 from jupyter_events import EventLogger
 
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.ports import KernelChannel
 from jupyter_agentbox.trusted_imports import in_kernel
 
-from .channel import ZmqKernelChannel, make_context
+from .channel import Received, ZmqKernelChannel, make_context
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +37,8 @@ class KernelListener(Protocol):
     def kernel_started(self, kernel_id: str, channel: KernelChannel) -> None:
         """Take the line to a kernel that started or restarted."""
 
-    def message_received(self, kernel_id: str, comm_id: str, data: JsonValue) -> None:
-        """Take a message from a kernel side."""
+    def message_received(self, kernel_id: str, comm_id: str, data: JsonValue, *, weight: int) -> None:
+        """Take a message from a kernel side, and how many bytes of memory it takes, about."""
 
     async def kernel_lost(self, kernel_id: str) -> None:
         """Let go of a kernel that ended, died or is about to restart."""
@@ -69,15 +70,16 @@ class KernelLifecycle:
         self._loads: dict[str, asyncio.Task[None]] = {}
         self._watched: dict[str, tuple[KernelManager, Callable[[], object]]] = {}
         self._detaching: set[asyncio.Task[None]] = set()
-        # One for each kernel: a tool that is slow to stop must not keep other kernels from starting.
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        # One for each kernel: a tool that is slow to stop must not keep other kernels from starting. It lives
+        # as long as somebody holds it or waits for it.
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._is_closed = False
         events.add_listener(schema_id=KERNEL_ACTIONS, listener=self._on_action)
 
     async def attach_running(self) -> None:
         """Attach to the kernels that already run."""
         for kernel_id in self._kernels.list_kernel_ids():
-            async with self._locks[kernel_id]:
+            async with self._lock_of(kernel_id):
                 if kernel_id not in self._channels:
                     self._attach(kernel_id)
 
@@ -95,9 +97,8 @@ class KernelLifecycle:
             return
         if data["action"] == "shutdown":
             await self._detach_locked(kernel_id)
-            self._locks.pop(kernel_id, None)
         elif data["action"] in ("start", "restart"):
-            async with self._locks[kernel_id]:
+            async with self._lock_of(kernel_id):
                 await self._detach(kernel_id)
                 if kernel_id in self._kernels and not self._is_closed:
                     self._attach(kernel_id)
@@ -113,14 +114,18 @@ class KernelLifecycle:
         if self._context is None:
             self._context = make_context()
 
-        def receive(comm_id: str, data: JsonValue) -> None:
+        def receive(received: Received) -> None:
             if manager.shutting_down:
                 # A shutdown interrupts the cell first, which withdraws its calls. They are not withdrawn by anyone:
                 # their kernel goes away, and `kernel_lost` follows.
                 return
-            self._listener.message_received(kernel_id, comm_id, data)
+            self._listener.message_received(kernel_id, received.comm_id, received.data, weight=received.weight)
 
-        channel = ZmqKernelChannel(manager=manager, context=self._context, receive=receive)
+        def on_failure() -> None:
+            if self._channels.get(kernel_id) is channel:
+                self._detach_soon(kernel_id)
+
+        channel = ZmqKernelChannel(manager=manager, context=self._context, receive=receive, on_failure=on_failure)
         self._channels[kernel_id] = channel
         self._listener.kernel_started(kernel_id, channel)
         self._watch(kernel_id, manager)
@@ -139,17 +144,23 @@ class KernelLifecycle:
             await channel.close()
             await self._listener.kernel_lost(kernel_id)
 
+    def _lock_of(self, kernel_id: str) -> asyncio.Lock:
+        return self._locks.setdefault(kernel_id, asyncio.Lock())
+
     async def _detach_locked(self, kernel_id: str) -> None:
-        async with self._locks[kernel_id]:
+        async with self._lock_of(kernel_id):
             await self._detach(kernel_id)
+
+    def _detach_soon(self, kernel_id: str) -> None:
+        task = in_background(self._detach_locked(kernel_id), what=f"letting go of kernel {kernel_id}")
+        self._detaching.add(task)
+        task.add_done_callback(self._detaching.discard)
 
     def _watch(self, kernel_id: str, manager: KernelManager) -> None:
         """Let go of the kernel also when it dies and is not started again, which no event says."""
 
         def on_dead() -> None:
-            task = asyncio.ensure_future(self._detach_locked(kernel_id))
-            self._detaching.add(task)
-            task.add_done_callback(self._detaching.discard)
+            self._detach_soon(kernel_id)
 
         manager.add_restart_callback(on_dead, "dead")
         self._watched[kernel_id] = manager, on_dead

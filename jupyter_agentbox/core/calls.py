@@ -21,6 +21,11 @@ MAX_DEPTH: Final = 100
 #: How many bits an integer may have: about 3,000 digits; Python by itself refuses to write more than 4,300.
 MAX_INTEGER_BITS: Final = 10_000
 
+#: Bytes from which on arguments are long: too long for a list of requests, or to be read while others wait.
+LONG: Final = 16_384
+#: Bytes that a number or a bracket takes, about.
+_VALUE: Final = 4
+
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 _TOO_DEEP: Final = f"it is nested more than {MAX_DEPTH} levels deep"
@@ -61,6 +66,23 @@ def check_arguments(arguments: Mapping[str, JsonValue]) -> None:
             canonical_json({name: value})
         except (TypeError, ValueError) as error:
             raise ToolArgumentsError(f"argument `{name:.80}` is not JSON: {error}", parameter=name) from None
+
+
+def is_long(arguments: Mapping[str, JsonValue], *, limit: int = LONG) -> bool:
+    """Whether the arguments take about `limit` bytes or more as JSON. Looks at no more of them than it needs."""
+    rest: list[JsonValue] = list(arguments.values())
+    size = sum(map(len, arguments))
+    while rest:
+        item = rest.pop()
+        size += len(item) if isinstance(item, str) else _VALUE
+        if isinstance(item, dict):
+            rest.extend(item.values())
+            size += sum(map(len, item))
+        elif isinstance(item, list | tuple):
+            rest.extend(item)
+        if size + len(rest) >= limit:
+            return True
+    return size >= limit
 
 
 def _check_json(value: object) -> None:

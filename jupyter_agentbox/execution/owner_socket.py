@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final, Self
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
-from jupyter_agentbox.protocol.messages import MessageError
+from jupyter_agentbox.protocol.messages import MessageError, TooLargeError, to_json, too_large
 from jupyter_agentbox.protocol.packets import MAX_PACKET, Joiner, to_packets
 
 log = logging.getLogger(__name__)
@@ -115,6 +115,10 @@ class OwnerSocket:
     def _take(self, packet: bytes) -> None:
         try:
             message = self._joiner.feed(packet)
+        except TooLargeError as error:
+            if error.id is not None:
+                self.send(to_json(too_large(error)))
+            return
         except MessageError as error:
             log.warning("a kernel sent a message that cannot be read; it is ignored: %s", error)
             return

@@ -31,6 +31,10 @@ _RESTARTED: Final = (
     "`{what}` was cut off because the Jupyter server was restarted. Whether it had an effect is not known: look before"
     " you repeat it."
 )
+_NOT_TAKEN: Final = (
+    "`{what}` was sent again and again, and the agentbox server, which answers, does not know of it. Perhaps its"
+    " arguments are too large. Whether it had an effect is not known: look before you repeat it."
+)
 
 
 def not_in_kernel() -> NoServerError:
@@ -56,6 +60,11 @@ def server_lost(what: str, seconds: float) -> NoServerError:
 def server_restarted(what: str) -> ToolCallInterruptedError:
     """Return the error of a wait that the server no longer knows."""
     return ToolCallInterruptedError(_RESTARTED.format(what=what))
+
+
+def not_taken(what: str) -> ToolCallInterruptedError:
+    """Return the error of a message that a server, which answers, does not take."""
+    return ToolCallInterruptedError(_NOT_TAKEN.format(what=what))
 
 
 def error_of(failure: Failure) -> AgentBoxError:

@@ -39,7 +39,7 @@ from jupyter_agentbox.protocol.messages import (
 from .arguments import plain_arguments
 from .cells import Cell, Cells
 from .display import Card, attempt
-from .failures import error_of, no_answer, not_in_kernel, server_lost, server_restarted
+from .failures import error_of, no_answer, not_in_kernel, not_taken, server_lost, server_restarted
 from .results import CallResult, result_of
 from .transport import Transport
 from .waits import Answer, Patience, Wait, Waits
@@ -57,6 +57,8 @@ _ENDINGS: Final = {
 
 #: Bytes of the largest arguments; the rest of a message is names and ids.
 _MOST_BYTES: Final = MAX_MESSAGE - 100_000
+#: A server says that it does not know a message: once may be because the two crossed.
+_UNKNOWN_TWICE: Final = 2
 
 
 class Link:
@@ -246,6 +248,8 @@ class Link:
         if silence >= limit:
             raise server_lost(wait.what, limit) if wait.answered else no_answer(limit, self._problem)
         if not wait.answered:
+            if wait.times_unknown >= _UNKNOWN_TWICE and now - wait.sent_at >= limit:
+                raise not_taken(wait.what)
             if self.welcome is None:
                 self._send(Hello())
             self._send(wait.question)

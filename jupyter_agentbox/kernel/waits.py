@@ -58,6 +58,11 @@ class Wait:
         Whose code waits.
     give_up_at : float or None
         When the code stops waiting whatever the server does, on the link's clock.
+
+    Attributes
+    ----------
+    times_unknown : int
+        How often the server said that it does not know the message.
     """
 
     question: Question
@@ -66,6 +71,7 @@ class Wait:
     give_up_at: float | None = None
     sent_at: float = 0.0
     answered: bool = False
+    times_unknown: int = 0
     request_id: str | None = None
 
     @property
@@ -114,5 +120,7 @@ class Waits:
 
     def forgotten_by_server(self, ids: list[str]) -> list[Wait]:
         """Return the waits among `ids` that were answered once: the server was restarted since."""
-        found = (self._by_id.get(each) for each in ids)
-        return [wait for wait in found if wait is not None and wait.answered]
+        found = [wait for wait in map(self._by_id.get, ids) if wait is not None]
+        for wait in found:
+            wait.times_unknown += 1
+        return [wait for wait in found if wait.answered]

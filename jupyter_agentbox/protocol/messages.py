@@ -21,10 +21,12 @@ The kernel repeats a `Call` that nothing has answered; the server knows it by (c
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, fields
 from typing import ClassVar, Final
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.exceptions import ToolArgumentsError
 
 #: Version of these messages; both sides refuse another one.
 VERSION: Final = 1
@@ -40,8 +42,34 @@ MAX_MESSAGE: Final = 32_000_000
 MAX_ID: Final = 200
 
 
+#: How a message of a kernel side begins, for the id of one that is too large to be read.
+_HEAD: Final = re.compile(rb'\{(?:"data": ?\{)?"type": ?"[a-z_]{1,20}", ?"id": ?"([A-Za-z0-9_-]{1,200})"')
+
+
 class MessageError(ValueError):
     """A message that is not one of this protocol."""
+
+
+class TooLargeError(MessageError):
+    """A message that is too large to be read.
+
+    Parameters
+    ----------
+    message : str
+        What is too large, and how large it may be.
+    id : str or None
+        The message's id, where it could be found.
+    """
+
+    def __init__(self, message: str, *, id: str | None) -> None:
+        super().__init__(message)
+        self.id = id
+
+
+def head_id(data: bytes) -> str | None:
+    """Return the id of a message from its beginning, ``None`` if it does not begin as the kernel side writes it."""
+    found = _HEAD.match(data)
+    return None if found is None else found[1].decode("ascii")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +190,12 @@ class Pong:
 
     type: ClassVar[str] = "pong"
     unknown: list[str]
+
+
+def too_large(error: TooLargeError) -> Failure:
+    """Return what a kernel side is told of its message that was too large to be read."""
+    text = f"{error}: nobody was asked, and nothing ran. Pass large data by file name or in parts."
+    return Failure(id=error.id or "", code=ToolArgumentsError.code, message=text)
 
 
 #: What is answered with a `Reply` or a `Failure`.

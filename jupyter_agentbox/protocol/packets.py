@@ -15,7 +15,8 @@ from typing import Final
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 
-from .messages import MAX_MESSAGE, MessageError
+from .messages import MAX_MESSAGE, MessageError, TooLargeError, head_id
+from .sizes import MAX_VALUES, count_values
 
 #: Bytes of the largest packet; a socket's buffer holds some of them.
 MAX_PACKET: Final = 65_536
@@ -33,8 +34,9 @@ def to_packets(message: JsonObject) -> Iterator[bytes]:
     TypeError, ValueError
         If it is no JSON.
     """
-    # In ASCII: a person's reason or a tool's text may hold a lone surrogate, which UTF-8 cannot.
-    data = json.dumps(message).encode("ascii")
+    # In UTF-8, as comm messages are, so that one measure of size holds for both. A person's reason or a tool's text may
+    # hold a lone surrogate, which passes as it is.
+    data = json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass")
     if len(data) <= _PART:
         yield b"\x03" + data
         return
@@ -56,7 +58,9 @@ class Joiner:
         Raises
         ------
         MessageError
-            If it completes a message that cannot be read, or that has more than `MAX_MESSAGE` bytes.
+            If it completes a message that cannot be read.
+        TooLargeError
+            If the message has more than `MAX_MESSAGE` bytes, at the packet with which it has.
         """
         flags = packet[0] if packet else 0
         if flags & _FIRST:
@@ -66,11 +70,13 @@ class Joiner:
         self._parts.append(packet[1:])
         self._size += len(packet)
         if self._size > MAX_MESSAGE:
-            self._parts = None
-            raise MessageError(f"a message of more than {MAX_MESSAGE:,} bytes")
+            head, self._parts = self._parts[0], None
+            raise TooLargeError(f"a message of more than {MAX_MESSAGE:,} bytes", id=head_id(head))
         if not flags & _LAST:
             return None
         data, self._parts = b"".join(self._parts), None
+        if count_values(data) > MAX_VALUES:
+            raise TooLargeError(f"a message of more than {MAX_VALUES:,} values", id=head_id(data))
         try:
             value: JsonValue = json.loads(data)
         except (ValueError, RecursionError):

@@ -34,6 +34,7 @@ class Heard:
         self.started: list[str] = []
         self.lost: list[str] = []
         self.messages: list[tuple[str, str, JsonValue]] = []
+        self.weights: list[int] = []
         self.channels: dict[str, KernelChannel] = {}
         self._changed = asyncio.Event()
 
@@ -43,8 +44,9 @@ class Heard:
         self.channels[kernel_id] = channel
         self._changed.set()
 
-    def message_received(self, kernel_id: str, comm_id: str, data: JsonValue) -> None:
+    def message_received(self, kernel_id: str, comm_id: str, data: JsonValue, *, weight: int) -> None:
         """Remember the message."""
+        self.weights.append(weight)
         self.messages.append((kernel_id, comm_id, data))
         self._changed.set()
 

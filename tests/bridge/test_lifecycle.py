@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from .conftest import TIMEOUT, Kernels
+from .conftest import SEND, TIMEOUT, Kernels
 
 LOADED = "print('agentbox' in get_ipython().magics_manager.magics['line'], 'jupyter_agentbox' in globals())"
 
@@ -100,3 +100,22 @@ async def test_kernels_leave_no_descriptor_behind(kernels: Kernels) -> None:
     async with asyncio.timeout(TIMEOUT):
         while psutil.Process().num_fds() > before + 2:  # noqa: ASYNC110  # no event tells
             await asyncio.sleep(0.05)
+
+
+async def test_a_line_that_breaks_is_given_up_and_its_kernel_counts_as_lost(kernels: Kernels) -> None:
+    kernel_id = await kernels.start_heard()
+
+    def break_it(*_: object, **__: object) -> None:
+        raise RuntimeError("nobody thought of this")
+
+    kernels.heard.message_received = break_it  # type: ignore[method-assign]
+    await kernels.run_unheard(kernel_id, SEND.format(data=1))
+    await kernels.heard.until(lambda: kernels.heard.lost == [kernel_id])
+
+
+async def test_nothing_is_kept_of_a_kernel_that_is_gone(kernels: Kernels) -> None:
+    kernel_id = await kernels.start()
+    await kernels.manager.shutdown_kernel(kernel_id, now=True)
+    await kernels.heard.until(lambda: kernels.heard.lost == [kernel_id])
+    await kernels.lifecycle._detach_locked(kernel_id)  # as when it is noticed late that it died
+    assert dict(kernels.lifecycle._locks) == {}

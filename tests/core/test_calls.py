@@ -13,6 +13,7 @@ from jupyter_agentbox.core.calls import (
     ToolCall,
     canonical_json,
     check_arguments,
+    is_long,
 )
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import ToolArgumentsError
@@ -155,3 +156,12 @@ def test_editing_copies_the_arguments() -> None:
 
     assert edited == a_call(arguments={"order_id": 8})
     assert edited.qualified_name == "shop.delete_order"
+
+
+def test_arguments_are_long_by_their_text_their_names_and_their_values() -> None:
+    assert not is_long({}, limit=100)
+    assert not is_long({"a": [1, 2, {"b": "x" * 50}]}, limit=100)
+    assert is_long({"a": {"b": ["x" * 100]}}, limit=100)
+    assert is_long({"x" * 100: 1}, limit=100)
+    assert is_long({"a": [[]] * 100}, limit=100)
+    assert is_long({"a": {"x" * 100: None}}, limit=100)

@@ -102,3 +102,13 @@ async def test_nothing_is_open_after_closing_before_the_kernel_had_its_end() -> 
     assert opened is not None
     opened.close()
     assert opened.their_fd == -1
+
+
+async def test_message_that_is_too_large_is_answered_with_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jupyter_agentbox.protocol.packets.MAX_MESSAGE", 200_000)
+    async with open_ends() as ends:
+        for packet in to_packets({"type": "call", "id": "c1", "text": "x" * 300_000}):
+            await asyncio.to_thread(ends.kernel.send, packet)
+        answer = await asyncio.to_thread(ends.read)
+        assert isinstance(answer, dict)
+        assert (answer["type"], answer["id"], answer["code"]) == ("failure", "c1", "invalid_arguments")

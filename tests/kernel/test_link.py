@@ -202,6 +202,22 @@ def test_unanswered_question_is_repeated_although_the_server_does_not_know_it(li
     assert "content" in link.get_module("shop")
 
 
+def test_question_that_a_server_which_answers_does_not_take_fails(link: Link, server: ServerEnd) -> None:
+    link.patience = replace(HASTY, lost=60)
+
+    def answers(message: Any) -> Any:
+        server.received.append(message)
+        return [Pong(unknown=message.ids)] if isinstance(message, Ping) else []
+
+    server.answers = answers  # type: ignore[method-assign]
+
+    with pytest.raises(ToolCallInterruptedError, match="does not know"):
+        link.call("shop", "a", {})
+
+    assert len([message for message in server.received if isinstance(message, Ping)]) >= 2
+    assert server.received[-1] == Cancel(id=server.calls[0].id)
+
+
 def test_glance_gives_up_in_time(link: Link, server: ServerEnd) -> None:
     server.answers = lambda _message: [Pong(unknown=[])]  # type: ignore[method-assign]  # alive, but no answer
 

@@ -4,7 +4,7 @@ import pytest
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.protocol import packets
-from jupyter_agentbox.protocol.messages import MessageError
+from jupyter_agentbox.protocol.messages import MessageError, TooLargeError
 from jupyter_agentbox.protocol.packets import MAX_PACKET, Joiner, to_packets
 
 
@@ -62,3 +62,19 @@ def test_message_without_end_is_dropped_and_its_bytes_with_it(monkeypatch: pytes
 def test_what_is_no_json_cannot_be_sent() -> None:
     with pytest.raises(TypeError):
         list(to_packets({"value": object()}))  # type: ignore[dict-item]
+
+
+def test_text_of_any_script_counts_by_the_bytes_that_are_sent() -> None:
+    message: JsonObject = {"type": "call", "id": "c1", "text": "ж" * 6_000_000}
+    assert joined(*to_packets(message)) == [message]
+
+
+def test_message_that_is_too_large_says_which_one_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packets, "MAX_MESSAGE", 3 * MAX_PACKET)
+    with pytest.raises(TooLargeError) as caught:
+        joined(*to_packets({"type": "call", "id": "c1", "text": "x" * (4 * MAX_PACKET)}))
+    assert caught.value.id == "c1"
+    monkeypatch.setattr(packets, "MAX_VALUES", 10)
+    with pytest.raises(TooLargeError) as caught:
+        joined(*to_packets({"type": "call", "id": "c2", "text": [0] * 20}))
+    assert caught.value.id == "c2"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status, reason_for
-from jupyter_agentbox.core.calls import ToolCall, check_arguments
+from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
 from jupyter_agentbox.core.ports import ArgumentChecker, ToolRunner
 from jupyter_agentbox.core.tools import Progress, ToolResult
 from jupyter_agentbox.exceptions import (
@@ -55,7 +55,14 @@ class CallManager:
         self._tools = tools
         self._checker = checker
 
-    async def run(self, call: ToolCall, *, on_waiting: Notify, on_running: Notify) -> ToolResult:
+    async def run(
+        self,
+        call: ToolCall,
+        *,
+        on_waiting: Notify,
+        on_running: Notify,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> ToolResult:
         """Run the call once, if it may run. Cancelling the task withdraws the request or cancels the tool.
 
         The start is in the store before the tool runs. The end is kept after it, while the result is on its way.
@@ -68,6 +75,8 @@ class CallManager:
             Called with the request if a person is asked.
         on_running : callable
             Called with the request when the call runs.
+        is_wanted : callable
+            Whether who calls is still there. Asked before a person is, and before the tool runs.
 
         Raises
         ------
@@ -80,14 +89,28 @@ class CallManager:
         StorageError
             A step could not be kept. Before the decision: it did not run.
         """
-        check_arguments(call.arguments)
+        await self._check_arguments(call)
         tool = await self._tools.describe(call.server, call.tool)
         await self._checker.check(tool, call.arguments)
+        if not is_wanted():
+            raise ApprovalCancelledError(f"who called `{call.qualified_name}` is gone; it did not run")
         request = await self._approvals.open(call, tool, self._policies.evaluate(call, tool))
         request = await self._resolve(request, on_waiting)
         if request.status is not Status.APPROVED:
             raise _refusal(request)
+        if not is_wanted():
+            self._finish(request.id, OutcomeState.CANCELLED)
+            raise ApprovalCancelledError(
+                f"who called `{call.qualified_name}` is gone; it did not run", request_id=request.id
+            )
         return await self._run_approved(request, on_running)
+
+    @staticmethod
+    async def _check_arguments(call: ToolCall) -> None:
+        if is_long(call.arguments):
+            await asyncio.to_thread(check_arguments, call.arguments)
+        else:
+            check_arguments(call.arguments)
 
     async def _resolve(self, request: ApprovalRequest, on_waiting: Notify) -> ApprovalRequest:
         if request.status is not Status.PENDING:
