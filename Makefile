@@ -138,7 +138,7 @@ fuzz: $(PYTHON_READY) ## Send anything to the REST API, from kernels and from MC
 
 .PHONY: system-packages
 system-packages:
-	@.ci/system-packages chromium:chromium bubblewrap:bwrap socat:socat ripgrep:rg
+	@.ci/system-packages chromium:chromium firefox-esr:firefox-esr bubblewrap:bwrap socat:socat ripgrep:rg
 
 .PHONY: docs
 docs: $(PYTHON_READY) ## Build the documentation into docs/_build/html

@@ -23,7 +23,8 @@ NOTEBOOK = "attack.ipynb"
 
 
 @contextmanager
-def _looking(root: Path) -> Iterator[tuple[Lab, Person]]:
+def looking(root: Path) -> Iterator[tuple[Lab, Person]]:
+    """Start JupyterLab, and a person who looks at it."""
     with running_lab(root) as lab, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
         try:
@@ -33,17 +34,22 @@ def _looking(root: Path) -> Iterator[tuple[Lab, Person]]:
             browser.close()
 
 
-def expect_decision(attack: Attack, code: str, level: Isolation, root: Path, *, does_run: bool = False) -> None:
-    """Run code that shows an output which decides, ask for a call, and compare what came of it with the table.
-
-    An attack that fails although its output runs says so in `window.clicks`.
-    """
+def skip_unless_reached(level: Isolation) -> None:
+    """Skip the test if this machine cannot reach a level, and say why."""
     if level is not Isolation.NONE:
         try:
             reach([level])
         except SandboxRefusedError as refusal:
             pytest.skip(str(refusal))
-    with _looking(root) as (lab, person):
+
+
+def expect_decision(attack: Attack, code: str, level: Isolation, root: Path, *, does_run: bool = False) -> None:
+    """Run code that shows an output which decides, ask for a call, and compare what came of it with the table.
+
+    An attack that fails although its output runs says so in `window.clicks`.
+    """
+    skip_unless_reached(level)
+    with looking(root) as (lab, person):
         kernel = "python3" if level is Isolation.NONE else "boxed"
         if level is not Isolation.NONE:
             lab.install_kernel(kernel, level)
