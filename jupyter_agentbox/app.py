@@ -28,7 +28,6 @@ from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.events.announcer import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.executor.places import added_servers_path, keep_server
-from jupyter_agentbox.mcp.arguments import ThreadedChecker
 from jupyter_agentbox.mcp.limits import Limits, start_apart
 from jupyter_agentbox.mcp.registry import ServerRegistry
 from jupyter_agentbox.protocol.messages import Welcome
@@ -205,7 +204,7 @@ class AgentBoxApp(ExtensionApp):
         ends = EndManager(notebooks=notebooks, announce=announcer.kernel_ended, clock=SystemClock(), ids=RandomIds())
         self._ends = KernelEnds(kernels=server.kernel_manager, events=events, listener=ends)
         self._registrations = RegistrationManager(
-            approvals=self._box.approvals, checker=ThreadedChecker(), registry=self._registry()
+            approvals=self._box.approvals, checker=self._box.checker, registry=self._registry()
         )
         sandboxed = SandboxedKernels(cast(Any, server.kernel_spec_manager), server.kernel_manager)
         self._pages = PageManager(

@@ -13,7 +13,7 @@ from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.ports import Announcer, ToolRunner
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.mcp.arguments import ThreadedChecker
+from jupyter_agentbox.mcp.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp.limits import Limits
 from jupyter_agentbox.mcp.servers import McpServers
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
@@ -66,6 +66,7 @@ class AgentBox:
     approvals: ApprovalManager
     calls: CallManager
     servers: ServerManager
+    checker: JsonSchemaChecker
 
     async def start(self) -> None:
         """Close what servers that are gone left open.
@@ -82,6 +83,7 @@ class AgentBox:
         """Orphan what is pending, stop the MCP servers, close the store."""
         await self.approvals.orphan()
         await self.tools.aclose()
+        self.checker.close()
         await self.approvals.recorded()
         await self.store.aclose()
 
@@ -117,7 +119,7 @@ def build(
         start_in=settings.limits.start_in,
         on_change=announcer.servers_changed,
     )
-    checker = ThreadedChecker()
+    checker = JsonSchemaChecker()
     policies = PolicyManager(policy=policy)
     timeout = settings.approval_timeout
     approvals = ApprovalManager(
@@ -139,6 +141,7 @@ def build(
         approvals=approvals,
         calls=calls,
         servers=ServerManager(tools=tools),
+        checker=checker,
     )
 
 

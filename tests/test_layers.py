@@ -60,7 +60,7 @@ ONLY_IN = {
     "comm": {"kernel"},
     "h11": {"sandbox"},
     "ipywidgets": {"kernel"},
-    "jsonschema": {"mcp"},
+    "jsonschema_rs": {"mcp"},
     "mcp": {"mcp", "mcp_server", "demo"},
     "sqlalchemy": {"storage"},
     "tornado": {"services", "bridge", "app", "kernel", "execution", "sandbox"},

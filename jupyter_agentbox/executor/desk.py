@@ -23,7 +23,6 @@ from jupyter_agentbox.exceptions import AgentBoxError, StorageError
 from jupyter_agentbox.protocol.messages import COMM_PREFIX
 
 from . import places
-from .lean import import_jsonschema
 
 if TYPE_CHECKING:
     from jupyter_agentbox.composition import AgentBox
@@ -282,7 +281,6 @@ class Desk:
 
 def _import_parts() -> tuple[ModuleType, ModuleType]:
     # Late and in a thread: they take longer to import than a kernel to start, and most cells call no tool.
-    import_jsonschema()
     return import_module("jupyter_agentbox.composition"), import_module("jupyter_agentbox.services.links.manager")
 
 

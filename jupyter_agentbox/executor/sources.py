@@ -12,7 +12,6 @@ from typing import Any, Final, cast
 
 from jupyter_agentbox.core.tools import ToolDescription
 
-from .lean import import_jsonschema
 from .places import register_server
 
 #: The parameters that are paths.
@@ -106,7 +105,6 @@ async def list_tools_of(name: str, parameters: Mapping[str, Any]) -> list[ToolDe
 
 
 def _import_registry() -> ModuleType:
-    import_jsonschema()
     return import_module("jupyter_agentbox.mcp.registry")
 
 

@@ -1,142 +1,79 @@
 """Arguments are validated against a tool's input schema, which is untrusted, before anybody is asked.
 
-What that can cost is bounded, see `schemas`. A schema that is broken, or that cannot be checked within its limits,
-refuses the call: unknown means no.
+A check that is known to be short is done on the spot, any other in a process of its own, which is ended when it takes
+too long. A schema that is broken, or that cannot be checked within its limits, refuses the call: unknown means no.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-import re
+import time
 from collections import OrderedDict
-from collections.abc import Mapping
-from itertools import islice
-from typing import Final, TypeAlias
-
-from jsonschema.exceptions import SchemaError, UndefinedTypeCheck, UnknownType, ValidationError, best_match
-from jsonschema.protocols import Validator
-from referencing.exceptions import Unresolvable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final
 
 from jupyter_agentbox.core.calls import JsonValue
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ToolArgumentsError
 
-from .patterns import PatternTimeoutError
-from .schemas import OutOfTimeError, UncheckableError, compile_schema, is_plain, limit_time
+from .schema_costs import Cost, cost_of
+from .schema_process import OutOfTimeError, SchemaProcess
+from .schemas import CompiledSchema, Problem, UncheckableError
 
-#: Seconds that one check may take, with the schema's own check the first time.
+#: Seconds that one check may take, and the compilation of its schema the first time.
 TIME_LIMIT: Final = 2.0
+#: Seconds for which a schema is not tried again after a check against it took too long.
+_REST: Final = 60.0
 #: How many schemas are kept compiled.
 _KEPT_SCHEMAS: Final = 512
-#: How many problems are looked at to find the one that is worth telling.
-_MOST_PROBLEMS: Final = 20
+#: How much may be checked on the spot: steps for each byte, times bytes of the arguments; some 10 ms.
+_MOST_STEPS: Final = 5_000_000
+#: How many problems there may be where what is wrong is said on the spot: parts of the schema, times values.
+_MOST_PROBLEMS: Final = 20_000
 _LONGEST_MESSAGE: Final = 300
-#: How many arguments, and how many steps for each, are checked on the spot.
-_FEW: Final = 100
 _JSON: Final = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
 
-#: For schemas that say no more: the Python types that each named argument surely may have, and what is required.
-_Simple: TypeAlias = tuple[Mapping[str, frozenset[type]], frozenset[str]]
+@dataclass(slots=True, kw_only=True)
+class _Known:
+    """What is known of a schema.
 
-_SURE_TYPES: Final[Mapping[object, frozenset[type]]] = {
-    "string": frozenset({str}),
-    "integer": frozenset({int}),
-    "number": frozenset({int, float}),
-    "boolean": frozenset({bool}),
-}
-_OF_OBJECTS: Final = frozenset({"type", "properties", "required", "additionalProperties", "title", "description"})
-_OF_VALUES: Final = frozenset({"type", "title", "description", "default"})
+    It keeps the schema alive, so that its id is not given to another one.
+    """
+
+    schema: Mapping[str, JsonValue]
+    key: int
+    cost: Cost | None = None
+    compiled: CompiledSchema | None = None
+    #: Why it cannot be used, and until when.
+    refusal: str = ""
+    refused_until: float = 0.0
 
 
 class JsonSchemaChecker:
-    """Validates arguments. May be used from several threads.
-
-    Parameters
-    ----------
-    time_limit : float
-        Seconds that one check may take. `check` blocks its thread as long; ordinary schemas take well under 1 ms.
-    """
-
-    def __init__(self, *, time_limit: float = TIME_LIMIT) -> None:
-        self._time_limit = time_limit
-        self._validators: OrderedDict[int, tuple[Mapping[str, JsonValue], Validator, bool, _Simple | None]] = (
-            OrderedDict()
-        )
-
-    def check(self, tool: ToolDescription, arguments: Mapping[str, JsonValue]) -> None:
-        """Do nothing if the arguments fit.
-
-        Raises
-        ------
-        ToolArgumentsError
-            With the top-level parameter's name in `parameter`.
-        """
-        check_is_json(arguments)
-        if self._evidently_fits(tool.input_schema, arguments):
-            return
-        try:
-            with limit_time(self._time_limit):
-                validator = self._validator(tool.input_schema)
-                problem = best_match(islice(validator.iter_errors(dict(arguments)), _MOST_PROBLEMS))
-        except (OutOfTimeError, PatternTimeoutError):
-            raise _refusal(tool, f"takes more than {self._time_limit:g} s to check") from None
-        except RecursionError:
-            raise _refusal(tool, "nests too deeply to be checked") from None
-        except Unresolvable as error:
-            raise _refusal(tool, f"refers to {error.ref!r:.200}, which is not loaded from elsewhere") from None
-        except (UncheckableError, UnknownType, UndefinedTypeCheck, SchemaError) as error:
-            text = error.message if isinstance(error, SchemaError) else str(error)
-            raise _refusal(tool, f"is broken: {_shorten(text)}") from None
-        except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError, re.error) as error:
-            # what jsonschema raises over a schema that is not one and got past the schema's own check
-            raise _refusal(tool, f"is broken ({type(error).__name__})") from None
-        if problem is not None:
-            raise _complaint(problem)
-
-    def is_quick(self, tool: ToolDescription, arguments: Mapping[str, JsonValue]) -> bool:
-        """Return whether `check` takes no longer than handing it to a thread and back would."""
-        if len(arguments) > _FEW or any(isinstance(value, dict | list) for value in arguments.values()):
-            return False
-        kept = self._validators.get(id(tool.input_schema))
-        return kept is not None and kept[2]
-
-    def _evidently_fits(self, schema: Mapping[str, JsonValue], arguments: Mapping[str, JsonValue]) -> bool:
-        """Return whether a schema that was compiled, and says no more than types and names, is met by these types."""
-        kept = self._validators.get(id(schema))
-        if kept is None or kept[3] is None:
-            return False
-        types, required = kept[3]
-        return required <= arguments.keys() and all(
-            name in types and type(value) in types[name] for name, value in arguments.items()
-        )
-
-    def _validator(self, schema: Mapping[str, JsonValue]) -> Validator:
-        # by identity: the schema of a listed tool stays the same object until the list is read again, and hashing it
-        # would cost more than the check; the entry keeps the object alive, so its id is not given to another one
-        key = id(schema)
-        kept = self._validators.get(key)
-        if kept is not None:
-            return kept[1]
-        validator = compile_schema(schema)
-        self._validators[key] = (schema, validator, is_plain(schema, _FEW), _simple(schema))
-        if len(self._validators) > _KEPT_SCHEMAS:
-            self._validators.popitem(last=False)
-        return validator
-
-
-class ThreadedChecker:
-    """A `JsonSchemaChecker` that keeps no event loop waiting (the port `ArgumentChecker`).
+    """Validates arguments and keeps no event loop waiting (the port `ArgumentChecker`).
 
     Parameters
     ----------
     time_limit : float
         Seconds that one check may take.
+    clock : callable
+        Returns seconds, monotonic.
     """
 
-    def __init__(self, *, time_limit: float = TIME_LIMIT) -> None:
-        self._checker = JsonSchemaChecker(time_limit=time_limit)
+    def __init__(self, *, time_limit: float = TIME_LIMIT, clock: Callable[[], float] = time.monotonic) -> None:
+        self._time_limit = time_limit
+        self._clock = clock
+        self._known: OrderedDict[int, _Known] = OrderedDict()
+        self._keys = count(1)
+        self._process = SchemaProcess()
+        # one thread, so that checks wait for their turn here and not where all others want a thread
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="jupyter-agentbox-schemas")
 
     async def check(self, tool: ToolDescription, arguments: Mapping[str, JsonValue]) -> None:
         """Do nothing if the arguments fit.
@@ -146,24 +83,88 @@ class ThreadedChecker:
         ToolArgumentsError
             With the top-level parameter's name in `parameter`.
         """
-        if self._checker.is_quick(tool, arguments):
-            self._checker.check(tool, arguments)
-        else:
-            await asyncio.to_thread(self._checker.check, tool, arguments)
+        encoded = _encode(arguments)
+        known = self._known.get(id(tool.input_schema)) or self._learn(tool.input_schema)
+        try:
+            problem = self._check_here(known, dict(arguments), encoded)
+            if problem is None:
+                return
+            if problem is _UNKNOWN:
+                problem = await self._check_apart(known, encoded)
+        except UncheckableError as error:
+            raise _refusal(tool, str(error)) from None
+        if problem is not None:
+            raise _complaint(problem)
+
+    @property
+    def worker(self) -> int | None:
+        """The id of the process that checks what may take long; ``None`` while there is none."""
+        return self._process.pid
+
+    def close(self) -> None:
+        """End the process that checks what may take long, if there is one."""
+        self._process.close()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _learn(self, schema: Mapping[str, JsonValue]) -> _Known:
+        # by identity: the schema of a listed tool stays the same object until the list is read again, and hashing it
+        # would cost more than the check
+        known = _Known(schema=schema, key=next(self._keys))
+        known.cost = cost_of(schema)
+        if known.cost is not None:
+            with contextlib.suppress(UncheckableError):  # the process says why, or can do it
+                known.compiled = CompiledSchema(schema, is_small=True)
+        self._known[id(schema)] = known
+        if len(self._known) > _KEPT_SCHEMAS:
+            self._known.popitem(last=False)
+        return known
+
+    def _check_here(self, known: _Known, arguments: dict[str, JsonValue], encoded: bytes) -> Problem | None:
+        if known.compiled is None or known.cost is None or known.cost.steps * len(encoded) > _MOST_STEPS:
+            return _UNKNOWN
+        if known.compiled.fits(arguments):
+            return None
+        # each value but the whole stands after one of these
+        values = 1 + sum(map(encoded.count, (b",", b":", b"[")))
+        return known.compiled.explain(arguments) if known.cost.parts * values <= _MOST_PROBLEMS else _UNKNOWN
+
+    async def _check_apart(self, known: _Known, arguments: bytes) -> Problem | None:
+        if known.refusal and self._clock() < known.refused_until:
+            raise UncheckableError(known.refusal)
+        loop = asyncio.get_running_loop()
+        try:
+            answer = await loop.run_in_executor(self._thread, self._ask, known, arguments)
+        except OutOfTimeError:
+            known.refusal = f"takes more than {self._time_limit:g} s to check, or too much memory"
+            known.refused_until = self._clock() + _REST
+            raise UncheckableError(known.refusal) from None
+        except RecursionError:
+            raise UncheckableError("nests too deeply to be checked") from None
+        if "refusal" in answer:
+            raise UncheckableError(_shorten(str(answer["refusal"])))
+        return None if answer.get("fits") else Problem(path=tuple(answer["path"]), message=str(answer["message"]))
+
+    def _ask(self, known: _Known, arguments: bytes) -> dict[str, Any]:
+        """Ask the process, in its thread."""
+        if known.refusal and self._clock() < known.refused_until:  # while this waited for its turn
+            raise OutOfTimeError
+        seconds = self._time_limit
+        answer = self._process.check("check", known.key, arguments, seconds=seconds)
+        if not answer:
+            answer = self._process.compile(known.key, known.schema, seconds=seconds)
+            if "refusal" in answer:
+                return answer
+            answer = self._process.check("check", known.key, arguments, seconds=seconds)
+        if answer.get("fits") is not False:
+            return answer
+        try:
+            return self._process.check("explain", known.key, arguments, seconds=seconds)
+        except OutOfTimeError:
+            return {"path": [], "message": "they do not fit the tool's input schema"}
 
 
-def _simple(schema: Mapping[str, JsonValue]) -> _Simple | None:
-    """Return what a compiled schema of a few arguments with plain types asks for; ``None`` if it says more."""
-    properties, required = schema.get("properties"), schema.get("required", [])
-    if not schema.keys() <= _OF_OBJECTS or schema.get("type") != "object" or not isinstance(required, list):
-        return None
-    if not isinstance(properties, dict):
-        return None
-    types: dict[str, frozenset[type]] = {}
-    for name, value in properties.items():
-        if isinstance(value, dict) and value.keys() <= _OF_VALUES and isinstance(value.get("type"), str):
-            types[name] = _SURE_TYPES.get(value["type"], frozenset())
-    return types, frozenset(str(name) for name in required)
+#: The answer that it is not known here.
+_UNKNOWN: Final = Problem(path=(), message="")
 
 
 def check_is_json(arguments: Mapping[str, JsonValue]) -> None:
@@ -174,8 +175,17 @@ def check_is_json(arguments: Mapping[str, JsonValue]) -> None:
     ToolArgumentsError
         If one cannot: NaN, an infinity, or half of a surrogate pair.
     """
-    if _is_json(arguments):
-        return
+    _encode(arguments)
+
+
+def _encode(arguments: Mapping[str, JsonValue]) -> bytes:
+    try:
+        return _JSON.encode(arguments if isinstance(arguments, dict) else dict(arguments)).encode()
+    except (ValueError, TypeError, RecursionError):
+        raise _not_json(arguments) from None
+
+
+def _not_json(arguments: Mapping[str, JsonValue]) -> ToolArgumentsError:
     for name, value in arguments.items():
         try:
             _JSON.encode([name, value]).encode()
@@ -184,33 +194,18 @@ def check_is_json(arguments: Mapping[str, JsonValue]) -> None:
             if isinstance(error, (UnicodeError, RecursionError)):
                 reason = "text that is not Unicode" if isinstance(error, UnicodeError) else "it nests too deeply"
             shown = name.encode("utf-8", "replace").decode()
-            raise ToolArgumentsError(f"`{shown}`: {reason}", parameter=shown) from None
+            return ToolArgumentsError(f"`{shown}`: {reason}", parameter=shown)
+    return ToolArgumentsError("the arguments nest too deeply", parameter=None)
 
 
-def _is_json(arguments: Mapping[str, JsonValue]) -> bool:
-    try:
-        _JSON.encode(dict(arguments)).encode()
-    except (ValueError, TypeError, RecursionError):
-        return False
-    return True
-
-
-def _complaint(problem: ValidationError) -> ToolArgumentsError:
-    path = list(problem.absolute_path)
-    required, instance = problem.validator_value, problem.instance
-    if problem.validator == "required" and isinstance(instance, dict) and isinstance(required, list):
-        missing = [name for name in required if name not in instance]
-        # one problem for each missing name; this one's message starts with it
-        path.append(next((name for name in missing if problem.message.startswith(repr(name))), missing[0]))
-        message = "is required"
-    else:
-        message = _shorten(problem.message)
-    if not path:
+def _complaint(problem: Problem) -> ToolArgumentsError:
+    message = _shorten(problem.message)
+    if not problem.path:
         return ToolArgumentsError(message, parameter=None)
-    return ToolArgumentsError(f"`{_place(path)}`: {message}", parameter=str(path[0]))
+    return ToolArgumentsError(f"`{_place(problem.path)}`: {message}", parameter=str(problem.path[0]))
 
 
-def _place(path: list[str | int]) -> str:
+def _place(path: tuple[str | int, ...]) -> str:
     first, *rest = path
     return str(first) + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in rest)
 

@@ -1,269 +1,332 @@
-"""Validators for JSON Schemas from strangers: they end in time and fetch nothing.
+"""JSON Schemas from strangers, compiled by ``jsonschema_rs``: what fits, and what to say of what does not.
 
-A schema can refer to itself and to JSON Schema's own drafts only. Every keyword looks at the clock, so a schema whose
-branches multiply ends with an error; one that nests too deeply ends at Python's recursion limit; what jsonschema does
-in one long step is replaced here (``uniqueItems``, and regular expressions, for which see `patterns`).
-
-One thing is let pass: a ``pattern`` in a dialect of regular expressions that Python does not have. The server knows its
-own dialect, and it is the one that runs the tool.
+Nothing is fetched. How long this may take is not bounded here, see `schema_costs` and `schema_worker`. One thing is let
+pass: a ``pattern`` that cannot be compiled. The server knows its own dialect, and it is the one that runs the tool.
 """
 
 from __future__ import annotations
 
+import copy
 import json
-import re
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from itertools import islice
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
-import attrs
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError, best_match
-from jsonschema.protocols import Validator
-from jsonschema.validators import extend, validator_for
-from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+import jsonschema_rs
+from jsonschema_rs import ValidationErrorKind as Kind
 
-from jupyter_agentbox.core.calls import JsonValue, canonical_json
+from jupyter_agentbox.core.calls import JsonValue
 
-from . import patterns
-
-#: Seconds that the check of a schema itself may take; after that it is used as it is.
-_SCHEMA_TIME_LIMIT: Final = 0.25
-#: How many problems of a schema are looked at to find the one that is worth telling.
-_MOST_PROBLEMS: Final = 20
-#: The length of the property names that a pattern must evidently be harmless for where it cannot be watched.
-_LONG_NAME: Final = 1000
-
-_Keyword: TypeAlias = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
-
-#: When the running check must end.
-_deadline: ContextVar[float] = ContextVar("deadline")
-
-
-class OutOfTimeError(Exception):
-    """The check took too long."""
+#: The largest compiled regular expression that is matched in the server's own process, in bytes.
+_SMALL_PATTERN: Final = 64 * 1024
+#: The same, and the most backtracking of one with look-around, where it can be ended.
+_LARGE_PATTERN: Final = 50 * 1024 * 1024
+_MOST_BACKTRACKING: Final = 1_000_000_000
+#: A pattern of more characters is not tried.
+LONGEST_PATTERN: Final = 10_000
+#: How many patterns of one schema may be left to the server.
+_MOST_LEFT_OUT: Final = 100
+#: A keyword of ours that stands where a reference leads out of the schema.
+_UNRESOLVED: Final = "x-jupyter-agentbox-unresolved"
+#: Keywords whose schemas are for the same value as the schema that they stand in.
+_SAME_VALUE: Final = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
+_LONGEST_VALUE: Final = 100
 
 
 class UncheckableError(ValueError):
     """The schema cannot be used; the message says why."""
 
 
-@contextmanager
-def limit_time(seconds: float) -> Iterator[None]:
-    """Let validators that run inside raise `OutOfTimeError` after this long."""
-    token = _deadline.set(time.monotonic() + seconds)
-    try:
-        yield
-    finally:
-        _deadline.reset(token)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What is wrong with arguments.
+
+    Parameters
+    ----------
+    path : tuple of str or int
+        Where: the parameter's name, and the place in its value. Empty if it is about all of them.
+    message : str
+        What.
+    """
+
+    path: tuple[str | int, ...]
+    message: str
 
 
-def compile_schema(schema: Mapping[str, JsonValue]) -> Validator:
-    """Return a validator of the schema's draft, 2020-12 if it names none that is known. Call it inside `limit_time`.
+class CompiledSchema:
+    """A schema that arguments can be checked against.
+
+    Parameters
+    ----------
+    schema : mapping
+        As the server sent it. Its draft is the one that it names, 2020-12 if it names none that is known.
+    is_small : bool
+        Refuse regular expressions with look-around, and those that are not small.
 
     Raises
     ------
     UncheckableError
-        If it is not a schema.
     """
-    base = validator_for(schema, default=Draft202012Validator)
-    limited = _LIMITED.get(base)
-    if limited is None:
-        limited = _LIMITED[base] = _limited_class(base)
-    _check_schema(limited, base.META_SCHEMA, schema)
-    if _mentions(schema, "unevaluatedProperties"):
-        # jsonschema matches these patterns itself, out of our sight
-        _check_patterns(schema)
-    # an explicit registry: without one, jsonschema fetches what a `$ref` names
-    validator: Validator = limited(schema, registry=REGISTRY)
-    return validator
+
+    def __init__(self, schema: Mapping[str, JsonValue], *, is_small: bool) -> None:
+        self._schema: dict[str, Any] = dict(schema)
+        self._options: dict[str, Any] = {
+            "pattern_options": (
+                jsonschema_rs.RegexOptions(size_limit=_SMALL_PATTERN)
+                if is_small
+                else jsonschema_rs.FancyRegexOptions(backtrack_limit=_MOST_BACKTRACKING, size_limit=_LARGE_PATTERN)
+            ),
+            "validate_formats": False,  # formats are notes, as in JSON Schema since 2019
+            "offline": True,
+            "keywords": {_UNRESOLVED: self._make_unresolved, "contentEncoding": _Note, "contentMediaType": _Note},
+        }
+        self._met: list[str] = []
+        self._validator = self._compile() if is_small else self._compile_repaired()
+
+    def fits(self, arguments: Mapping[str, JsonValue]) -> bool:
+        """Return whether the arguments fit.
+
+        Raises
+        ------
+        UncheckableError
+            If that depends on something that is not in the schema.
+        """
+        self._met.clear()
+        result = self._validator.is_valid(arguments)
+        self._look_at_references()
+        return result
+
+    def explain(self, arguments: Mapping[str, JsonValue]) -> Problem:
+        """Return what is wrong with arguments that do not fit.
+
+        Raises
+        ------
+        UncheckableError
+        """
+        self._met.clear()
+        errors = list(self._validator.iter_errors(arguments))
+        self._look_at_references()
+        if any(isinstance(each.kind, Kind.BacktrackLimitExceeded | Kind.RegexEngineFailure) for each in errors):
+            raise UncheckableError("has a pattern that takes too long to match")
+        return self._problem(min(errors, key=_rank))
+
+    def _compile(self) -> jsonschema_rs.Validator:
+        try:
+            return _draft(self._schema)(self._schema, **self._options)
+        except jsonschema_rs.ValidationError as error:
+            place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
+            raise _BrokenError(f"is broken: {('$' + place + ': ') if place else ''}{error.message}", error) from None
+        except (ValueError, OverflowError) as error:
+            raise UncheckableError(
+                "nests too deeply to be checked" if "ecursion" in str(error) else f"is broken: {error}"
+            ) from None
+
+    def _compile_repaired(self) -> jsonschema_rs.Validator:
+        if any(_in_circles(self._schema)):
+            raise UncheckableError("refers to itself without end")
+        for pattern in _patterns(self._schema):
+            if len(pattern) > LONGEST_PATTERN:
+                raise UncheckableError(f"has a pattern of {len(pattern)} characters, which takes too long to check")
+        for _ in range(_MOST_LEFT_OUT):
+            try:
+                return self._compile()
+            except _BrokenError as error:
+                if not self._leave_out(error.cause):
+                    raise
+        raise UncheckableError(f"has more than {_MOST_LEFT_OUT} patterns that are not regular expressions")
+
+    def _leave_out(self, error: jsonschema_rs.ValidationError) -> bool:
+        """Take out of the schema what the engine cannot compile; say whether that is possible."""
+        if isinstance(error.kind, Kind.Referencing):
+            return self._mark_references()
+        if not (isinstance(error.kind, Kind.Format) and error.instance_path[-1:] == ["pattern"]):
+            return False
+        self._schema = copy.deepcopy(self._schema)
+        return _at(self._schema, error.instance_path[:-1]).pop("pattern", None) is not None
+
+    def _mark_references(self) -> bool:
+        """Put our keyword in the place of each reference that leads out of the schema."""
+        self._schema = copy.deepcopy(self._schema)
+        found = False
+        for node in _nodes(self._schema):
+            reference = node.get("$ref")
+            if isinstance(reference, str) and _target(self._schema, reference) is None:
+                del node["$ref"]
+                node[_UNRESOLVED] = reference
+                found = True
+        return found
+
+    def _make_unresolved(self, _schema: object, reference: object, _path: object) -> _Unresolved:
+        return _Unresolved(str(reference), self._met)
+
+    def _look_at_references(self) -> None:
+        if self._met:
+            raise UncheckableError(f"refers to {self._met[0]!r:.200}, which is not loaded from elsewhere")
+
+    def _problem(self, error: jsonschema_rs.ValidationError) -> Problem:
+        path = tuple(error.instance_path)
+        kind: Any = error.kind
+        match kind:
+            case Kind.Required():
+                return Problem(path=(*path, kind.property), message="is required")
+            case Kind.AdditionalProperties() | Kind.UnevaluatedProperties():
+                known = _at(self._schema, error.schema_path[:-1]).get("properties")
+                choice = ", ".join(f"`{name}`" for name in known) if isinstance(known, dict) else ""
+                message = f"there is no such parameter (there are: {choice or 'none'})"
+                return Problem(path=(*path, *kind.unexpected[:1]), message=message)
+            case Kind.Type():
+                return Problem(path=path, message=_not_of_type(error, kind.types))
+            case Kind.FalseSchema():
+                return Problem(path=path, message="is not allowed")
+            case Kind.UniqueItems():
+                return Problem(path=path, message="has equal items")
+            case Kind.PropertyNames():
+                return Problem(path=path, message=f"has a name that is not allowed: {kind.error.message}")
+            case Kind.AnyOf() | Kind.OneOfNotValid():
+                return self._problem_of_branches(error, kind.context)
+        return Problem(path=path, message=error.message)
+
+    def _problem_of_branches(
+        self, error: jsonschema_rs.ValidationError, branches: list[list[jsonschema_rs.ValidationError]]
+    ) -> Problem:
+        path = error.instance_path
+        of_type: list[str] = []
+        meant: list[list[jsonschema_rs.ValidationError]] = []
+        for branch in branches:
+            wrong_type = next((e for e in branch if isinstance(e.kind, Kind.Type) and e.instance_path == path), None)
+            if wrong_type is None:
+                meant.append(branch)
+            elif isinstance(wrong_type.kind, Kind.Type):
+                of_type += [name for name in wrong_type.kind.types if name not in of_type]
+        if len(meant) == 1 and meant[0]:  # the only branch for values of this type
+            return self._problem(min(meant[0], key=_rank))
+        if not meant and of_type:
+            return Problem(path=tuple(path), message=_not_of_type(error, of_type))
+        return Problem(path=tuple(path), message=f"{_shown(error)} is none of what may be given here")
 
 
-#: jsonschema's class for a draft -> ours.
-_LIMITED: Final[dict[Any, Any]] = {}
+class _BrokenError(UncheckableError):
+    def __init__(self, message: str, cause: jsonschema_rs.ValidationError) -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
-def _limited_class(base: Any) -> Any:
-    keywords = {name: _OWN.get(name, check) for name, check in base.VALIDATORS.items()}
-    limited: Any = extend(base, {name: _limit(check) for name, check in keywords.items()})  # type: ignore[no-untyped-call]
+class _Unresolved:
+    """The check of a reference that leads out of the schema: it notes that it was met."""
 
-    def evolve(self: Any, **changes: Any) -> Any:
-        # jsonschema's own takes the class that a subschema's `$schema` names, and so would lose the limits
-        for field in attrs.fields(limited):
-            if field.init:
-                changes.setdefault(field.alias, getattr(self, field.name))
-        return limited(**changes)
+    def __init__(self, reference: str, met: list[str]) -> None:
+        self._reference = reference
+        self._met = met
 
-    limited.evolve = evolve
-    return limited
+    def validate(self, _instance: object) -> None:
+        self._met.append(self._reference)
 
 
-def _limit(check: _Keyword) -> _Keyword:
-    def limited(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        if time.monotonic() > _deadline.get():
-            raise OutOfTimeError
-        yield from check(validator, value, instance, schema) or ()
+class _Note:
+    """The check of a keyword that is a note, as JSON Schema says since 2019, and jsonschema_rs takes by its word."""
 
-    return limited
-
-
-def _check_schema(limited: Any, meta_schema: Any, schema: Mapping[str, JsonValue]) -> None:
-    token = _deadline.set(min(_deadline.get(), time.monotonic() + _SCHEMA_TIME_LIMIT))
-    try:
-        problem = best_match(islice(limited(meta_schema, registry=REGISTRY).iter_errors(schema), _MOST_PROBLEMS))
-    except (OutOfTimeError, RecursionError):
+    def __init__(self, _schema: object, _value: object, _path: object) -> None:
         return
-    finally:
-        _deadline.reset(token)
-    if problem is not None:
-        raise UncheckableError(f"{problem.json_path}: {problem.message}")
+
+    def validate(self, _instance: object) -> None:
+        return
 
 
-def is_plain(schema: Mapping[str, JsonValue], limit: int) -> bool:
-    """Return whether a check takes at most `limit` steps for each value that is checked, whatever the values are.
-
-    So it is with a small schema that refers to nothing and matches no pattern.
-    """
-    waiting: list[object] = [schema]
-    steps = 0
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, bool):
-            continue
-        if not isinstance(node, dict) or not node.keys() <= _PLAIN:
-            return False
-        steps += len(node) + sum(len(each) for each in node.values() if isinstance(each, list | dict))
-        if steps > limit:
-            return False
-        for name, value in node.items():
-            if name == "properties" and isinstance(value, dict):
-                waiting += value.values()
-            elif name in ("anyOf", "oneOf", "allOf") and isinstance(value, list):
-                waiting += value
-            elif name in ("items", "additionalProperties"):
-                waiting.append(value)
-    return True
+def _draft(schema: dict[str, Any]) -> type[jsonschema_rs.Validator]:
+    return jsonschema_rs.validator_cls_for(schema)
 
 
-def _mentions(schema: Mapping[str, JsonValue], keyword: str) -> bool:
-    return f'"{keyword}"' in json.dumps(schema)
+def _rank(error: jsonschema_rs.ValidationError) -> tuple[int, bool]:
+    """Sort errors: about the whole first, and those that name what is wrong before those of alternatives."""
+    return len(error.instance_path), isinstance(error.kind, Kind.AnyOf | Kind.OneOfNotValid | Kind.OneOfMultipleValid)
 
 
-def _check_patterns(schema: object) -> None:
+def _not_of_type(error: jsonschema_rs.ValidationError, types: list[str]) -> str:
+    return f"{_shown(error)} is not of type {' or '.join(repr(name) for name in types)}"
+
+
+def _shown(error: jsonschema_rs.ValidationError) -> str:
+    text = json.dumps(error.instance, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]} …"
+
+
+def _at(schema: Any, path: list[str | int]) -> dict[str, Any]:
+    """Return the part of the schema at this place; an empty one if there is none."""
+    for part in path:
+        try:
+            schema = schema[part]
+        except (KeyError, IndexError, TypeError):
+            return {}
+    return schema if isinstance(schema, dict) else {}
+
+
+def _nodes(schema: object) -> Iterator[dict[str, Any]]:
     waiting = [schema]
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):
-            found = node.get("patternProperties")
-            for pattern in found if isinstance(found, dict) else ():
-                if not patterns.is_harmless(pattern, _LONG_NAME):
-                    raise UncheckableError(f"the pattern {pattern!r:.100} may take too long to match")
+            yield node
             waiting += node.values()
         elif isinstance(node, list):
             waiting += node
 
 
-def _matches(pattern: str, text: str) -> bool:
-    return patterns.search(pattern, text, seconds=_deadline.get() - time.monotonic())
+def _patterns(schema: object) -> Iterator[str]:
+    for node in _nodes(schema):
+        if isinstance(pattern := node.get("pattern"), str):
+            yield pattern
+        if isinstance(by_pattern := node.get("patternProperties"), dict):
+            yield from by_pattern
 
 
-def _pattern(validator: Any, value: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
-    if not validator.is_type(instance, "string"):
-        return
-    try:
-        if not _matches(value, instance):
-            yield ValidationError(f"{instance!r} does not match {value!r}")
-    except re.error:
-        return  # another dialect: the server's own check decides
+def _target(schema: object, reference: str) -> object:
+    """Return what a reference within the schema leads to; ``None`` if it leads nowhere or elsewhere."""
+    if reference == "#":
+        return schema
+    if not reference.startswith("#/"):
+        return None
+    node = schema
+    for part in reference[2:].split("/"):
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, dict) and name in node:
+            node = node[name]
+        elif isinstance(node, list) and name.isdecimal() and int(name) < len(node):
+            node = node[int(name)]
+        else:
+            return None
+    return node
 
 
-def _pattern_properties(validator: Any, value: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
-    if not validator.is_type(instance, "object"):
-        return
-    for pattern, subschema in value.items():
-        for name, content in instance.items():
-            if _matches(pattern, name):
-                yield from validator.descend(content, subschema, path=name, schema_path=pattern)
-
-
-def _additional(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if not validator.is_type(instance, "object"):
-        return
-    known = schema.get("properties", {})
-    for name in instance:
-        if name in known or any(_matches(pattern, name) for pattern in schema.get("patternProperties", {})):
+def _in_circles(schema: object) -> Iterator[object]:
+    """Yield parts of the schema that refer back to themselves for the same value."""
+    done: set[int] = set()
+    for start in _nodes(schema):
+        if "$ref" not in start or id(start) in done:
             continue
-        if validator.is_type(value, "object"):
-            yield from validator.descend(instance[name], value, path=name)
-        elif not value:
-            choice = ", ".join(f"`{known_name}`" for known_name in known) or "none"
-            problem = ValidationError(f"there is no such parameter (there are: {choice})")
-            problem.path.appendleft(name)
-            yield problem
+        way: list[tuple[int, Iterator[object]]] = [(id(start), _of_same_value(schema, start))]
+        on_way = {id(start)}
+        while way:
+            following = next(way[-1][1], None)
+            if following is None:
+                gone = way.pop()[0]
+                on_way.discard(gone)
+                done.add(gone)
+            elif id(following) in on_way:
+                yield following
+                return
+            elif id(following) not in done:
+                on_way.add(id(following))
+                way.append((id(following), _of_same_value(schema, following)))
 
 
-def _unique_items(validator: Any, value: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
-    if not value or not validator.is_type(instance, "array"):
+def _of_same_value(schema: object, node: object) -> Iterator[object]:
+    if not isinstance(node, dict):
         return
-    seen: set[str] = set()
-    for item in instance:
-        key = canonical_json(_plain(item))
-        if key in seen:
-            yield ValidationError("has equal items")
-            return
-        seen.add(key)
-
-
-def _plain(value: Any) -> Any:
-    """Return the value with ``1.0`` as ``1``, which JSON Schema takes as equal."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    return value
-
-
-#: Keywords whose check takes as many steps as they have parts.
-_PLAIN: Final = frozenset(
-    [
-        "type",
-        "title",
-        "description",
-        "default",
-        "examples",
-        "enum",
-        "const",
-        "format",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "required",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "minLength",
-        "maxLength",
-        "minItems",
-        "maxItems",
-        "properties",
-        "items",
-        "additionalProperties",
-        "anyOf",
-        "oneOf",
-        "allOf",
-    ]
-)
-#: Keywords that are checked here and not by jsonschema.
-_OWN: Final[dict[str, _Keyword]] = {
-    "pattern": _pattern,
-    "patternProperties": _pattern_properties,
-    "additionalProperties": _additional,
-    "uniqueItems": _unique_items,
-}
+    if isinstance(reference := node.get("$ref"), str) and isinstance(target := _target(schema, reference), dict):
+        yield target
+    for keyword in _SAME_VALUE:
+        value = node.get(keyword)
+        if isinstance(value, list):
+            yield from (each for each in value if isinstance(each, dict))
+        elif isinstance(value, dict):
+            yield from ([value] if keyword != "dependentSchemas" else value.values())

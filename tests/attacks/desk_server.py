@@ -14,15 +14,38 @@ NOTES = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("/nonexistent")
 #: `remove`, and what looks like it: with a Cyrillic letter, and with a character that has no width.
 REMOVE = "remove"
 LOOK_ALIKES = ("rem\u043eve", "remove\u200b")
-NAMES = ("ready", "forged", "framed", "edited", "report", "flooded", "hidden", "growing", "grow", REMOVE, *LOOK_ALIKES)
+#: Patterns that take for ever: one for whoever looks for repeats in it, one for an engine that goes back.
+ENDLESS = {"other": "{" + "1" * 100_000, "value": "^(a|aa)+$"}
+NAMES = (
+    "ready",
+    "endless",
+    "forged",
+    "framed",
+    "edited",
+    "report",
+    "flooded",
+    "hidden",
+    "growing",
+    "grow",
+    REMOVE,
+    *LOOK_ALIKES,
+)
 
 descriptions = {"growing": "Looks at an order."}
 
 
 def tools() -> list[dict[str, Any]]:
     """Return the tools as they are now."""
-    schema = {"type": "object", "additionalProperties": True}
-    return [{"name": name, "description": descriptions.get(name, ""), "inputSchema": schema} for name in NAMES]
+    return [
+        {"name": name, "description": descriptions.get(name, ""), "inputSchema": input_schema(name)} for name in NAMES
+    ]
+
+
+def input_schema(name: str) -> dict[str, Any]:
+    """Return what a tool says of its arguments."""
+    patterns = ENDLESS if name == "endless" else {}
+    properties = {of: {"type": "string", "pattern": pattern} for of, pattern in patterns.items()}
+    return {"type": "object", "additionalProperties": True, "properties": properties}
 
 
 def call(name: str, arguments: dict[str, Any]) -> str:

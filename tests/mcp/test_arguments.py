@@ -1,21 +1,18 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ToolArgumentsError
-from jupyter_agentbox.mcp import schemas
 from jupyter_agentbox.mcp.arguments import JsonSchemaChecker
 
 CORPUS = Path(__file__).parent.parent / "data" / "mcp-corpus"
@@ -27,8 +24,18 @@ CITY: JsonObject = {
 }
 
 
+@contextmanager
+def checker(time_limit: float = 60.0) -> Iterator[JsonSchemaChecker]:
+    made = JsonSchemaChecker(time_limit=time_limit)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
 def check(schema: JsonObject, arguments: JsonObject, *, time_limit: float = 60.0) -> None:
-    JsonSchemaChecker(time_limit=time_limit).check(ToolDescription(name="t", input_schema=schema), arguments)
+    with checker(time_limit) as made:
+        asyncio.run(made.check(ToolDescription(name="t", input_schema=schema), arguments))
 
 
 def one(schema: JsonObject, **more: JsonValue) -> JsonObject:
@@ -119,7 +126,16 @@ def test_properties_by_pattern_are_known_and_checked() -> None:
 
 
 def test_a_pattern_in_another_dialect_is_left_to_the_server() -> None:
-    check(one({"type": "string", "pattern": r"^\p{L}+$"}), {"a": "x"})
+    check(one({"type": "string", "pattern": r"^(?<=x{2,})(?:$"}), {"a": "x"})
+    check(one({"type": "string", "pattern": "(", "maxLength": 1}), {"a": "x"})
+    with pytest.raises(ToolArgumentsError):
+        check(one({"type": "string", "pattern": "(", "maxLength": 1}), {"a": "xy"})
+
+
+def test_a_pattern_with_unicode_properties_is_matched() -> None:
+    check(one({"type": "string", "pattern": r"^\p{L}+$"}), {"a": "é"})
+    with pytest.raises(ToolArgumentsError):
+        check(one({"type": "string", "pattern": r"^\p{L}+$"}), {"a": "1"})
 
 
 def _multiplying(**more: JsonValue) -> JsonObject:
@@ -147,13 +163,10 @@ def _deep_value(levels: int) -> JsonObject:
         ({"$ref": "#"}, {"a": 1}),
         (_multiplying(), {"a": "x"}),
         (_multiplying(**{"$schema": "https://json-schema.org/draft/2020-12/schema"}), {"a": "x"}),
-        ({"patternProperties": {"(a+)+$": {}}, "unevaluatedProperties": False}, {"a" * 50 + "!": 1}),
         (_deep(400), _deep_value(400)),
-        (one({"pattern": "(a+)+$"}), {"a": "a" * 50 + "!"}),
-        ({"patternProperties": {"(a+)+$": {}}}, {"a" * 50 + "!": 1}),
         (one({"$ref": "#/$defs/x"}, **{"$defs": {"x": {"allOf": [{"$ref": "#/$defs/x"}]}}}), {"a": 1}),
     ],
-    ids=["self", "multiplying", "escaping", "unevaluated", "deep", "pattern", "pattern-property", "circle"],
+    ids=["self", "multiplying", "escaping", "deep", "circle"],
 )
 def test_a_hostile_schema_refuses_the_call_in_time(schema: JsonObject, arguments: JsonObject) -> None:
     began = time.perf_counter()
@@ -161,6 +174,21 @@ def test_a_hostile_schema_refuses_the_call_in_time(schema: JsonObject, arguments
         check(schema, arguments, time_limit=0.3)
     assert time.perf_counter() - began < 30  # unchecked, most of them outlast the machine
     assert caught.value.parameter is None
+
+
+def test_a_pattern_that_others_match_in_exponential_time_is_matched() -> None:
+    check({"patternProperties": {"(a+)+$": {}}}, {"a" * 50 + "!": 1})
+    for pattern in ("(a+)+$", r"(?=a)(a+)+$", r"(a+)+\1$"):
+        with pytest.raises(ToolArgumentsError):
+            check(one({"pattern": pattern}), {"a": "a" * 50 + "!"}, time_limit=1)
+
+
+def test_look_around_and_references_back_are_understood() -> None:
+    strong = one({"type": "string", "pattern": r"^(?=.*\d)(\w)(?!\1).*$"})
+    check(strong, {"a": "ab1"})
+    with pytest.raises(ToolArgumentsError) as caught:
+        check(strong, {"a": "aa1"})
+    assert caught.value.parameter == "a"
 
 
 def test_equal_items_are_found_in_linear_time() -> None:
@@ -192,93 +220,38 @@ def test_thousands_of_nodes_can_be_checked() -> None:
         one({"$ref": 5}),
     ],
 )
-def test_a_broken_schema_refuses_the_call(schema: JsonObject, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schemas, "_SCHEMA_TIME_LIMIT", 60.0)
+def test_a_broken_schema_refuses_the_call(schema: JsonObject) -> None:
     with pytest.raises(ToolArgumentsError) as caught:
         check(schema, {"a": 1})
     assert caught.value.parameter is None
 
 
 def test_a_known_schema_is_checked_in_no_time() -> None:
-    checker, tool = JsonSchemaChecker(), ToolDescription(name="t", input_schema=CITY)
-    checker.check(tool, {"city": "Oslo"})
-    began = time.thread_time()
-    for _ in range(100):
-        checker.check(tool, {"city": "Oslo"})
-    assert (time.thread_time() - began) / 100 < 0.001
+    async def run() -> float:
+        with checker() as made:
+            tool = ToolDescription(name="t", input_schema=CITY)
+            await made.check(tool, {"city": "Oslo"})
+            began = time.thread_time()
+            for _ in range(100):
+                await made.check(tool, {"city": "Oslo"})
+            return time.thread_time() - began
+
+    assert asyncio.run(run()) / 100 < 0.001
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*.json")), ids=lambda path: path.stem)
-def test_every_schema_of_the_corpus_can_be_checked(path: Path) -> None:
-    checker = JsonSchemaChecker(time_limit=60)
-    for wire in json.loads(path.read_text())["tools"]:
-        tool = ToolDescription(name=wire["name"], input_schema=wire["inputSchema"])
-        required = wire["inputSchema"].get("required", [])
-        if required:
-            with pytest.raises(ToolArgumentsError) as caught:
-                checker.check(tool, {})
-            assert caught.value.parameter in required
-        else:
-            checker.check(tool, {})
+def test_every_schema_of_the_corpus_is_checked_on_the_spot(path: Path) -> None:
+    async def run() -> None:
+        with checker() as made:
+            for wire in json.loads(path.read_text())["tools"]:
+                tool = ToolDescription(name=wire["name"], input_schema=wire["inputSchema"])
+                required = wire["inputSchema"].get("required", [])
+                if required:
+                    with pytest.raises(ToolArgumentsError) as caught:
+                        await made.check(tool, {})
+                    assert caught.value.parameter in required
+                else:
+                    await made.check(tool, {})
+            assert made.worker is None
 
-
-def _is_quick(schema: JsonObject, arguments: JsonObject) -> bool:
-    checker = JsonSchemaChecker(time_limit=60)
-    tool = ToolDescription(name="t", input_schema=schema)
-    assert not checker.is_quick(tool, arguments), "before the first check nothing is known"
-    with suppress(ToolArgumentsError):
-        checker.check(tool, arguments)
-    return checker.is_quick(tool, arguments)
-
-
-def test_few_plain_arguments_are_checked_on_the_spot() -> None:
-    assert _is_quick({**one({"type": "integer", "minimum": 0}), "required": ["a"]}, {"a": 1})
-    assert _is_quick(one({"anyOf": [{"enum": [1, 2]}, {"type": "null"}]}, additionalProperties=False), {"a": None})
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        _multiplying(),
-        {"$ref": "#"},
-        one({"pattern": "(a+)+$"}),
-        one({"enum": list(range(1000))}),
-        one({"allOf": [{"type": "string"}] * 1000}),
-        one({"type": "array", "uniqueItems": True}),
-        one({"items": {"not": {"pattern": "(a+)+$"}}}),
-    ],
-)
-def test_what_may_take_long_is_not_checked_on_the_spot(schema: JsonObject) -> None:
-    assert not _is_quick(schema, {"a": 1})
-
-
-def test_large_arguments_are_not_checked_on_the_spot() -> None:
-    assert not _is_quick({"type": "object"}, {f"a{n}": n for n in range(1000)})
-    assert not _is_quick({"type": "object"}, {"a": [[]]})
-
-
-simple_types = st.sampled_from(["string", "integer", "number", "boolean", "null", "array"])
-simple_values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-names = st.sampled_from(["a", "b", "c"])
-
-
-@given(
-    types=st.dictionaries(names, simple_types),
-    required=st.lists(names, unique=True),
-    more=st.sampled_from([{}, {"additionalProperties": False}, {"minProperties": 1}, {"title": "T"}]),
-    arguments=st.dictionaries(names, simple_values),
-)
-def test_what_evidently_fits_is_what_the_schema_takes(
-    types: dict[str, str], required: list[str], more: dict[str, Any], arguments: dict[str, Any]
-) -> None:
-    schema = {"type": "object", "properties": {n: {"type": t} for n, t in types.items()}, "required": required, **more}
-    tool = ToolDescription(name="tool", input_schema=schema)
-    checker = JsonSchemaChecker(time_limit=60)
-    fits = Draft202012Validator(schema).is_valid(arguments)
-    for _ in range(2):  # the second time the schema is known
-        try:
-            checker.check(tool, arguments)
-        except ToolArgumentsError:
-            assert not fits
-        else:
-            assert fits
+    asyncio.run(run())
