@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import os
@@ -15,6 +16,8 @@ from tornado import web
 from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
 from jupyter_agentbox.exceptions import UnknownReviewerError
 
+#: Seconds that the Hub may take to answer.
+_PATIENCE: Final = 10.0
 _REFUSED: Final = "Forbidden: the session or token is no longer valid here"
 
 
@@ -135,8 +138,9 @@ class _HubReviewer:
     async def _ask(self, token: str) -> dict[str, Any] | None:
         """Return whose token it is, as the Hub says now; ``None`` if it is not valid."""
         try:
-            model: dict[str, Any] | None = await self._hub_auth.user_for_token(token, use_cache=False, sync=False)
-        except web.HTTPError as error:
+            async with asyncio.timeout(_PATIENCE):
+                model: dict[str, Any] | None = await self._hub_auth.user_for_token(token, use_cache=False, sync=False)
+        except (web.HTTPError, TimeoutError) as error:
             raise UnknownReviewerError(
                 "JupyterHub does not answer, so it is not known whether you may decide. The request was not changed:"
                 " try again when the Hub is back."

@@ -1,0 +1,34 @@
+"""One JupyterHub for all of these tests, and one chromium."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .hub import Hub, missing, running_hub
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(300))  # the first one starts the Hub and two servers
+
+
+@pytest.fixture(autouse=True)
+def jp_asyncio_loop() -> None:
+    """Stand in for pytest-jupyter's fixture: Playwright's loop runs here, and there cannot be two."""
+
+
+@pytest.fixture(autouse=True)
+def jp_server_cleanup() -> None:
+    """Stand in for pytest-jupyter's fixture: no server is in this process."""
+
+
+@pytest.fixture(scope="session")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    if reason := missing():
+        pytest.skip(reason)
+    with running_hub(tmp_path_factory.mktemp("hub")) as hub:
+        yield hub

@@ -1,0 +1,325 @@
+"""A real JupyterHub with its proxy on 127.0.0.1, under a prefix, with a few users and services."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.blocking.client import BlockingKernelClient
+
+ROOT = Path(__file__).parents[2]
+PROXY = shutil.which(
+    "configurable-http-proxy", path=f"{ROOT / 'node_modules' / '.bin'}{os.pathsep}{os.environ['PATH']}"
+)
+PREFIX = "/jhub/"
+API = "jupyter-agentbox/"
+TIMEOUT = 60
+
+#: The user whose servers they are, one that has the right to use them, and one that has not.
+OWNER, COLLABORATOR, STRANGER = "ada", "bob", "eve"
+#: The named server at which programs may decide.
+ANY = "any"
+
+CONFIG = """
+import json, sys
+facts = json.loads({facts!r})
+c.JupyterHub.bind_url = facts["url"]
+c.JupyterHub.hub_ip = "127.0.0.1"
+c.JupyterHub.hub_port = facts["hub_port"]
+c.JupyterHub.db_url = "sqlite:///hub.sqlite"
+c.JupyterHub.allow_named_servers = True
+c.JupyterHub.authenticator_class = "dummy"
+c.DummyAuthenticator.password = facts["password"]
+c.Authenticator.allow_all = True
+c.ConfigurableHTTPProxy.command = [facts["proxy"]]
+c.ConfigurableHTTPProxy.api_url = facts["proxy_api"]
+c.JupyterHub.spawner_class = "simple"
+c.SimpleLocalProcessSpawner.home_dir_template = facts["homes"] + "/{{username}}"
+c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
+c.Spawner.notebook_dir = "~"
+c.Spawner.environment = facts["environment"]
+def arguments_of(spawner):
+    spawner.args = ["--allow-root"] + (["--AgentBoxApp.decide_with=any"] if spawner.name == {any!r} else [])
+c.Spawner.pre_spawn_hook = arguments_of
+c.JupyterHub.services = [
+    {{"name": "robot", "api_token": facts["robot"]}},
+    {{"name": "admin", "api_token": facts["admin"]}},
+]
+c.JupyterHub.load_roles = [
+    {{"name": "robot", "scopes": ["access:servers"], "services": ["robot"]}},
+    {{"name": "setup", "scopes": ["admin:users", "admin:servers", "tokens", "access:servers"], "services": ["admin"]}},
+    {{"name": "collaborator", "scopes": ["access:servers!user={owner}"], "users": [{collaborator!r}]}},
+]
+"""
+
+
+def missing() -> str:
+    """Return what a Hub needs that is not here; empty if it can be started."""
+    if importlib.util.find_spec("jupyterhub") is None:
+        return "JupyterHub is not installed: `make install`"
+    return "" if PROXY else "`configurable-http-proxy` is not installed: `make install`"
+
+
+class Hub:
+    """A running JupyterHub.
+
+    Parameters
+    ----------
+    root : Path
+        Everything that it keeps is here.
+    url : str
+        Where people find it, with a slash at the end.
+    password : str
+        Of every user.
+    robot, admin : str
+        The tokens of a service that may use all servers, and of the one that sets things up.
+    process : Popen
+        The Hub.
+    """
+
+    def __init__(
+        self, root: Path, url: str, *, password: str, robot: str, admin: str, process: subprocess.Popen[bytes]
+    ) -> None:
+        self.root = root
+        self.url = url
+        self.password = password
+        self.robot = robot
+        self.admin = admin
+        self.process = process
+
+    def server(self, name: str = "") -> str:
+        """Return the URL of one of the owner's servers."""
+        return f"{self.url}user/{OWNER}/{f'{name}/' if name else ''}"
+
+    def ask(self, path: str, body: Any = None, *, token: str, method: str | None = None) -> tuple[int, Any]:
+        """Ask by HTTP with a token; return the status and the answer."""
+        headers = {"Authorization": f"token {token}", "Content-Type": "application/json"}
+        return answered(urllib.request.build_opener(), path, body, headers=headers, method=method)
+
+    def api(self, path: str, body: Any = None, method: str | None = None) -> Any:
+        """Ask the Hub's REST API as the service that sets things up."""
+        code, answer = self.ask(f"{self.url}hub/api/{path}", body, token=self.admin, method=method)
+        assert code < 300, (path, code, answer)
+        return answer
+
+    def token_of(self, user: str, **more: Any) -> str:
+        """Return a new API token of a user."""
+        token: str = self.api(f"users/{user}/tokens", more)["token"]
+        return token
+
+    def start_servers(self, *names: str) -> None:
+        """Start servers of the owner's, and wait until they answer."""
+        paths = [f"users/{OWNER}/servers/{name}" if name else f"users/{OWNER}/server" for name in names]
+        for path in paths:
+            self.api(path, {})
+        for path in paths:
+            request = urllib.request.Request(
+                f"{self.url}hub/api/{path}/progress", headers={"Authorization": f"token {self.admin}"}
+            )
+            with urllib.request.urlopen(request, timeout=TIMEOUT) as progress:
+                told = progress.read().decode()  # it ends when the server is ready, or failed
+            assert '"ready": true' in told, told
+
+    def new_request(self, server: str = "") -> Any:
+        """Let a program ask to add an MCP server, and return the request, which waits."""
+        body = {"name": f"s{secrets.token_hex(4)}", "configuration": {"command": "/bin/false"}}
+        code, request = self.ask(f"{self.server(server)}{API}registrations", body, token=self.token_of(OWNER))
+        assert code == 202, request
+        return request
+
+    def read(self, request: Any, server: str = "") -> Any:
+        """Return how a request stands."""
+        return self.ask(f"{self.server(server)}{API}approvals/{request['id']}", token=self.admin)[1]
+
+    def decision(self, request: Any, server: str = "") -> tuple[str, Any]:
+        """Return where a decision on a request goes, and what it says."""
+        url = f"{self.server(server)}{API}approvals/{request['id']}/decision"
+        return url, {"decision": "reject_once", "digest": request["call"]["digest"]}
+
+    @contextmanager
+    def kernel(self, name: str = "python3", server: str = "") -> Iterator[BlockingKernelClient]:
+        """Start a kernel at one of the owner's servers."""
+        home, token = self.root / "homes" / OWNER, self.token_of(OWNER)
+        (home / "project").mkdir(exist_ok=True)
+        notebook = f"project/{secrets.token_hex(4)}.ipynb"
+        body = {"path": notebook, "type": "notebook", "name": notebook, "kernel": {"name": name}}
+        code, session = self.ask(f"{self.server(server)}api/sessions", body, token=token)
+        assert code == 201, session
+        runtime = home / ".local" / "share" / "jupyter" / "runtime"
+        client = BlockingKernelClient(connection_file=str(runtime / f"kernel-{session['kernel']['id']}.json"))
+        client.load_connection_file()
+        client.start_channels(hb=False)
+        try:
+            client.wait_for_ready(timeout=TIMEOUT)
+            yield client
+        finally:
+            client.stop_channels()
+            client.context.destroy(linger=0)
+            self.ask(f"{self.server(server)}api/sessions/{session['id']}", token=token, method="DELETE")
+
+    def log(self) -> str:
+        """Return what the Hub and the servers logged."""
+        return (self.root / "hub.log").read_text("utf-8", "replace")
+
+
+class Session:
+    """A login session as a browser has it: cookies, and no token in a header.
+
+    Parameters
+    ----------
+    hub : Hub
+        Where the user logs in.
+    user : str
+        Who.
+    """
+
+    def __init__(self, hub: Hub, user: str) -> None:
+        self._hub = hub
+        self.jar = CookieJar()
+        self._browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self.jar))
+        login = f"{hub.url}hub/login"
+        self._browser.open(login, timeout=TIMEOUT).close()
+        form = {"username": user, "password": hub.password, "_xsrf": self._xsrf(f"{PREFIX}hub/")}
+        self._browser.open(login, urllib.parse.urlencode(form).encode(), timeout=TIMEOUT).close()
+
+    def open_lab(self, url: str) -> str:
+        """Open JupyterLab at a server, by way of the login at the Hub; return the token that the page has."""
+        with self._browser.open(f"{url}lab", timeout=TIMEOUT) as page:
+            config = re.search(r'"token": "(\w+)"', page.read().decode())
+        assert config is not None, "no JupyterLab came"
+        return config[1]
+
+    def ask(self, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
+        """Ask a server as a script in its page does."""
+        xsrf = self._xsrf(urllib.parse.urlsplit(path).path.partition("jupyter-agentbox")[0])
+        sent = {"Content-Type": "application/json", "X-XSRFToken": xsrf, **(headers or {})}
+        return answered(self._browser, path, body, headers=sent)
+
+    def _xsrf(self, path: str) -> str:
+        return next((cookie.value or "" for cookie in self.jar if (cookie.name, cookie.path) == ("_xsrf", path)), "")
+
+
+def answered(
+    opener: urllib.request.OpenerDirector,
+    url: str,
+    body: Any = None,
+    *,
+    headers: Mapping[str, str],
+    method: str | None = None,
+) -> tuple[int, Any]:
+    """Return the status and the JSON of an answer."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data=data, headers=dict(headers), method=method)
+    try:
+        with opener.open(request, timeout=TIMEOUT) as answer:
+            return answer.status, json.loads(answer.read() or b"null")
+    except urllib.error.HTTPError as error:
+        text = error.read()
+        return error.code, json.loads(text) if text.startswith(b"{") else text.decode()
+
+
+@contextmanager
+def running_hub(root: Path) -> Iterator[Hub]:
+    """Start a Hub, its users and the owner's two servers; end all of it."""
+    assert PROXY
+    public, hub_port, proxy_api = _free_ports(3)
+    url = f"http://127.0.0.1:{public}{PREFIX}"
+    password, robot, admin = (secrets.token_hex(16) for _ in range(3))
+    facts = {
+        "url": url,
+        "hub_port": hub_port,
+        "proxy": PROXY,
+        "proxy_api": f"http://127.0.0.1:{proxy_api}",
+        "password": password,
+        "robot": robot,
+        "admin": admin,
+        "homes": str(root / "homes"),
+        "environment": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
+    }
+    (root / "homes").mkdir()
+    config = CONFIG.format(facts=json.dumps(facts), any=ANY, owner=OWNER, collaborator=COLLABORATOR)
+    (root / "jupyterhub_config.py").write_text(config)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "XDG", "CONFIGPROXY"))}
+    with subprocess.Popen(
+        [sys.executable, "-m", "jupyterhub", "-f", "jupyterhub_config.py"],
+        cwd=root,
+        env={**kept, "HOME": str(root), "CONFIGPROXY_AUTH_TOKEN": secrets.token_hex(16)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
+        hub = Hub(root, url, password=password, robot=robot, admin=admin, process=process)
+        try:
+            _await_start(hub)
+            for user in (OWNER, STRANGER):  # the collaborator has a role, and so is there
+                hub.api(f"users/{user}", {})
+            hub.start_servers("", ANY)
+            yield hub
+        finally:
+            process.terminate()  # the Hub ends its servers and the proxy
+            try:
+                process.wait(TIMEOUT)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+
+
+def _await_start(hub: Hub) -> None:
+    """Wait until the Hub says that it runs, and go on writing down what it says."""
+    runs: Future[None] = Future()
+
+    def read() -> None:
+        assert hub.process.stdout is not None
+        with (hub.root / "hub.log").open("wb") as log:
+            for line in hub.process.stdout:
+                log.write(line)
+                log.flush()
+                if b"JupyterHub is now running" in line:
+                    runs.set_result(None)
+        if not runs.done():
+            runs.set_exception(RuntimeError(hub.log()))
+
+    threading.Thread(target=read, daemon=True).start()
+    runs.result(TIMEOUT)
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def run(client: BlockingKernelClient, code: str) -> str:
+    """Run code in a kernel, and return what it prints and the traceback of its error."""
+    said: list[str] = []
+
+    def hear(message: Any) -> None:
+        content = message["content"]
+        if message["msg_type"] == "stream":
+            said.append(content["text"])
+        elif message["msg_type"] == "error":
+            said.extend(content["traceback"])
+
+    client.execute_interactive(code, timeout=TIMEOUT, output_hook=hear, allow_stdin=False)
+    return "".join(said)

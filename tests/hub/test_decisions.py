@@ -1,0 +1,147 @@
+"""Who decides at a server of a real JupyterHub: one test for each kind of session and token that it knows."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from .hub import ANY, COLLABORATOR, OWNER, STRANGER, Hub, Session, run
+
+
+def user_token(hub: Hub, _server: str) -> str:
+    return hub.token_of(OWNER)
+
+
+def narrow_token(hub: Hub, server: str) -> str:
+    return hub.token_of(OWNER, scopes=[f"access:servers!server={OWNER}/{server}"])
+
+
+def token_of_the_page(hub: Hub, server: str) -> str:
+    """JupyterLab's page has it, so that a script there can hand it to a kernel."""
+    return Session(hub, OWNER).open_lab(hub.server(server))
+
+
+def token_of_the_server(hub: Hub, server: str) -> str:
+    """A cell finds it in the environment."""
+    with hub.kernel(server=server) as kernel:
+        return run(kernel, "import os; print(os.environ['JUPYTERHUB_API_TOKEN'])").strip()
+
+
+def token_of_a_service(hub: Hub, _server: str) -> str:
+    return hub.robot
+
+
+def token_of_a_collaborator(hub: Hub, _server: str) -> str:
+    return hub.token_of(COLLABORATOR)
+
+
+#: What a program may have -> what the record says of a decision with it, where programs decide.
+PROGRAMS: list[tuple[Callable[[Hub, str], str], tuple[str, str, str]]] = [
+    (user_token, ("api_token", "user", OWNER)),
+    (narrow_token, ("api_token", "user", OWNER)),
+    (token_of_the_page, ("api_token", "user", OWNER)),
+    (token_of_the_server, ("server_token", "user", OWNER)),
+    (token_of_a_service, ("api_token", "service", "robot")),
+    (token_of_a_collaborator, ("api_token", "user", COLLABORATOR)),
+]
+NAMES = [find.__name__ for find, _ in PROGRAMS]
+
+
+@pytest.mark.parametrize("find", [find for find, _ in PROGRAMS], ids=NAMES)
+def test_no_token_decides(hub: Hub, find: Callable[[Hub, str], str]) -> None:
+    request = hub.new_request()
+
+    code, answer = hub.ask(*hub.decision(request), token=find(hub, ""))
+
+    assert (code, answer["reason"]) == (403, "needs_person")
+    assert hub.read(request) == request
+
+
+@pytest.mark.parametrize(("find", "expected"), PROGRAMS, ids=NAMES)
+def test_where_tokens_decide_the_record_says_which_it_was(
+    hub: Hub, find: Callable[[Hub, str], str], expected: tuple[str, str, str]
+) -> None:
+    request = hub.new_request(ANY)
+
+    code, answer = hub.ask(*hub.decision(request, ANY), token=find(hub, ANY))
+
+    assert (code, answer["status"]) == (200, "rejected")
+    decision = hub.read(request, ANY)["decision"]
+    assert (decision["via"], decision["reviewer_kind"], decision["reviewer"]) == expected
+    assert (len(decision["credential"]), decision["hub_server"]) == (64, f"{OWNER}/{ANY}")
+
+
+def test_a_browser_that_is_logged_in_decides(hub: Hub) -> None:
+    browser, decided = Session(hub, OWNER), []
+    token = browser.open_lab(hub.server())
+    for headers in ({}, {"Authorization": f"token {token}"}):  # as JupyterLab sends it, too
+        code, answer = browser.ask(*hub.decision(hub.new_request()), headers)
+        assert code == 200, answer
+        decided.append(answer["decision"])
+
+    for decision in decided:
+        assert (decision["via"], decision["reviewer"], decision["hub_server"]) == ("browser", OWNER, f"{OWNER}/")
+    assert decided[0]["credential"] == decided[1]["credential"]  # one session
+    assert len(decided[0]["credential"]) == 64
+
+
+def test_a_cookie_with_a_token_that_no_login_gave_is_not_a_person(hub: Hub) -> None:
+    """The cookie of one user does not make a person of the token of another."""
+    browser = Session(hub, OWNER)
+    browser.open_lab(hub.server())
+    request = hub.new_request()
+
+    for token in (hub.robot, hub.token_of(COLLABORATOR)):
+        code, answer = browser.ask(*hub.decision(request), {"Authorization": f"token {token}"})
+        assert (code, answer["reason"]) == (403, "needs_person")
+
+    assert hub.read(request) == request
+
+
+def test_who_has_no_access_decides_nothing(hub: Hub) -> None:
+    request = hub.new_request()
+
+    code, answer = hub.ask(*hub.decision(request), token=hub.token_of(STRANGER))
+
+    assert (code, "needs_person" in str(answer)) == (403, False)
+    assert hub.read(request) == request
+
+
+def test_a_token_that_was_revoked_decides_no_more_though_the_server_still_knows_it(hub: Hub) -> None:
+    request = hub.new_request(ANY)
+    made = hub.api(f"users/{OWNER}/tokens", {})
+    page = f"{hub.server(ANY)}jupyter-agentbox/approvals"
+    assert hub.ask(page, token=made["token"])[0] == 200
+    hub.api(f"users/{OWNER}/tokens/{made['id']}", method="DELETE")
+    assert hub.ask(page, token=made["token"])[0] == 200  # as the server remembers for some minutes
+
+    code, _ = hub.ask(*hub.decision(request, ANY), token=made["token"])
+
+    assert code == 403
+    assert hub.read(request, ANY) == request
+
+
+def test_while_the_hub_does_not_answer_nothing_is_decided_and_nothing_is_lost(hub: Hub) -> None:
+    request, browser = hub.new_request(), Session(hub, OWNER)
+    browser.open_lab(hub.server())
+    assert browser.ask(f"{hub.server()}jupyter-agentbox/approvals")[0] == 200
+    os.kill(hub.process.pid, signal.SIGSTOP)
+    try:
+        code, answer = browser.ask(*hub.decision(request))
+    finally:
+        os.kill(hub.process.pid, signal.SIGCONT)
+
+    assert (code, answer["reason"]) == (503, "unknown_reviewer")
+    code, answer = browser.ask(*hub.decision(request))
+    assert (code, answer["status"]) == (200, "rejected")
+
+
+def test_other_front_ends_are_told_the_path_and_not_where_the_server_listens(hub: Hub) -> None:
+    with hub.kernel() as kernel:
+        said = run(kernel, "%agentbox")
+
+    [line] = [line for line in said.splitlines() if "decide at" in line]
+    assert line.split()[-1] == f"/jhub/user/{OWNER}/"
