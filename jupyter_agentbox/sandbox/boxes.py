@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import logging
 import os
 import resource
 import select
 import signal
 import subprocess
+import sys
+import termios
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,10 +24,11 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 
 from . import launcher
 from .allowance import Allowance, Spawn
-from .bubblewrap import bubblewrap_command, find_bubblewrap
+from .bubblewrap import bubblewrap_command, compared, find_bubblewrap
 from .ends import Excess
 from .landlock import rules_of
 from .network import Network
+from .opened import Opened
 from .places import Protected
 from .probes import GUARD, NO_NETWORK_OF_ITS_OWN, memory_file, pins_sources
 from .relay import relay
@@ -32,12 +38,20 @@ from .settings import Domains, Limits, Places
 from .supervision import PASSED_ON
 from .view import Access, Mount, View, make_view
 
+log = logging.getLogger(__name__)
+
 Stream: TypeAlias = int | IO[Any] | None
 
 PACKAGE: Final = Path(__file__).parents[1]
 _INSIDE: Final = Path("/run/agentbox")
 _PROXY: Final = _INSIDE / "proxy"
 _GUARD_SETTINGS: Final = _INSIDE / "guard.json"
+#: What a confined process says last, after its id.
+_HELD: Final = b"held\n"
+#: Seconds: for a kernel's Python to start and be confined, and for a process that was killed to end.
+_CONFINED: Final = 60.0
+_PATIENCE: Final = 10.0
+_LOOK: Final = 0.002
 #: What runs a kernel that can be confined.
 _KERNEL_MODULES: Final = frozenset({"ipykernel_launcher", "jupyter_agentbox.kernel.launcher"})
 
@@ -72,6 +86,8 @@ class Order:
         Is told what the kernel asked of the network and was refused.
     srt : mapping
         What ``srt`` is told beside that, in the form of its own settings file.
+    opened : Opened
+        The work directory and the places, open. The box closes them when the kernel is started.
     """
 
     run: RunDirectory
@@ -86,6 +102,7 @@ class Order:
     domains: Domains
     note: Callable[[str], None]
     srt: Mapping[str, Any] = field(default_factory=dict)
+    opened: Opened = field(default_factory=Opened)
 
     def view(self, files: Iterable[Mount]) -> View:
         """Return what is seen inside: what was ordered, and the files of one kind of box."""
@@ -175,6 +192,9 @@ class BubblewrapBox:
         """Start the kernel inside."""
         order = self._order
         inside = self._inner_command(command)
+        pins = pins_sources(self._program)
+        if not pins:
+            inside = compared(inside, order.opened)
         if order.domains:
             self._network = Network(order.domains, place=order.run.path / _PROXY.name, note=order.note)
         view = order.view(self._files())
@@ -193,12 +213,13 @@ class BubblewrapBox:
                 seccomp=filter_,
                 info=info_end,
                 block=block_end,
-                pinned=pinned if pins_sources(self._program) else None,
+                opened=order.opened,
+                pinned=pinned if pins else None,
             )
             self._process = start_process([*box, *inside], order, env=env, cwd="/", pass_fds=[*fds, *pinned])
-            for fd in (*fds, *pinned):
+            for fd in (filter_, info_end, *pinned):
                 os.close(fd)
-            fds, pinned = [], []
+            fds, pinned = [block_end], []
             self._inner = self._read_info(info)
             self._limit(self._inner)
             self._allowance.hold(
@@ -207,9 +228,11 @@ class BubblewrapBox:
             if self._network is not None:
                 self._network.start(self._process.pid)
             os.write(block, b"g")
+            self._await_mounts(block_end)
         finally:
             for fd in (*fds, *pinned, info, block):
                 os.close(fd)
+            order.opened.close()
         return self._process
 
     def signal(self, number: int) -> None:
@@ -227,9 +250,10 @@ class BubblewrapBox:
 
     def close(self) -> None:
         """End what still runs."""
+        self._order.opened.close()
         self.kill()
         if self._process is not None:
-            self._process.wait()
+            await_end(self._process)
         if self._network is not None:
             self._network.close()
 
@@ -279,8 +303,24 @@ class BubblewrapBox:
             parts += part
             with suppress(ValueError):
                 return int(json.loads(parts)["child-pid"])
-        status = self._process.wait() if self._process is not None else None
-        raise SandboxRefusedError(f"bwrap ended with {status} before the kernel started; the server's log says why")
+        raise self._failed()
+
+    def _await_mounts(self, block: int) -> None:
+        """Wait until bubblewrap has taken what it waits for, which it does when all is mounted."""
+        left, until = bytearray(4), time.monotonic() + _CONFINED
+        while time.monotonic() < until:
+            is_running = self._is_running()
+            fcntl.ioctl(block, termios.FIONREAD, left)
+            if not int.from_bytes(left, sys.byteorder):
+                return
+            if not is_running:
+                raise self._failed()
+            time.sleep(_LOOK)  # nothing tells of a pipe that was read
+        raise SandboxRefusedError(f"bwrap did not make the sandbox within {_CONFINED:.0f} seconds")
+
+    def _failed(self) -> SandboxRefusedError:
+        status = self._process.wait(_PATIENCE) if self._process is not None else None
+        return SandboxRefusedError(f"bwrap ended with {status} before the kernel started; the server's log says why")
 
     def _limit(self, process: int) -> None:
         limits = self._order.limits
@@ -332,19 +372,23 @@ class LandlockBox:
         view = order.view(self._files())
         gate_end, gate = os.pipe()
         self._report, report_end = os.pipe()
-        os.set_blocking(self._report, False)
+        opened = order.opened.fds
         try:
             settings = {
                 "parent": os.getpid(),
                 "gate": gate_end,
                 "report": report_end,
                 "rules": rules_of(view, read_only=order.protected.read_only),
+                "opened": {str(path): fd for path, fd in opened.items()},
                 "limits": {"memory": order.limits.memory, "file_size": order.limits.file_size},
             }
             guarded = with_guard(command, str(GUARD), str(order.run.file("guard.json", json.dumps(settings))))
             if guarded is None:
                 raise SandboxRefusedError("without namespaces only kernels of ipykernel can be confined")
-            self._process = start_process(guarded, order, env=env, cwd=str(order.work), pass_fds=[gate_end, report_end])
+            # Once more not by its name: between fork and exec, the child has all files that are open here.
+            cwd = f"/proc/self/fd/{opened[order.work]}" if order.work in opened else str(order.work)
+            fds = [gate_end, report_end, *opened.values()]
+            self._process = start_process(guarded, order, env=env, cwd=cwd, pass_fds=fds)
             self._allowance.hold(
                 self._process.pid, self._process.pid, end=signal.SIGTERM, spawn=outside(order), lose=self.kill
             )
@@ -352,6 +396,8 @@ class LandlockBox:
         finally:
             for fd in (gate_end, gate, report_end):
                 os.close(fd)
+            order.opened.close()
+        self._await_report()
         return self._process
 
     def signal(self, number: int) -> None:
@@ -373,20 +419,35 @@ class LandlockBox:
 
     def close(self) -> None:
         """End what still runs."""
+        self._order.opened.close()
         self.kill()
         if self._process is not None:
-            self._process.wait()
+            await_end(self._process)
         for fd in (self._report, self._kernel_fd):
             if fd is not None:
                 os.close(fd)
         self._report = self._kernel_fd = None
 
+    def _await_report(self) -> None:
+        """Wait until the kernel's process is confined."""
+        assert self._report is not None  # noqa: S101  # whoever starts the process has it
+        said, until = b"", time.monotonic() + _CONFINED
+        ready = select.poll()
+        ready.register(self._report, select.POLLIN)
+        while not said.endswith(_HELD):
+            if not ready.poll(max(0.0, until - time.monotonic()) * 1000):
+                raise SandboxRefusedError(f"the kernel's process was not confined within {_CONFINED:.0f} seconds")
+            part = os.read(self._report, 4096)
+            said += part
+            if not part:
+                problem = said.decode(errors="replace").partition("!")[2].strip()
+                raise SandboxRefusedError(f"the kernel's process could not be confined: {problem or 'see the log'}")
+        self._kernel = int(said.split()[0])
+        with suppress(OSError):  # it has ended
+            self._kernel_fd = os.pidfd_open(self._kernel)
+
     def _running_kernel(self) -> int | None:
         """Return the id of the kernel's process, which leads its group; ``None`` if it is not started, or has ended."""
-        if self._kernel is None and self._report is not None:
-            with suppress(OSError, ValueError):  # it has not said so yet
-                self._kernel = int(os.read(self._report, 20))
-                self._kernel_fd = os.pidfd_open(self._kernel)
         if self._kernel is None or self._kernel_fd is None:
             return None
         has_ended = select.poll()
@@ -439,6 +500,24 @@ def start_process(
     finally:
         if pipe is not None:
             os.close(pipe)
+
+
+def await_end(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the end of a process that was told to end; not for ever.
+
+    Parameters
+    ----------
+    process : Popen
+        What stands around a kernel.
+    """
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_PATIENCE)
+        return
+    process.kill()
+    try:
+        process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        log.error("process %d of a sandbox does not end", process.pid)
 
 
 def outside(order: Order) -> Spawn:

@@ -2,8 +2,8 @@
 
 Started as ``python guard.py SETTINGS MODULE [kernel's arguments]``. `SETTINGS` is ``-`` where namespaces hold the
 kernel already, a JSON file ``{"proxy"}`` where they do and a proxy leads out, or a JSON file ``{"parent", "gate",
-"report", "rules", "limits"}`` for Landlock and seccomp, or a JSON file ``{"cwd", "limits", "writable"}`` in another's
-sandbox.
+"report", "rules", "opened", "limits"}`` for Landlock and seccomp, or a JSON file ``{"cwd", "same", "limits",
+"writable"}`` in another's sandbox.
 `MODULE` is ``ipykernel_launcher``, or one whose `application` returns the kernel's application, not yet initialized,
 and its arguments. With ``--probe`` for `MODULE`, it closes everything and says whether that holds.
 """
@@ -59,6 +59,10 @@ def narrow(settings: dict[str, Any]) -> None:
     Without Landlock, `/proc` could be written by a process that is root outside as well.
     """
     os.chdir(settings["cwd"])
+    for path, identity in settings["same"].items():
+        found = Path(path).stat()
+        if [found.st_dev, found.st_ino] != identity:
+            sys.exit(f"`{path}` was exchanged while the kernel was started")
     limit(settings["limits"])
     if settings["writable"] is not None:
         with suppress(PermissionError):  # it leads one; elsewhere, who ends the kernel knows its group only
@@ -143,15 +147,27 @@ def confine(settings: dict[str, Any], *, guarded: bool) -> None:
         wait_at(settings["gate"])
         supervision.guarded(settings["parent"], lambda: attributes.serve(theirs, writable))
         os.write(settings["report"], b"%d\n" % os.getpid())  # whoever interrupts it needs no guardian for that
-        os.close(settings["report"])
     theirs.close()
     limit(settings["limits"])
-    settings["version"] = kernel_calls.restrict_files([*rules, ("/proc/self", kernel_calls.READ)])
-    kernel_calls.drop_capabilities()
+    opened = settings.get("opened", {})
+    try:
+        settings["version"] = kernel_calls.restrict_files(
+            [*rules, ("/proc/self", kernel_calls.READ)], opened=opened
+        )  # fmt: skip
+        kernel_calls.drop_capabilities()
+        if guarded:
+            attributes.hand_over(link)
+        link.close()
+        kernel_calls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.UNIX, namespaces=False))
+    except OSError as error:
+        if guarded:
+            os.write(settings["report"], f"!{error}".encode())
+        raise
+    for fd in opened.values():
+        os.close(fd)
     if guarded:
-        attributes.hand_over(link)
-    link.close()
-    kernel_calls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.UNIX, namespaces=False))
+        os.write(settings["report"], b"held\n")
+        os.close(settings["report"])
 
 
 def close_sockets(*, own_signals_only: bool) -> None:

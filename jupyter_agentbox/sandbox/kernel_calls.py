@@ -7,8 +7,9 @@ import errno
 import os
 import platform
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 PR_SET_PDEATHSIG = 1
 PR_CAPBSET_DROP = 24
@@ -74,7 +75,9 @@ def landlock_version() -> int:
     return max(0, version)
 
 
-def restrict_files(rules: Iterable[tuple[str, int]], *, files_only: bool = False) -> int:
+def restrict_files(
+    rules: Iterable[tuple[str, int]], *, files_only: bool = False, opened: Mapping[str, int] = MappingProxyType({})
+) -> int:
     """Let this thread, and all that it starts, reach only the files of `rules`. For ever.
 
     From version 4 of Landlock's interface on, TCP is closed as well; from version 6 on also abstract unix sockets and
@@ -87,6 +90,8 @@ def restrict_files(rules: Iterable[tuple[str, int]], *, files_only: bool = False
         link is an error: a kernel that shares a directory has just put it there. ``/proc/self`` is one.
     files_only : bool
         Whether TCP, abstract sockets and signals stay as they are: where namespaces hold them.
+    opened : mapping of str to int
+        File descriptors of paths that are open already; what is at the path by now does not matter.
 
     Returns
     -------
@@ -110,7 +115,8 @@ def restrict_files(rules: Iterable[tuple[str, int]], *, files_only: bool = False
     )
     try:
         for path, rights in rules:
-            _allow(libc, ruleset, path, rights & handled, exactly=not files_only and path != "/proc/self")
+            exactly = not files_only and path != "/proc/self"
+            _allow(libc, ruleset, path, rights & handled, exactly=exactly, opened=opened.get(path))
         prctl(PR_SET_NO_NEW_PRIVS, 1, "PR_SET_NO_NEW_PRIVS")
         _checked(libc.syscall(_LANDLOCK_RESTRICT, ruleset, ctypes.c_uint(0)), "landlock_restrict_self")
     finally:
@@ -139,13 +145,13 @@ def keep_signals_below() -> bool:
     return True
 
 
-def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int, *, exactly: bool) -> None:
+def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int, *, exactly: bool, opened: int | None) -> None:
     try:
-        beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        beneath = os.open(path, os.O_PATH | os.O_CLOEXEC) if opened is None else os.dup(opened)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return
     try:
-        if exactly and str(found := Path(f"/proc/self/fd/{beneath}").readlink()) != path:
+        if exactly and opened is None and str(found := Path(f"/proc/self/fd/{beneath}").readlink()) != path:
             raise OSError(errno.ELOOP, f"`{path}` leads to `{found}`")
         if not Path(f"/proc/self/fd/{beneath}").is_dir():
             rights &= _FILE_RIGHTS

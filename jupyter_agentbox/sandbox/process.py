@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -23,8 +23,9 @@ from .environment import kernel_environment
 from .interpreter import prefixes_of
 from .kinds import make_box
 from .network import proxy_variables
-from .places import check_work_directory
+from .opened import Opened
 from .probes import reach
+from .record import record, recorded
 from .relay import harmless
 from .rundir import RunDirectory, base_directory, sweep
 from .settings import Domains, Limits, Places, absolute
@@ -159,12 +160,13 @@ class SandboxedProcess:
 
     def _start(self, launch: Launch, writer: int, loop: asyncio.AbstractEventLoop) -> None:
         """Do what blocks: look what the machine can do, make the box, wait for it."""
+        stack = ExitStack()
         try:
             if self._run is None:
                 self.open()
             settings, run = self._settings, self._run
             assert run is not None  # noqa: S101  # made above
-            domains = Domains.of(settings)
+            domains, base = Domains.of(settings), base_directory(os.environ)
             level = reach(
                 [Isolation(one) for one in settings.levels],
                 bubblewrap=settings.bubblewrap,
@@ -174,20 +176,21 @@ class SandboxedProcess:
             prefixes = prefixes_of(Path(sys.executable))
             protected = protected_by(
                 None,
-                base=base_directory(os.environ),
+                base=base,
                 prefixes=prefixes,
                 hidden=(*absolute(settings.hidden), *self._hidden),
             )
             work = Path(settings.work_dir or launch.cwd or Path.cwd()).expanduser()
+            opened = stack.enter_context(closing(Opened(recorded(base))))
             connection = run.file("kernel.json", "")
             connection.chmod(0o600)
             connection.write_text(launch.connection, encoding="utf-8")
             order = Order(
                 run=run,
-                work=check_work_directory(work, protected),
+                work=opened.open_work_directory(work, protected),
                 protected=protected,
                 prefixes=prefixes,
-                places=Places.of(settings),
+                places=opened.open_places(Places.of(settings)),
                 limits=Limits.of(settings),
                 connection_file=connection,
                 output=(writer, writer),
@@ -195,7 +198,9 @@ class SandboxedProcess:
                 domains=domains,
                 note=_note,
                 srt=settings.srt_settings,
+                opened=opened,
             )
+            record(base, (order.work, *order.places.writable))
             box = make_box(order, level, bubblewrap=settings.bubblewrap, srt=settings.srt)
             env = kernel_environment(
                 os.environ,
@@ -212,6 +217,7 @@ class SandboxedProcess:
             self._process = box.start([*program, str(connection), preparation], env=env)
             threading.Thread(target=self._watch, args=(self._process.pid, loop), daemon=True).start()
         finally:
+            stack.close()
             os.close(writer)
 
     def _watch(self, process: int, loop: asyncio.AbstractEventLoop) -> None:

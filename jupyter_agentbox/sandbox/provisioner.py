@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
-from contextlib import suppress
+import subprocess
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,9 @@ from .environment import kernel_environment
 from .interpreter import prefixes_of
 from .kinds import make_box
 from .network import proxy_variables
-from .places import check_work_directory
+from .opened import Opened
 from .probes import reach
+from .record import record, recorded
 from .rundir import RunDirectory, base_directory, sweep
 from .settings import Domains, Limits, Places, absolute
 from .surroundings import protected_by
@@ -125,32 +128,35 @@ class SandboxProvisioner(LocalProvisioner):
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
         """Choose the level, make the run directory, and move the kernel's channels into it."""
         manager = self.parent
+        stack = ExitStack()
         try:
-            self._close_box()
+            await asyncio.to_thread(self._close_box)
             self._read_config()
             settings = self._settings()
-            level = reach(
+            level = await asyncio.to_thread(
+                reach,
                 [Isolation(one) for one in settings.levels],
                 bubblewrap=settings.bubblewrap,
                 srt=settings.srt,
                 network=bool(Domains.of(settings)),
             )
             base = base_directory(os.environ)
-            if self._run is None:
-                sweep(base)
-                self._run = RunDirectory(base)
-            else:
-                self._run.clear()
-            work = self._work_directory(kwargs, self._run)
+            self._run = await asyncio.to_thread(_emptied, self._run, base)
+            opened = Opened(recorded(base))
+            stack.callback(opened.close)
+            work = self._work_directory(opened, kwargs, self._run)
             self._move_channels(manager, self._run)
             kwargs = await super().pre_launch(**kwargs)
             kwargs["cwd"] = str(work)
-            self._box = self._make_box(settings, level, self._run, work, kwargs, base)
+            self._box = self._make_box(settings, level, self._run, work, opened, kwargs, base)
+            stack.pop_all()  # from here on the box closes them
         except SandboxRefusedError as error:
-            self._end()
+            await asyncio.to_thread(self._end)
             self._forget_start(manager)
             self.log.warning("a sandboxed kernel was refused: %s", error)
             raise HTTPError(_REFUSED, str(error), reason=NO_SANDBOXED_KERNEL) from error
+        finally:
+            stack.close()
         return kwargs
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
@@ -158,10 +164,11 @@ class SandboxProvisioner(LocalProvisioner):
         try:
             if self._box is None:
                 raise SandboxRefusedError("the sandbox was not made")
-            self.process = self._box.start(cmd, env=kwargs["env"])
+            self.process = await self._start(self._box, cmd, kwargs["env"])
         except SandboxRefusedError as error:
-            self._end()
+            await asyncio.to_thread(self._end)
             self._forget_start(self.parent)
+            self.log.warning("a sandboxed kernel was refused: %s", error)
             raise HTTPError(_REFUSED, str(error), reason=NO_SANDBOXED_KERNEL) from error
         self.pid, self.pgid, self.cwd = self.process.pid, None, kwargs["cwd"]
         return self.connection_info
@@ -185,7 +192,17 @@ class SandboxProvisioner(LocalProvisioner):
         """Remove the run directory."""
         await super().cleanup(restart=restart)
         if not restart:
-            self._end()
+            await asyncio.to_thread(self._end)
+
+    async def _start(self, box: Box, command: list[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
+        """Start the box, which waits for its processes, without the loop waiting."""
+        starting = asyncio.ensure_future(asyncio.to_thread(box.start, command, env=env))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await asyncio.wait([starting])  # a process that is being started must be known, to be ended
+            await asyncio.to_thread(self._end)
+            raise
 
     def _forget_start(self, manager: Any) -> None:
         """Let the server's kernels forget this one.
@@ -228,11 +245,14 @@ class SandboxProvisioner(LocalProvisioner):
         names = set(self.trait_names(config=True)) - {"sandbox_config"}
         return SandboxSettings.from_mapping({name: getattr(self, name) for name in names})
 
-    def _work_directory(self, kwargs: dict[str, Any], run: RunDirectory) -> Path:
-        asked = self.work_dir or kwargs.get("cwd")
-        if not asked:
-            return run.directory("work")
-        return check_work_directory(Path(asked).expanduser(), self._protected(base_directory(os.environ)))
+    def _work_directory(self, opened: Opened, kwargs: dict[str, Any], run: RunDirectory) -> Path:
+        protected = self._protected(base_directory(os.environ))
+        if self.work_dir:
+            return opened.open_work_directory(Path(self.work_dir).expanduser(), protected)
+        if not (asked := kwargs.get("cwd")):
+            return opened.open(run.directory("work"))
+        root = getattr(getattr(self.parent, "parent", None), "root_dir", None)
+        return opened.open_work_directory(Path(asked), protected, root=Path(root) if root else None)
 
     def _protected(self, base: Path) -> Any:
         return protected_by(self.parent, base=base, prefixes=self._prefixes(), hidden=absolute(self.hidden))
@@ -253,6 +273,7 @@ class SandboxProvisioner(LocalProvisioner):
         level: Isolation,
         run: RunDirectory,
         work: Path,
+        opened: Opened,
         kwargs: dict[str, Any],
         base: Path,
     ) -> Box:
@@ -262,16 +283,18 @@ class SandboxProvisioner(LocalProvisioner):
             work=work,
             protected=self._protected(base),
             prefixes=self._prefixes(),
-            places=Places.of(settings),
+            places=opened.open_places(Places.of(settings)),
             limits=Limits.of(settings),
             connection_file=Path(manager.connection_file).resolve(),
             output=(kwargs.get("stdout"), kwargs.get("stderr")),
             domains=Domains.of(settings),
             srt=settings.srt_settings,
             note=lambda reason: self.log.info("a sandboxed kernel was refused the network: %s", reason),
+            opened=opened,
         )
-        self._kernels_places = (work, *(path.resolve() for path in order.places.writable))
         box = make_box(order, level, bubblewrap=settings.bubblewrap, srt=settings.srt)
+        self._kernels_places = (work, *order.places.writable)
+        record(base, self._kernels_places)
         env = kwargs["env"]
         kwargs["env"] = kernel_environment(
             env,
@@ -283,3 +306,12 @@ class SandboxProvisioner(LocalProvisioner):
             proxy=proxy_variables(order.domains) if level is not Isolation.SRT else None,
         )
         return box
+
+
+def _emptied(run: RunDirectory | None, base: Path) -> RunDirectory:
+    """Return a run directory for the next kernel: the last one's without what that left, or a new one."""
+    if run is not None:
+        run.clear()
+        return run
+    sweep(base)
+    return RunDirectory(base)

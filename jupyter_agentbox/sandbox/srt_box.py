@@ -23,7 +23,7 @@ from jupyter_agentbox.processes import reaper
 
 from . import kernel_calls
 from .allowance import Allowance
-from .boxes import PACKAGE, Order, files_in_place, outside, start_process, with_guard
+from .boxes import PACKAGE, Order, await_end, files_in_place, outside, start_process, with_guard
 from .ends import Excess
 from .probes import GUARD
 from .srt import find_srt, srt_command, srt_places, srt_settings
@@ -67,7 +67,8 @@ class SrtBox:
         if _ON_LINUX and os.getuid() == 0 and kernel_calls.landlock_version() < 1:
             raise SandboxRefusedError("srt leaves `/proc/sys` to root; run the server as an ordinary user")
         home = order.protected.home.resolve()
-        self._order = replace(order, places=srt_places(order.places, order.srt, work=order.work, home=home))
+        places = srt_places(order.places, order.srt, work=order.work, home=home)
+        self._order = replace(order, places=order.opened.open_places(places))
         self._program = found
         self._process: subprocess.Popen[bytes] | None = None
         self._lifeline: socket.socket | None = None
@@ -89,7 +90,9 @@ class SrtBox:
         self._guard.touch(mode=0o600)  # it is among what is seen
         view = order.view(self._files())
         writable = [str(mount.place) for mount in view.mounts if mount.access in (Access.WRITE, Access.PRIVATE)]
-        guard = {"cwd": str(order.work), "limits": held, "writable": writable if _ON_LINUX else None}
+        same = {str(path): identity for path, identity in order.opened.identities.items()}
+        guard = {"cwd": str(order.work), "same": same, "limits": held, "writable": writable if _ON_LINUX else None}
+        order.opened.close()  # srt takes names only; what they are inside is compared there
         run.file(self._guard.name, json.dumps(guard))
         guarded = with_guard(command, str(GUARD), str(self._guard))
         if guarded is None:
@@ -156,9 +159,10 @@ class SrtBox:
 
     def close(self) -> None:
         """End what still runs."""
+        self._order.opened.close()
         self.kill()
         if self._process is not None:
-            self._process.wait()
+            await_end(self._process)
 
     def _files(self) -> list[Mount]:
         more = [self._guard, self._own, *map(Path, _NAMES)]

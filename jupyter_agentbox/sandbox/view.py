@@ -89,7 +89,7 @@ def make_view(
     prefixes : sequence of Path
         Where the kernel's Python has its files.
     places : Places
-        What settings add.
+        What settings add, without links.
     files : iterable of Mount
         The run directory's.
     """
@@ -99,14 +99,14 @@ def make_view(
     readable = [
         path for prefix in prefixes for one in {prefix, prefix.resolve()} for path in readable_of(one, home=home)
     ]
-    readable += [path.resolve() for path in places.readable]
+    readable += places.readable
     mounts += [Mount(path, Access.READ) for path in readable if path != home]
-    mounts += [Mount(path.resolve(), Access.WRITE) for path in places.writable]
+    mounts += [Mount(path, Access.WRITE) for path in places.writable]
     roots = [path for path in readable if path != home]
     mounts += [Mount(path, Access.HIDDEN) for root in (*roots, Path("/usr"), Path("/usr/local")) for path in site(root)]
     mounts += list(files)
     mounts += _work_mounts(work, home, protected)
-    shown = [work, *roots, *(path.resolve() for path in places.writable)]
+    shown = [work, *roots, *places.writable]
     hidden = [*protected.secrets, *places.hidden]
     mounts += [Mount(path, Access.HIDDEN) for root in shown for path in {*inside(hidden, root), *_at(hidden, root)}]
     mounts += _anchors(mounts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -342,3 +343,36 @@ async def test_refusal_can_be_read_by_the_client(places: Path, tmp_path: Path) -
 
     assert "would show" in str(refusal.value.log_message)
     assert not manager.has_kernel
+
+
+#: As bubblewrap before 0.8: it takes no file descriptors of what it mounts.
+BY_NAME = """\
+#!/bin/sh
+case "$1" in --help) exec {real} --help | grep -v bind-fd ;; esac
+exec {real} "$@"
+"""
+
+
+@pytest.mark.parametrize("level", [Isolation.BUBBLEWRAP, Isolation.BUBBLEWRAP_HOST_PROC], indirect=True)
+async def test_bubblewrap_that_mounts_by_name_holds_a_kernel(start: Start, work: Path, tmp_path: Path) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text(BY_NAME.format(real=shutil.which("bwrap")))
+    program.chmod(0o755)
+
+    async with start(bubblewrap=str(program)) as kernel:
+        assert await kernel.run("import os; print(os.getcwd())") == str(work)
+
+
+async def test_link_of_a_kernel_is_no_way_to_a_work_directory(
+    start: Start, level: Isolation, work: Path, places: Path
+) -> None:
+    (work.parent / "other").mkdir()
+    async with start() as kernel:
+        await kernel.run("import os; os.symlink('../other', 'data')")
+
+    manager = manager_of(level, places)
+    with pytest.raises(HTTPError, match="which a kernel may have made"):
+        await manager.start_kernel(cwd=str(work / "data"))
+    manager = manager_of(level, places, writable=[str(work / "data")])
+    with pytest.raises(HTTPError, match="which a kernel may have made"):
+        await manager.start_kernel(cwd=str(work))
