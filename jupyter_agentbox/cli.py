@@ -19,6 +19,7 @@ from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.execution.sandbox_config import SandboxConfig, with_read_only
 from jupyter_agentbox.executor.executor import CodeExecutor
 from jupyter_agentbox.executor.requests import ApprovalRequest
 from jupyter_agentbox.executor.results import CodeExecutionChunk, CodeExecutionError
@@ -83,7 +84,7 @@ def _serve_mcp(options: argparse.Namespace, policy: Policy | None) -> int:
             approve_shell_cmds=options.approve_shell_cmds,
             approval_timeout=options.approval_timeout,
             sandbox=options.sandbox,
-            sandbox_config=options.sandbox_config,
+            sandbox_config=_sandbox_config(options),
             log_level=options.log_level,
         )
     )
@@ -97,9 +98,17 @@ def _make_executor(options: argparse.Namespace, policy: Policy | None) -> CodeEx
         approve_shell_cmds=options.approve_shell_cmds,
         mcp_config_path=options.mcp_config,
         sandbox=options.sandbox,
-        sandbox_config=options.sandbox_config,
+        sandbox_config=_sandbox_config(options),
         via=Via.TERMINAL,
     )
+
+
+def _sandbox_config(options: argparse.Namespace) -> SandboxConfig | None:
+    """Return the sandbox's settings, so that what runs in it cannot write the rules of the next time."""
+    if options.rules is None or not (options.sandbox or options.sandbox_config is not None):
+        config: Path | None = options.sandbox_config
+        return config
+    return with_read_only(options.sandbox_config, work_dir=options.working_dir, read_only=options.rules)
 
 
 def _execute(executor: CodeExecutor, cells: Iterable[str], timeout: float | None) -> int:

@@ -32,8 +32,9 @@ class SandboxSettings:
         The levels of isolation that will do, the best first.
     work_dir : str
         The work directory; empty for the one that the kernel is started for.
-    readable, writable, hidden : tuple of str
-        Files and directories that the kernel can read, that it can write, and that it must not see.
+    readable, writable, hidden, read_only : tuple of str
+        Files and directories that the kernel can read, that it can write, that it must not see, and that it must not
+        write wherever they lie.
     environment : tuple of str
         Names or patterns of further environment variables that it gets.
     allowed_domains : tuple of str
@@ -54,6 +55,7 @@ class SandboxSettings:
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
     allowed_domains: tuple[str, ...] = ()
     private_domains: tuple[str, ...] = ()
@@ -143,6 +145,7 @@ _CHECKS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "readable": _LIST,
     "writable": _LIST,
     "hidden": _LIST,
+    "read_only": _LIST,
     "environment": _LIST,
     "allowed_domains": _LIST,
     "private_domains": _LIST,

@@ -72,7 +72,8 @@ class DeskSettings:
     def files(self) -> tuple[Path, ...]:
         """Return the files that were named, which no kernel may see; Jupyter's own are known."""
         database = unquote(urlsplit(self.database_url).path[1:]) if self.database_url is not None else ""
-        named = [self.mcp_config_path, Path(database) if database else None]
+        beside = [database + end for end in ("", "-wal", "-shm", "-journal")] if database else []
+        named = [self.mcp_config_path, *map(Path, beside)]
         return tuple(path.expanduser().absolute() for path in named if path is not None)
 
 

@@ -7,6 +7,7 @@ from enum import Enum
 from pathlib import Path
 
 from jupyter_agentbox.core.policy import Policy
+from jupyter_agentbox.execution.sandbox_config import SandboxConfig
 
 
 class Approver(str, Enum):
@@ -46,7 +47,7 @@ class CodeServerSettings:
         Seconds that a request waits for its decision.
     sandbox : bool
         Whether the kernel runs in a sandbox, or not at all.
-    sandbox_config : Path or None
+    sandbox_config : mapping, Path, str or None
         The sandbox's settings.
     log_level : str
         Of the log, which goes to standard error.
@@ -63,7 +64,7 @@ class CodeServerSettings:
     approve_shell_cmds: bool = False
     approval_timeout: float | None = None
     sandbox: bool = False
-    sandbox_config: Path | None = None
+    sandbox_config: SandboxConfig | None = None
     log_level: str = "WARNING"
 
     def only_local(self) -> list[str]:

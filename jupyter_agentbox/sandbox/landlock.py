@@ -34,7 +34,7 @@ def rules_of(view: View, *, read_only: Sequence[Path]) -> list[tuple[str, int]]:
     rules = [(path, DEVICE) for path in _DEVICES] + [(path, READ_FILE) for path in _FACTS]
     for mount in view.mounts:
         if mount.access is Access.WRITE:
-            _check(mount.place, [*hidden, *read_only])
+            _check(mount.place, [*hidden, *read_only, *view.kept])
             rules.append((str(mount.place), WRITE))
         elif mount.access is Access.READ:
             rules += [(str(path), READ) for path in without(mount.place, hidden)]
@@ -57,7 +57,7 @@ def without(directory: Path, hidden: Iterable[Path]) -> list[Path]:
 
 
 def _check(writable: Path, kept: Iterable[Path]) -> None:
-    kept_inside = inside(kept, writable)
+    kept_inside = [*inside(kept, writable), *(path for path in kept if path == writable)]
     if kept_inside:
         raise SandboxRefusedError(
             f"the work directory `{writable}` holds `{kept_inside[0]}`, which must be kept from the kernel, and without"

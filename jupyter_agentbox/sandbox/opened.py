@@ -110,6 +110,7 @@ class Opened:
             readable=tuple(self._existing(places.readable)),
             writable=tuple(self._existing(places.writable)),
             hidden=places.hidden,
+            read_only=places.read_only,
         )
 
     @property

@@ -58,6 +58,7 @@ OBEYED = (
     *("jupyter_server_config.d", "jupyterhub_config.py", "ipython_config.py", "sitecustomize.py", "usercustomize.py"),
 )
 
+_MOST_LINKS = 40
 _NEVER_WORK = ("/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys")
 _NEVER_BELOW = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr")
 
@@ -74,11 +75,18 @@ class Protected:
         Places that must not be seen: Jupyter's own, and those that settings name.
     read_only : tuple of Path
         Places that must not be written: the interpreters of the server and the kernel.
+    configuration : tuple of Path
+        Files and directories that decide what a sandbox is, what is allowed or what starts. They are hidden or
+        read-only wherever they lie; a kernel that could make or exchange one is not started.
+    covered : tuple of Path
+        Of these, files with secrets that may well lie in a work directory, and are hidden there.
     """
 
     home: Path
     hidden: tuple[Path, ...]
     read_only: tuple[Path, ...]
+    configuration: tuple[Path, ...] = ()
+    covered: tuple[Path, ...] = ()
 
     @property
     def secrets(self) -> tuple[Path, ...]:
@@ -137,6 +145,44 @@ def literal(path: Path) -> Path | None:
 def inside(paths: Iterable[Path], directory: Path) -> list[Path]:
     """Return those of `paths` that are below `directory`, links resolved."""
     return [found for found in (path.resolve() for path in paths) if found != directory and directory in found.parents]
+
+
+def way_to(path: Path) -> tuple[Path, list[Path]]:
+    """Return a path with its links resolved, and where those links are.
+
+    Whoever can exchange one of them says what the path names, wherever that is.
+
+    Parameters
+    ----------
+    path : Path
+        Absolute; what it names may be missing.
+    """
+    links: list[Path] = []
+    left = list(reversed(path.parts[1:]))
+    real = Path(path.anchor)
+    while left:
+        part = left.pop()
+        real = real.parent if part == ".." else real / part
+        if real.is_symlink() and len(links) < _MOST_LINKS:
+            links.append(real)
+            target = real.readlink()
+            real = Path(target.anchor) if target.is_absolute() else real.parent
+            left += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+    return real, links
+
+
+def is_below(path: Path, places: Iterable[Path]) -> bool:
+    """Whether whoever can write in one of `places` says what a path names.
+
+    Parameters
+    ----------
+    path : Path
+        Absolute.
+    places : iterable of Path
+        Without links.
+    """
+    real, links = way_to(path)
+    return any(place in (one, *one.parents) for place in places for one in (real, *links))
 
 
 def _is_at_or_below(path: Path, directory: Path) -> bool:

@@ -25,6 +25,7 @@ from .kinds import make_box
 from .network import proxy_variables
 from .opened import Opened
 from .probes import reach
+from .programs import with_programs
 from .record import record, recorded
 from .relay import harmless
 from .rundir import RunDirectory, base_directory, sweep
@@ -164,9 +165,13 @@ class SandboxedProcess:
         try:
             if self._run is None:
                 self.open()
-            settings, run = self._settings, self._run
+            run = self._run
             assert run is not None  # noqa: S101  # made above
-            domains, base = Domains.of(settings), base_directory(os.environ)
+            base = base_directory(os.environ)
+            work = Path(self._settings.work_dir or launch.cwd or Path.cwd()).expanduser()
+            named = (work, *absolute(self._settings.writable))
+            settings = with_programs(self._settings, [*recorded(base), *(path.resolve() for path in named)])
+            domains = Domains.of(settings)
             level = reach(
                 [Isolation(one) for one in settings.levels],
                 bubblewrap=settings.bubblewrap,
@@ -178,9 +183,10 @@ class SandboxedProcess:
                 None,
                 base=base,
                 prefixes=prefixes,
-                hidden=(*absolute(settings.hidden), *self._hidden),
+                hidden=absolute(settings.hidden),
+                read_only=absolute(settings.read_only),
+                own=self._hidden,
             )
-            work = Path(settings.work_dir or launch.cwd or Path.cwd()).expanduser()
             opened = stack.enter_context(closing(Opened(recorded(base))))
             connection = run.file("kernel.json", "")
             connection.chmod(0o600)

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from .kinds import make_box
 from .network import proxy_variables
 from .opened import Opened
 from .probes import reach
+from .programs import check_source, with_programs
 from .record import record, recorded
 from .rundir import RunDirectory, base_directory, sweep
 from .settings import Domains, Limits, Places, absolute
@@ -61,6 +63,9 @@ class SandboxProvisioner(LocalProvisioner):
     readable = List(Unicode(), help="More files and directories that the kernel can read and run.").tag(config=True)
     writable = List(Unicode(), help="More directories that the kernel can write.").tag(config=True)
     hidden = List(Unicode(), help="Files and directories that the kernel must not see.").tag(config=True)
+    read_only = List(
+        Unicode(), help="Files and directories that the kernel must not write, also in its work directory."
+    ).tag(config=True)
     environment = List(
         Unicode(), help="Environment variables of the server, names or patterns, that the kernel gets as well."
     ).tag(config=True)
@@ -108,6 +113,7 @@ class SandboxProvisioner(LocalProvisioner):
     _box: Box | None = None
     _run: RunDirectory | None = None
     _kernels_places: tuple[Path, ...] = ()
+    _found: Mapping[str, Any] = {}  # replaced, never changed
 
     @property
     def kernels_places(self) -> tuple[Path, ...]:
@@ -132,7 +138,7 @@ class SandboxProvisioner(LocalProvisioner):
         try:
             await asyncio.to_thread(self._close_box)
             self._read_config()
-            settings = self._settings()
+            settings = self._with_programs(self._settings(), kwargs.get("cwd"))
             level = await asyncio.to_thread(
                 reach,
                 [Isolation(one) for one in settings.levels],
@@ -236,6 +242,7 @@ class SandboxProvisioner(LocalProvisioner):
             known = set(self.trait_names(config=True)) - {"sandbox_config"}
             if not isinstance(found, dict) or found.keys() - known:
                 raise ValueError(f"it must be an object with keys of {', '.join(sorted(known))}")
+            self._found = found
             for name, value in found.items():
                 setattr(self, name, value)
         except (OSError, ValueError, TraitError) as error:
@@ -244,6 +251,15 @@ class SandboxProvisioner(LocalProvisioner):
     def _settings(self) -> SandboxSettings:
         names = set(self.trait_names(config=True)) - {"sandbox_config"}
         return SandboxSettings.from_mapping({name: getattr(self, name) for name in names})
+
+    def _with_programs(self, settings: SandboxSettings, cwd: str | None) -> SandboxSettings:
+        """Return settings whose programs are none that a kernel could have put where they are."""
+        named = self.work_dir or cwd
+        now = absolute((*settings.writable, *([named] if named else [])))
+        places = [*recorded(base_directory(os.environ)), *(path.resolve() for path in now)]
+        if self.sandbox_config:
+            check_source(Path(self.sandbox_config), self._found, places)
+        return with_programs(settings, places)
 
     def _work_directory(self, opened: Opened, kwargs: dict[str, Any], run: RunDirectory) -> Path:
         protected = self._protected(base_directory(os.environ))
@@ -255,7 +271,14 @@ class SandboxProvisioner(LocalProvisioner):
         return opened.open_work_directory(Path(asked), protected, root=Path(root) if root else None)
 
     def _protected(self, base: Path) -> Any:
-        return protected_by(self.parent, base=base, prefixes=self._prefixes(), hidden=absolute(self.hidden))
+        named = [self.sandbox_config] if self.sandbox_config else []
+        return protected_by(
+            self.parent,
+            base=base,
+            prefixes=self._prefixes(),
+            hidden=absolute(self.hidden),
+            read_only=absolute((*self.read_only, *named)),
+        )
 
     def _prefixes(self) -> tuple[Path, ...]:
         return prefixes_of(Path(self.parent.format_kernel_cmd()[0] if self.parent else self.kernel_spec.argv[0]))

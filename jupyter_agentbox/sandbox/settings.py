@@ -55,11 +55,14 @@ class Places:
         Can be read, run and written.
     hidden : tuple of Path
         Cannot be seen, wherever they are.
+    read_only : tuple of Path
+        Cannot be written, wherever they are.
     """
 
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
+    read_only: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, settings: SandboxSettings) -> Self:
@@ -68,6 +71,7 @@ class Places:
             readable=absolute(settings.readable),
             writable=absolute(settings.writable),
             hidden=absolute(settings.hidden),
+            read_only=absolute(settings.read_only),
         )
 
 

@@ -131,6 +131,7 @@ def srt_places(places: Places, given: Mapping[str, Any], *, work: Path, home: Pa
         readable=(*places.readable, *(one for one in readable if one.resolve() != work)),
         writable=(*places.writable, *(one for one in writable if one.resolve() != work)),
         hidden=places.hidden,
+        read_only=places.read_only,
     )
 
 

@@ -26,6 +26,7 @@ from .allowance import Allowance
 from .boxes import PACKAGE, Order, await_end, files_in_place, outside, start_process, with_guard
 from .ends import Excess
 from .probes import GUARD
+from .programs import path_without
 from .srt import find_srt, srt_command, srt_places, srt_settings
 from .view import Access, Mount
 
@@ -100,7 +101,7 @@ class SrtBox:
         self._command = guarded
         told = srt_settings(view, sockets=run.sockets, given=order.srt, domains=order.domains)
         inside = {name: env[name] for name in _INSIDE if name in env}
-        outside = {**env, "HOME": str(self._own), "TMPDIR": str(self._own), "PATH": os.environ.get("PATH", os.defpath)}
+        outside = {**env, "HOME": str(self._own), "TMPDIR": str(self._own), "PATH": path_without(self._places())}
         argv = srt_command(self._program, run.file("srt.json", json.dumps(told)), guarded, env=inside)
         self._process = self._supervised(argv, outside, str(self._own))
         return self._process
@@ -163,6 +164,10 @@ class SrtBox:
         self.kill()
         if self._process is not None:
             await_end(self._process)
+
+    def _places(self) -> list[Path]:
+        """Return where the kernel can write: what srt itself starts is not looked for there."""
+        return [self._order.work, *(path.resolve() for path in self._order.places.writable)]
 
     def _files(self) -> list[Mount]:
         more = [self._guard, self._own, *map(Path, _NAMES)]

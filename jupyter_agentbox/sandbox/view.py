@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from jupyter_agentbox.exceptions import SandboxRefusedError
+
 from .interpreter import readable_of
-from .places import ALWAYS_THERE, OBEYED, RUN_LATER, SECRETS, Protected, inside, literal
+from .places import ALWAYS_THERE, OBEYED, RUN_LATER, SECRETS, Protected, inside, literal, way_to
 from .settings import Places
 
 #: What programs need of the system. Linked directories (``/bin``) stay links.
@@ -68,11 +71,27 @@ class View:
         The work directory.
     home : Path
         The home directory.
+    kept : tuple of Path
+        What must not be written, without links, also where it lies in a place that can be.
     """
 
     mounts: tuple[Mount, ...]
     work: Path
     home: Path
+    kept: tuple[Path, ...] = ()
+
+    def access(self, path: Path) -> Access | None:
+        """Return how a path is seen, ``None`` for not at all.
+
+        Parameters
+        ----------
+        path : Path
+            Without links; what it names may be missing.
+        """
+        there = [mount for mount in self.mounts if mount.place == path or mount.place in path.parents]
+        is_mounted = (one.access is Access.PRIVATE or os.path.lexists(one.source or one.place) for one in there)
+        found = [mount.access for mount, is_there in zip(there, is_mounted, strict=True) if is_there]
+        return found[-1] if found else None
 
 
 def make_view(
@@ -107,10 +126,39 @@ def make_view(
     mounts += list(files)
     mounts += _work_mounts(work, home, protected)
     shown = [work, *roots, *places.writable]
-    hidden = [*protected.secrets, *places.hidden]
+    hidden = [*protected.secrets, *protected.covered, *places.hidden]
     mounts += [Mount(path, Access.HIDDEN) for root in shown for path in {*inside(hidden, root), *_at(hidden, root)}]
+    kept = [way_to(path) for path in (*protected.configuration, *places.read_only)]
+    mounts += [Mount(path, Access.READ) for root in shown for path in _at_or_inside([real for real, _ in kept], root)]
     mounts += _anchors(mounts)
-    return View(mounts=_ordered(mounts, work=work, home=home), work=work, home=home)
+    view = View(
+        mounts=_ordered(mounts, work=work, home=home),
+        work=work,
+        home=home,
+        kept=tuple(real for real, _ in (*kept, *map(way_to, places.readable))),
+    )
+    for real, links in kept:
+        _check_held(view, real, links)
+    return view
+
+
+def _at_or_inside(paths: Iterable[Path], root: Path) -> list[Path]:
+    return [path for path in paths if (root == path or root in path.parents) and path.exists()]
+
+
+def _check_held(view: View, path: Path, links: Iterable[Path]) -> None:
+    """Refuse a view in which a kernel could make what decides over it, or exchange a link that leads there."""
+    for link in links:
+        if view.access(link) is Access.WRITE:
+            raise SandboxRefusedError(
+                f"`{link}` leads to settings that a kernel must not write, and is a link that it could exchange; name"
+                " the file itself, or move the link out of where the kernel can write"
+            )
+    if view.access(path) is Access.WRITE:
+        raise SandboxRefusedError(
+            f"`{path}` decides what is allowed or what starts, is missing, and lies where the kernel could make it;"
+            " make it, or move it to another place"
+        )
 
 
 def site(prefix: Path) -> list[Path]:

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import json
 import os
 import pwd
 from pathlib import Path
 
 import pytest
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from traitlets.config import Config
 
+from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.places import Protected
+from jupyter_agentbox.sandbox.settings import Places
 from jupyter_agentbox.sandbox.surroundings import protected_by
+from jupyter_agentbox.sandbox.view import Access, make_view
 
 
 def protected(places: Path) -> Protected:
@@ -36,6 +43,45 @@ def test_user_id_without_an_account_is_no_obstacle(places: Path, monkeypatch: py
     monkeypatch.setattr(pwd, "getpwuid", unknown)
 
     assert places / "keys" in protected(places).hidden
+
+
+def test_the_companions_of_a_database_are_hidden_like_it(places: Path) -> None:
+    names = {"approvals.sqlite", "approvals.sqlite-wal", "approvals.sqlite-shm", "approvals.sqlite-journal", "owners"}
+    config = Config({"AgentBoxApp": {"database_url": f"sqlite:///{places / 'home' / 'db' / 'approvals.sqlite'}"}})
+    manager = AsyncKernelManager(config=config)
+    manager._kernel_spec = KernelSpec()
+    found = protected_by(manager, base=places / "run", prefixes=[], hidden=[])
+
+    assert {places / "home" / "db" / name for name in names} <= set(found.hidden) & set(found.configuration)
+
+
+def test_a_database_whose_companions_could_be_made_keeps_the_kernel_from_starting(places: Path) -> None:
+    home, database = places / "home", places / "home" / "db" / "approvals.sqlite"
+    database.parent.mkdir()
+    database.touch()
+    config = Config({"AgentBoxApp": {"database_url": f"sqlite:///{database}"}})
+    manager = AsyncKernelManager(config=config)
+    manager._kernel_spec = KernelSpec()
+    found = protected_by(manager, base=places / "run", prefixes=[], hidden=[])
+
+    with pytest.raises(SandboxRefusedError):
+        make_view(work=home, protected=found, prefixes=(), places=Places(), files=[])
+    view = make_view(work=home, protected=found, prefixes=(), places=Places(hidden=(database.parent,)), files=[])
+    assert view.access(database.with_name("approvals.sqlite-wal")) is Access.HIDDEN
+
+
+def test_what_kernelspecs_of_others_and_servers_name_is_kept(places: Path) -> None:
+    spec = places / "data" / "kernels" / "other" / "kernel.json"
+    spec.parent.mkdir(parents=True)
+    settings = places / "settings.json"
+    settings.write_text(json.dumps({"bubblewrap": "/opt/bwrap"}))
+    config = {"sandbox_config": str(settings), "srt": "/opt/srt"}
+    spec.write_text(json.dumps({"metadata": {"kernel_provisioner": {"config": config}}}))
+    (places / "config" / "mcp.json").write_text(json.dumps({"mcpServers": {"shop": {"envFile": "shop.env"}}}))
+    found = protected(places)
+
+    assert {settings, Path("/opt/bwrap"), Path("/opt/srt"), spec.parents[2]} <= set(found.configuration)
+    assert places / "config" / "shop.env" in found.covered
 
 
 def _has_account() -> bool:

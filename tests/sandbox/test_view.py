@@ -88,3 +88,45 @@ def test_rules_cannot_keep_a_part_of_a_writable_directory(work: Path) -> None:
         rules_of(view_of(work, places=Places(hidden=(work / "keys",))), read_only=())
     with pytest.raises(SandboxRefusedError):
         rules_of(view_of(work), read_only=(work / "envs" / "one",))
+
+
+def configured(work: Path, *paths: Path) -> View:
+    protected = Protected(home=work.parent / "home", hidden=(), read_only=(), configuration=paths)
+    return make_view(work=work, protected=protected, prefixes=(), places=Places(), files=[])
+
+
+def test_a_file_that_decides_is_read_only_and_its_directories_stay(work: Path) -> None:
+    (work / "data" / "sandbox.json").touch()
+    view = configured(work, work / "data" / "sandbox.json")
+
+    assert access(view, work / "data" / "sandbox.json") is Access.READ
+    assert Mount(work / "data", Access.WRITE) in view.mounts
+    with pytest.raises(SandboxRefusedError):
+        rules_of(view, read_only=())
+
+
+def test_a_file_that_would_decide_is_not_the_kernels_to_make(work: Path) -> None:
+    with pytest.raises(SandboxRefusedError):
+        configured(work, work / "data" / "sandbox.json")
+
+    configured(work, work.parent / "elsewhere" / "sandbox.json")
+
+
+def test_a_link_that_leads_to_what_decides_is_not_the_kernels_to_exchange(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "sandbox.json").touch()
+    (work / "sandbox.json").symlink_to(tmp_path / "sandbox.json")
+    (work / "conf").symlink_to(tmp_path)
+
+    for path in (work / "sandbox.json", work / "conf" / "sandbox.json"):
+        with pytest.raises(SandboxRefusedError):
+            configured(work, path)
+
+
+def test_read_only_holds_in_the_work_directory_or_the_kernel_is_refused(work: Path) -> None:
+    view = view_of(work, places=Places(read_only=(work / "data",)))
+
+    assert access(view, work / "data") is Access.READ
+    with pytest.raises(SandboxRefusedError):
+        rules_of(view, read_only=())
+    with pytest.raises(SandboxRefusedError):
+        view_of(work, places=Places(read_only=(work / "missing",)))
