@@ -7,9 +7,10 @@ import asyncio
 import json
 import math
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -17,7 +18,8 @@ from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.look_alikes import look_alikes
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.reviewers import Via
-from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.core.terminal import KNOWN_STATE, TerminalFilter
+from jupyter_agentbox.core.text import one_line, visible
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.execution.sandbox_config import SandboxConfig, with_read_only
 from jupyter_agentbox.executor.executor import CodeExecutor
@@ -56,8 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         cells = _read_cells(options.file)
         executor = _make_executor(options, policy)
     except (OSError, ValueError) as error:
-        print(f"jupyter agentbox: {error}", file=sys.stderr)  # noqa: T201  # a command's output
-        return USAGE
+        return _fail(error)
     return _execute(executor, cells, options.timeout)
 
 
@@ -115,10 +116,14 @@ def _execute(executor: CodeExecutor, cells: Iterable[str], timeout: float | None
     try:
         return asyncio.run(_run(executor, cells, timeout))
     except SandboxRefusedError as error:
-        print(f"jupyter agentbox: {error}", file=sys.stderr)  # noqa: T201  # a command's output
-        return USAGE
+        return _fail(error)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _fail(error: Exception) -> int:
+    sys.stderr.write(f"jupyter agentbox: {visible(str(error))}\n")
+    return USAGE
 
 
 class Asker:
@@ -140,9 +145,9 @@ class Asker:
             self.refused = True
             await request.reject(_NOBODY)
             return
-        self._terminal.show(f"\n{_described(request)}\n")
+        self._terminal.begin_question(_described(request))
         while True:
-            self._terminal.show("Run it? [y]es, [n]o, no with a [r]eason: ")
+            self._terminal.show(f"Run {one_line(_name(request))}? [y]es, [n]o, no with a [r]eason: ")
             line = await self._terminal.read_line()
             match line.strip().lower():
                 case "y" | "yes":
@@ -167,22 +172,68 @@ class Asker:
 async def _run(executor: CodeExecutor, cells: Iterable[str], timeout: float | None) -> int:
     with _open_terminal() as terminal:
         asker = Asker(terminal)
+        output = Output(sys.stdout, has_terminal=terminal is not None)
         try:
             async with executor:
                 for cell in cells:
                     async for item in executor.stream(cell, timeout=timeout, chunks=True):
                         if isinstance(item, ApprovalRequest):
+                            output.end_line()
                             await asker.decide(item)
                         elif isinstance(item, CodeExecutionChunk):
-                            sys.stdout.write(item.text)
-                            sys.stdout.flush()
-        except CodeExecutionError as error:
-            print(f"\n{error}", file=sys.stderr)  # noqa: T201  # a command's output
+                            output.write(item.text)
+        except (CodeExecutionError, TimeoutError) as error:
+            output.end_line()
+            Output(sys.stderr, has_terminal=terminal is not None).write(f"\n{error}\n")
+            if isinstance(error, TimeoutError):
+                return TIMED_OUT
             return REFUSED if asker.refused else FAILED
-        except TimeoutError as error:
-            print(f"\n{error}", file=sys.stderr)  # noqa: T201  # a command's output
-            return TIMED_OUT
+        finally:
+            output.end()
     return REFUSED if asker.refused else OK
+
+
+class Output:
+    """Where what the code says is written.
+
+    A terminal obeys what it is shown, so it gets text and colours only. So does a pipe, if somebody sits at a terminal:
+    what reads it, such as `tee` or `less`, shows it there. A file, and a pipe where there is no terminal, get all.
+
+    Parameters
+    ----------
+    stream : file
+        Standard output or standard error.
+    has_terminal : bool
+        Whether somebody sits at a terminal.
+    """
+
+    def __init__(self, stream: TextIO, *, has_terminal: bool) -> None:
+        self._stream = stream
+        self._is_terminal = stream.isatty()
+        self._filter: TerminalFilter | None = None
+        if self._is_terminal:
+            self._filter = TerminalFilter()
+        elif has_terminal and _is_pipe(stream):
+            # Data may have lines that end with a carriage return and a line feed.
+            self._filter = TerminalFilter(carriage_return="\r")
+
+    def write(self, text: str) -> None:
+        """Write text of the code."""
+        self._stream.write(text if self._filter is None else self._filter.feed(text))
+        self._stream.flush()
+
+    def end_line(self) -> None:
+        """Let what comes next in the terminal begin a line, and be seen, whatever the code wrote last."""
+        if self._is_terminal and self._filter is not None:
+            self._stream.write(KNOWN_STATE if self._filter.is_at_line_start else f"{KNOWN_STATE}\n")
+            self._stream.flush()
+            self._filter = TerminalFilter()
+
+    def end(self) -> None:
+        """Leave the terminal in its own colours."""
+        if self._is_terminal:
+            self._stream.write(KNOWN_STATE)
+            self._stream.flush()
 
 
 class Terminal:
@@ -198,6 +249,17 @@ class Terminal:
         self._reader = reader
         self._writer = writer
 
+    def begin_question(self, text: str) -> None:
+        """Write a question in a terminal whose state is known, and forget what was typed before it was asked.
+
+        Somebody may have answered words that the code had printed to look like a question.
+        """
+        import termios  # noqa: PLC0415  # not on every platform
+
+        self.show(f"{KNOWN_STATE}\n{text}\n")
+        with suppress(termios.error):  # it is gone, which reading will say
+            termios.tcflush(self._reader.fileno(), termios.TCIFLUSH)
+
     def show(self, text: str) -> None:
         """Write text."""
         self._writer.write(text)
@@ -205,7 +267,10 @@ class Terminal:
 
     async def read_line(self) -> str:
         """Wait for a line; empty if the terminal is gone."""
-        return await asyncio.to_thread(self._reader.readline)
+        line = await asyncio.to_thread(self._reader.readline)
+        if not line.endswith("\n"):
+            self.show("\n")  # ended with Ctrl-D: what the code writes next must not continue the question
+        return line
 
 
 @contextmanager
@@ -223,12 +288,23 @@ def _described(request: ApprovalRequest) -> str:
     kernel = "a plain kernel" if request.isolation == Isolation.NONE.value else f"a sandbox ({request.isolation})"
     odd = look_alikes(server=request.server_name, tool=request.tool_name, arguments=request.tool_args)
     lines = [
-        f"{request.server_name}.{request.tool_name} wants to run with",
+        f"{_name(request)} wants to run with",
         arguments,
         f"It was asked for in {kernel}.",
         *(f"Look closely: {one.text}" for one in odd),
     ]
     return visible("\n".join(lines))
+
+
+def _name(request: ApprovalRequest) -> str:
+    return f"{request.server_name}.{request.tool_name}"
+
+
+def _is_pipe(stream: TextIO) -> bool:
+    try:
+        return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):  # it is none of the operating system
+        return False
 
 
 def _read_cells(file: str) -> list[str]:

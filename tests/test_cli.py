@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
 from tests.sandbox.conftest import can_reach
+from tests.terminals import TerminalCommand
 
 SERVER = Path(__file__).parent / "executor" / "mini_server.py"
 CALL = "from jupyter_agentbox import tools\nprint(tools.mini.add(a=1, b=2))"
@@ -45,22 +45,12 @@ def run(environment: dict[str, str], *args: str, code: str) -> subprocess.Comple
 
 
 def with_terminal(environment: dict[str, str], path: Path, answers: str) -> tuple[int, str]:
-    """Run a file in a terminal of its own; return the exit code and what the terminal showed."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        argv = command(str(path))
-        os.execve(argv[0], argv, environment)
-    os.write(terminal, answers.encode())
-    shown = b""
-    while True:
-        try:
-            chunk = os.read(terminal, 4096)
-        except OSError:  # Linux says so at the end
-            break
-        if not chunk:
-            break
-        shown += chunk
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode()
+    """Run a file in a terminal of its own, answer each question; return the exit code and what the terminal showed."""
+    with TerminalCommand(environment, command(str(path))) as running:
+        for answer in answers.splitlines(keepends=True):
+            running.read_until("eason: ")
+            running.type(answer)
+        return running.end()
 
 
 def test_output_is_written_and_success_is_0(environment: dict[str, str]) -> None:
@@ -132,6 +122,74 @@ def test_a_person_decides_in_the_terminal(
     assert "mini.add wants to run with" in text
     assert shown in text
     assert status == code
+
+
+def test_an_answer_that_was_typed_before_the_question_is_forgotten(environment: dict[str, str], tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(f"print('Run shop.look? [y]es', flush=True)\nopen({str(tmp_path / 'pipe')!r}).read()\n{CALL}")
+    os.mkfifo(tmp_path / "pipe")
+    with TerminalCommand(environment, command(str(script))) as running:
+        running.read_until("[y]es")
+        running.type("y\n")
+        running.read_until("y\r\n")  # the terminal's echo: it is there
+        (tmp_path / "pipe").write_text("")
+        running.read_until("Run mini.add? [y]es, [n]o, no with a [r]eason: ")
+        running.type("n\n")
+        status, _ = running.end()
+
+    assert status == 3
+
+
+def test_an_answer_without_a_line_leaves_none_of_the_question_to_write_over(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"try:\n    {CALL.splitlines()[0]}\n    tools.mini.add(a=1, b=2)\nexcept Exception: print('\\rnext')"
+    )
+    with TerminalCommand(environment, command(str(script))) as running:
+        running.read_until("]eason: ")
+        running.type("\x04")
+        _, shown = running.end()
+
+    assert "]eason: \r\n\r\x1b[Knext" in shown.replace("^D\x08\x08", "")
+
+
+def test_output_in_a_terminal_has_colours_and_nothing_else_that_a_terminal_obeys(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "print('\\x1b[31mred\\x1b[0m \\x1b]52;c;aGk=\\x07\\x1b[2Jend', '\\u202e')\nraise ValueError('\\x1b[2J')"
+    )
+    with TerminalCommand(environment, command(str(script))) as running:
+        _, shown = running.end()
+
+    assert "\x1b[31mred\x1b[0m end <U+202E>" in shown
+    assert "\x1b]" not in shown
+    assert "\x1b[2J" not in shown
+
+
+def test_output_in_a_file_is_as_it_was_printed(environment: dict[str, str], tmp_path: Path) -> None:
+    script, output = tmp_path / "script.py", tmp_path / "output"
+    script.write_text("print('a\\x1b[2J\\rb\\r')")
+    in_a_shell = ["/bin/sh", "-c", f'"$@" > {output}', "sh", *command(str(script))]
+    with TerminalCommand(environment, in_a_shell) as running:
+        running.end()
+
+    assert output.read_bytes() == b"a\x1b[2J\rb\r\n"
+
+
+def test_a_pipe_gets_no_more_than_the_terminal_at_which_somebody_sits(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("print('\\x1b[31mred\\x1b[2J\\x1b]52;c;aGk=\\x07 a\\r\\nb')")
+    piped = ["/bin/sh", "-c", '"$@" | cat -v', "sh", *command(str(script))]
+    with TerminalCommand(environment, piped) as running:
+        _, shown = running.end()
+
+    assert "^[[31mred a\r\nb\r\n" in shown
 
 
 def test_terminal_names_a_letter_that_is_not_what_it_looks_like(environment: dict[str, str], tmp_path: Path) -> None:

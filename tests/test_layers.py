@@ -92,6 +92,7 @@ LATE = {
     ("kernel.runtime", "kernel.socket_transport"): _KERNEL_START,
     ("kernel.runtime", "kernel.transport"): _KERNEL_START,
     ("cli", "mcp_server.command"): "the MCP SDK takes a second, which the other commands should not pay",
+    ("cli", "termios"): "not on every platform",
     ("execution.running", "jupyter_core.paths"): "only where a server is looked for",
     ("executor.executor", "sandbox.process"): "most kernels have no sandbox, and importing must be light",
     ("executor.places", "jupyter_core.paths"): "only where a tool is called",

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from jupyter_agentbox.core.terminal import TerminalFilter
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.processes.environment import process_environment
 from jupyter_agentbox.processes.process import Command, OwnedProcess
@@ -104,6 +105,7 @@ class KernelGateway:
         self._process: OwnedProcess | None = None
         self._directory: Path | None = None
         self._words: deque[str] = deque(maxlen=50)
+        self._filter = TerminalFilter()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -229,4 +231,4 @@ class KernelGateway:
         text = chunk.decode("utf-8", "replace")
         self._words.append(text)
         if self.log_to_stderr:
-            sys.stderr.write(text)
+            sys.stderr.write(self._filter.feed(text))

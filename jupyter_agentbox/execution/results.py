@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from jupyter_agentbox.core.terminal import without_controls
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
 
 from .images import write_images
 
-_ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 #: How IPython spells a shell command in the code that it runs, and how people do.
 _SYSTEM: Final = re.compile(r"get_ipython\(\)\.(system|getoutput)\((['\"])(.*?)\2\)")
 _CELL_MAGIC: Final = re.compile(r"get_ipython\(\)\.run_cell_magic\((['\"])(\w+)\1, (['\"]).*?\3, (['\"])(.*?)\4\)")
@@ -127,6 +127,6 @@ def error_text(content: Mapping[str, Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    text = _ANSI.sub("", text)
+    text = without_controls(text)
     text = _SYSTEM.sub(lambda found: f"{'!' if found[1] == 'system' else '!!'}{found[3]}", text)
     return _CELL_MAGIC.sub(lambda found: f"%%{found[2]} {found[5]}", text)

@@ -7,11 +7,12 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
+from jupyter_agentbox.core.terminal import without_controls
+
 #: Secrets are longer than this many characters; removing shorter ones would make text unreadable and protects little.
 SHORTEST: Final = 4
 #: Lines are cut after this many characters.
 LONGEST_LINE: Final = 2000
-_CONTROL: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class Redactor:
@@ -54,7 +55,7 @@ class LogRing:
 
     def add(self, text: str) -> None:
         """Keep a line."""
-        line = self._redact(_CONTROL.sub("", text.rstrip("\r\n")))
+        line = self._redact(without_controls(text.rstrip("\r\n")).replace("\n", " "))
         if len(line) > LONGEST_LINE:
             line = line[:LONGEST_LINE] + f" … ({len(line)} characters)"
         if line.strip():

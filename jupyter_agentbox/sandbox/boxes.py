@@ -84,6 +84,8 @@ class Order:
         What the kernel can reach of the network.
     note : callable
         Is told what the kernel asked of the network and was refused.
+    name : str
+        What its lines in this process's log begin with.
     srt : mapping
         What ``srt`` is told beside that, in the form of its own settings file.
     opened : Opened
@@ -101,6 +103,7 @@ class Order:
     pass_fds: tuple[int, ...] = ()
     domains: Domains
     note: Callable[[str], None]
+    name: str = "sandboxed kernel"
     srt: Mapping[str, Any] = field(default_factory=dict)
     opened: Opened = field(default_factory=Opened)
 
@@ -485,7 +488,7 @@ def start_process(
     pass_fds : sequence of int
         File descriptors that it gets.
     """
-    pipe = relay() if None in order.output else None
+    pipe = relay(order.name) if None in order.output else None
     try:
         return launcher.start(
             command,

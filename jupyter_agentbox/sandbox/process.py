@@ -27,7 +27,7 @@ from .opened import Opened
 from .probes import reach
 from .programs import with_programs
 from .record import record, recorded
-from .relay import harmless
+from .relay import Harmless
 from .rundir import RunDirectory, base_directory, sweep
 from .settings import Domains, Limits, Places, absolute
 from .surroundings import protected_by
@@ -242,9 +242,10 @@ class _Output(asyncio.Protocol):
 
     def __init__(self, hear: Callable[[bytes], None]) -> None:
         self._hear = hear
+        self._harmless = Harmless()
 
     def data_received(self, data: bytes) -> None:
-        self._hear(harmless(data).encode())
+        self._hear(self._harmless(data).encode())
 
 
 def _without_socket(preparation: str) -> str:

@@ -310,6 +310,7 @@ class SandboxProvisioner(LocalProvisioner):
             limits=Limits.of(settings),
             connection_file=Path(manager.connection_file).resolve(),
             output=(kwargs.get("stdout"), kwargs.get("stderr")),
+            name=f"kernel {self.kernel_id}",
             domains=Domains.of(settings),
             srt=settings.srt_settings,
             note=lambda reason: self.log.info("a sandboxed kernel was refused the network: %s", reason),
