@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page, sync_playwright
+
+from tests.browser.conftest import CHROMIUM, CHROMIUM_OPTIONS, PATIENCE
 
 from .hub import Hub, missing, running_hub
 
@@ -32,3 +35,24 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
         pytest.skip(reason)
     with running_hub(tmp_path_factory.mktemp("hub")) as hub:
         yield hub
+
+
+@pytest.fixture(autouse=True)
+def withdraw(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Withdraw what still waits after a test, so that the next one sees its own requests only."""
+    yield
+    if "hub" in request.fixturenames:
+        hub: Hub = request.getfixturevalue("hub")
+        hub.withdraw_requests()
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    """A page of a chromium in which nobody has logged in."""
+    assert CHROMIUM, "these tests need Debian's `chromium`"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
+        context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB")
+        context.set_default_timeout(PATIENCE)
+        yield context.new_page()
+        browser.close()

@@ -145,6 +145,14 @@ class Hub:
         assert code == 202, request
         return request
 
+    def withdraw_requests(self) -> None:
+        """Withdraw all requests that wait."""
+        for server in ("", ANY):
+            base = f"{self.server(server)}{API}"
+            _, page = self.ask(f"{base}approvals?status=pending", token=self.admin)
+            for request in page["approvals"]:
+                self.ask(f"{base}registrations/{request['id']}", token=self.admin, method="DELETE")
+
     def read(self, request: Any, server: str = "") -> Any:
         """Return how a request stands."""
         return self.ask(f"{self.server(server)}{API}approvals/{request['id']}", token=self.admin)[1]

@@ -1,0 +1,60 @@
+"""JupyterLab's page at a server of a real JupyterHub."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.person import Person, decide
+
+from .hub import ANY, COLLABORATOR, OWNER, Hub
+
+pytestmark = pytest.mark.browser
+
+
+def log_in(page: Page, hub: Hub, user: str, url: str) -> Person:
+    """Log in at the Hub as a person does, and open JupyterLab at a server."""
+    page.goto(f"{url}lab")
+    page.get_by_label("Username").fill(user)
+    page.get_by_label("Password").fill(hub.password)
+    page.get_by_role("button", name="Sign in").click()
+    if user != OWNER:  # it is not their own server: the Hub asks whether it may know who they are
+        page.get_by_role("button", name="Authorize").click()
+    person = Person(page, lab=None)  # type: ignore[arg-type]  # it opens notebooks only
+    expect(person.status).to_be_visible()
+    return person
+
+
+def reject(person: Person) -> None:
+    """Reject the one request that waits, in the panel."""
+    person.status.click()
+    item = person.item("agentbox.register_mcp_server")
+    for _ in ("open the form", "send it"):
+        decide(item, "Reject")
+    expect(item).to_have_count(0)
+
+
+def test_a_person_decides_with_a_click_and_reads_which_decisions_were_programs(hub: Hub, page: Page) -> None:
+    for token in (hub.token_of(OWNER), hub.token_of(COLLABORATOR), hub.robot):
+        assert hub.ask(*hub.decision(hub.new_request(ANY), ANY), token=token)[0] == 200
+    request = hub.new_request()
+    person = log_in(page, hub, OWNER, hub.server())
+
+    reject(person)
+
+    assert hub.read(request)["decision"]["via"] == "browser"
+    expect(person.history.get_by_role("listitem").nth(0)).to_contain_text("Rejected by you")
+    for index, who in enumerate(
+        ("the service “robot”", f"a program with a token of {COLLABORATOR}", "a program with your token"), start=1
+    ):
+        expect(person.history.get_by_role("listitem").nth(index)).to_contain_text(f"Rejected by {who}")
+
+
+def test_a_collaborator_decides_in_a_browser_of_their_own(hub: Hub, page: Page) -> None:
+    request = hub.new_request()
+    person = log_in(page, hub, COLLABORATOR, hub.server())
+
+    reject(person)
+
+    decision = hub.read(request)["decision"]
+    assert (decision["via"], decision["reviewer"], decision["hub_server"]) == ("browser", COLLABORATOR, f"{OWNER}/")
