@@ -43,6 +43,7 @@ from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.services.reviewers import hub_auth_of
 from jupyter_agentbox.services.servers import handlers as server_handlers
 from jupyter_agentbox.storage.approvals import sqlite_url
+from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.system import RandomIds, SystemClock
 
 
@@ -123,6 +124,30 @@ class AgentBoxApp(ExtensionApp):
         ["wal", "delete"],
         default_value="wal",
         help="SQLite's journal mode. Choose delete for a database on a network file system: WAL does not work there.",
+    ).tag(config=True)
+
+    history_days = Float(
+        None,
+        allow_none=True,
+        help="Days after which a request that ended is removed from the database. None keeps it.",
+    ).tag(config=True)
+
+    history_bytes = Int(
+        1_000_000_000,
+        allow_none=True,
+        help=(
+            "Bytes of requests in the database from which on those that ended are removed: first what nobody decided,"
+            " the oldest first. None is no limit."
+        ),
+    ).tag(config=True)
+
+    long_arguments_bytes = Int(
+        100_000_000,
+        allow_none=True,
+        help=(
+            "Bytes of long arguments of decided requests that are kept, the latest; of others the digest and the"
+            " beginning stay. None is no limit."
+        ),
     ).tag(config=True)
 
     mcp_start_timeout = Float(60.0, help="Seconds that an MCP server may take to start.").tag(config=True)
@@ -258,6 +283,9 @@ class AgentBoxApp(ExtensionApp):
             approval_timeout=self.approval_timeout,
             most_pending=self.max_pending,
             decide_with=DecideWith(self.decide_with),
+            retention=RetentionLimits(
+                days=self.history_days, bytes=self.history_bytes, long_arguments=self.long_arguments_bytes
+            ),
             limits=Limits(
                 start_timeout=self.mcp_start_timeout,
                 call_timeout=self.mcp_call_timeout,

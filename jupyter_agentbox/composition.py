@@ -22,6 +22,7 @@ from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.services.servers.manager import ServerManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.database import JournalMode
+from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.system import RandomIds, SystemClock
 
 
@@ -45,6 +46,8 @@ class Settings:
         Whose answers to requests count.
     limits : Limits
         What an MCP server may use.
+    retention : RetentionLimits
+        How much is kept of requests that ended, and for how long.
     """
 
     mcp_config_path: Path | tuple[Path, ...]
@@ -54,6 +57,7 @@ class Settings:
     most_pending: int | None = 1000
     decide_with: DecideWith = DecideWith.ANY
     limits: Limits = field(default_factory=Limits)
+    retention: RetentionLimits = field(default_factory=RetentionLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +113,9 @@ def build(
         Returns what runs the tools, given what runs those of MCP servers.
     """
     clock = SystemClock()
-    store = SqlApprovalStore(settings.database_url, clock=clock, journal_mode=settings.journal_mode)
+    store = SqlApprovalStore(
+        settings.database_url, clock=clock, journal_mode=settings.journal_mode, limits=settings.retention
+    )
     tools = McpServers(
         path=settings.mcp_config_path,
         start_timeout=settings.limits.start_timeout,

@@ -269,6 +269,7 @@ def _matches(request: ApprovalRequest, query: ApprovalQuery) -> bool:
     origin = request.call.origin
     return (
         (not query.statuses or request.status in query.statuses)
+        and (not query.ids or request.id in query.ids)
         and query.kernel_id in (None, origin.kernel_id)
         and query.notebook_path in (None, origin.notebook_path)
     )

@@ -6,6 +6,7 @@ Two fields, two tables. `Status` says what was decided (`TRANSITIONS`), `Outcome
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from typing import Final
 
 from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionError, StaleDigestError
 
-from .calls import JsonObject, JsonValue, ToolCall
+from .calls import JsonObject, JsonValue, Omission, ToolCall, is_long
 from .look_alikes import look_alikes, look_alikes_to_json
 from .policy import Effect, Evaluation
 from .reviewers import Reviewer
@@ -308,9 +309,22 @@ def json_time(value: datetime | None) -> str | None:
     return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def request_to_json(request: ApprovalRequest, progress: Progress | None = None) -> JsonObject:
-    """Return the request as the REST API sends it, with how far a running call is."""
+def request_to_json(
+    request: ApprovalRequest, progress: Progress | None = None, *, is_listed: bool = False
+) -> JsonObject:
+    """Return the request as the REST API sends it.
+
+    Parameters
+    ----------
+    request : ApprovalRequest
+        The request.
+    progress : Progress or None
+        How far a running call is.
+    is_listed : bool
+        Whether it is one of many; then long arguments are left out.
+    """
     call, decision, outcome = request.call, request.decision, request.outcome
+    arguments, omitted = _arguments_to_json(call.arguments, call.omitted, is_listed=is_listed)
     rule = request.evaluation.rule
     return {
         "id": request.id,
@@ -318,7 +332,8 @@ def request_to_json(request: ApprovalRequest, progress: Progress | None = None) 
         "call": {
             "server": call.server,
             "tool": call.tool,
-            "arguments": dict(call.arguments),
+            "arguments": arguments,
+            "omitted": omitted,
             "digest": call.digest,
             "kernel_id": call.origin.kernel_id,
             "notebook_path": call.origin.notebook_path,
@@ -326,7 +341,9 @@ def request_to_json(request: ApprovalRequest, progress: Progress | None = None) 
             "thread_id": call.origin.thread_id,
             "isolation": call.origin.isolation.value,
             "look_alikes": look_alikes_to_json(
-                look_alikes(server=call.server, tool=call.tool, arguments=call.arguments)
+                look_alikes(
+                    server=call.server, tool=call.tool, arguments=call.arguments if arguments is not None else {}
+                )
             ),
         },
         "tool": {
@@ -341,7 +358,9 @@ def request_to_json(request: ApprovalRequest, progress: Progress | None = None) 
         },
         "created_at": json_time(request.created_at),
         "expires_at": json_time(request.expires_at),
-        "decision": None if decision is None else _decision_to_json(decision, request.effective_call.digest),
+        "decision": None
+        if decision is None
+        else _decision_to_json(decision, request.effective_call.digest, is_listed=is_listed),
         "outcome": None
         if outcome is None
         else {
@@ -354,8 +373,20 @@ def request_to_json(request: ApprovalRequest, progress: Progress | None = None) 
     }
 
 
-def _decision_to_json(decision: Decision, digest: str) -> JsonObject:
+def _arguments_to_json(
+    arguments: Mapping[str, JsonValue], omission: Omission | None, *, is_listed: bool
+) -> tuple[JsonObject | None, JsonObject | None]:
+    """Return the arguments, or what stands for them."""
+    if omission is None and is_listed and is_long(arguments):
+        omission = Omission.of(json.dumps(dict(arguments), ensure_ascii=False))
+    return (dict(arguments), None) if omission is None else (None, omission.to_json())
+
+
+def _decision_to_json(decision: Decision, digest: str, *, is_listed: bool) -> JsonObject:
     reviewer = decision.reviewer
+    edited: tuple[JsonObject | None, JsonObject | None] = None, None
+    if decision.arguments is not None:
+        edited = _arguments_to_json(decision.arguments, None, is_listed=is_listed)
     return {
         "decision": decision.answer.value,
         "reviewer": reviewer.name,
@@ -366,6 +397,7 @@ def _decision_to_json(decision: Decision, digest: str) -> JsonObject:
         "hub_server": reviewer.hub_server or None,
         "reason": decision.reason,
         "decided_at": json_time(decision.decided_at),
-        "arguments": None if decision.arguments is None else dict(decision.arguments),
+        "arguments": edited[0],
+        "omitted": edited[1],
         "digest": digest,
     }

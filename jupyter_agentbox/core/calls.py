@@ -23,6 +23,8 @@ MAX_INTEGER_BITS: Final = 10_000
 
 #: Bytes from which on arguments are long: too long for a list of requests, or to be read while others wait.
 LONG: Final = 16_384
+#: Characters of long arguments that a list shows.
+HEAD: Final = 500
 #: Bytes that a number or a bracket takes, about.
 _VALUE: Final = 4
 
@@ -110,6 +112,31 @@ def _children(value: object) -> Iterable[object]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Omission:
+    """Long arguments that are not here: they are left out of lists, and not kept for ever.
+
+    Parameters
+    ----------
+    size : int
+        Bytes that they have as JSON.
+    head : str
+        Their first characters as JSON.
+    """
+
+    size: int
+    head: str
+
+    @classmethod
+    def of(cls, text: str) -> Omission:
+        """Return what stands for arguments, given as JSON."""
+        return cls(size=len(text.encode("utf-8", "surrogatepass")), head=text[:HEAD])
+
+    def to_json(self) -> JsonObject:
+        """Return it as the REST API sends it."""
+        return {"size": self.size, "head": self.head}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
     """Where a call came from. The server fills it in; the code that calls has no say in `kernel_id`.
 
@@ -148,12 +175,18 @@ class ToolCall:
         JSON arguments under their wire names. Not to be changed: edit with `with_arguments`.
     origin : Origin
         Where the call came from.
+    omitted : Omission or None
+        What stands for arguments that are not here; then `arguments` is empty, and the call cannot run.
+    known_digest : str
+        The digest, where it was computed before.
     """
 
     server: str
     tool: str
     arguments: Mapping[str, JsonValue]
     origin: Origin = field(default_factory=Origin)
+    omitted: Omission | None = None
+    known_digest: str = field(default="", compare=False, repr=False)
 
     @property
     def qualified_name(self) -> str:
@@ -166,6 +199,11 @@ class ToolCall:
 
         The origin is part of it: the same arguments from another kernel are another call.
         """
+        if not self.known_digest:
+            object.__setattr__(self, "known_digest", self._compute_digest())  # a call never changes
+        return self.known_digest
+
+    def _compute_digest(self) -> str:
         # A sandbox lengthens the list of the origin, so that the digests of plain kernels' calls stay what they were.
         sandbox = [] if self.origin.isolation is Isolation.NONE else [self.origin.isolation.value]
         value = {
@@ -184,4 +222,4 @@ class ToolCall:
 
     def with_arguments(self, arguments: Mapping[str, JsonValue]) -> ToolCall:
         """Return the call with other arguments and, so, another digest."""
-        return replace(self, arguments=dict(arguments))
+        return replace(self, arguments=dict(arguments), omitted=None, known_digest="")

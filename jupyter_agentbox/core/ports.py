@@ -83,6 +83,8 @@ class ApprovalQuery:
     ----------
     statuses : tuple of Status
         Empty means any.
+    ids : tuple of str
+        Empty means any; if there are some, also those that another server process has to end.
     limit : int
         Rows in a page, 1 to 500.
     cursor : str or None
@@ -90,6 +92,7 @@ class ApprovalQuery:
     """
 
     statuses: tuple[Status, ...] = ()
+    ids: tuple[str, ...] = ()
     kernel_id: str | None = None
     notebook_path: str | None = None
     limit: int = 100
@@ -130,7 +133,7 @@ class ApprovalStore(Protocol):
         """Write the request if the stored one still has this status and outcome state; say whether it was written."""
 
     async def list(self, query: ApprovalQuery) -> ApprovalPage:
-        """Return a page of requests, newest first.
+        """Return a page of requests, newest first. Long arguments may be left out.
 
         Raises
         ------

@@ -100,8 +100,12 @@ class AgentBoxHandler(APIHandler):
 
     def finish_json(self, value: JsonObject) -> None:
         """Answer with JSON that no cache keeps."""
+        self.finish_text(json.dumps(value))
+
+    def finish_text(self, text: str) -> None:
+        """Answer with JSON that was written already, and that no cache keeps."""
         self.set_header("Cache-Control", "no-store")
-        self.finish(json.dumps(value))
+        self.finish(text)
 
     def error_details(self, error: AgentBoxError) -> JsonObject:
         """Return what an error's answer has beside its message and reason."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -13,8 +15,10 @@ from uuid import uuid4
 from sqlalchemy import URL, ClauseElement, Connection, Dialect, Select, bindparam, or_, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
-from jupyter_agentbox.core.cursors import Cursor
+from jupyter_agentbox.core.calls import is_long
+from jupyter_agentbox.core.cursors import Cursor, microseconds
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, Clock
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
@@ -22,8 +26,18 @@ from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 from .committer import GroupCommitter
 from .database import Database, JournalMode
 from .owners import owners_for
-from .rows import new_row, progress_row, request_from_row, text_key, tool_from_row, tool_row
-from .schema import approvals, tools
+from .retention import Retention, RetentionLimits
+from .rows import (
+    arguments_row,
+    new_row,
+    progress_row,
+    request_from_row,
+    text_key,
+    tool_from_row,
+    tool_row,
+    with_arguments,
+)
+from .schema import approvals, arguments, tools
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +62,7 @@ _REPLACE: Final = (
     .where(approvals.c.owner.is_not_distinct_from(bindparam("old_owner")))
     .values({name: bindparam(name) for name in ("status", "outcome_state", "owner", "progress")})
 )
+_ADD_ARGUMENTS: Final = arguments.insert()
 _ADD_TOOL: Final = {
     "sqlite": sqlite.insert(tools).on_conflict_do_nothing(),
     "postgresql": postgresql.insert(tools).on_conflict_do_nothing(),
@@ -80,9 +95,22 @@ class SqlApprovalStore:
         SQLite's journal. WAL does not work on network file systems, which do not always refuse it: choose "delete".
     busy_timeout : float
         How long a method waits for another process's lock, in seconds, before it raises `StorageError`.
+    limits : RetentionLimits, optional
+        How much is kept, and for how long.
     """
 
-    def __init__(self, url: str, *, clock: Clock, journal_mode: JournalMode = "wal", busy_timeout: float = 5.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock,
+        journal_mode: JournalMode = "wal",
+        busy_timeout: float = 5.0,
+        limits: RetentionLimits | None = None,
+    ) -> None:
+        self._clock = clock
+        self._retention = Retention(limits or RetentionLimits())
+        self._sweeping: asyncio.Task[None] | None = None
         self._owner = uuid4().hex
         self._database = Database(url, journal_mode=journal_mode, busy_timeout=busy_timeout, on_connect=self._claim)
         self._owners = owners_for(self._database.path, owner=self._owner, clock=clock)
@@ -108,6 +136,8 @@ class SqlApprovalStore:
 
     async def aclose(self) -> None:
         """Finish what was asked for and close the database."""
+        if self._sweeping is not None:
+            await asyncio.wait([self._sweeping])
         await self._committer.aclose()
 
     async def __aenter__(self) -> Self:
@@ -122,17 +152,24 @@ class SqlApprovalStore:
     async def add(self, request: ApprovalRequest) -> None:
         """Keep a new request. It outlives this process when this returns; the machine, a moment later."""
         tool = self._tool_row(request.tool)
-        row = new_row(request, tool_digest=tool["digest"], owner=self._owner)
+        if is_long(request.call.arguments):
+            # In a thread: others must not wait while millions of values are written.
+            row, long_arguments = await asyncio.to_thread(self._long_rows, request, tool["digest"])
+        else:
+            row, long_arguments = new_row(request, tool_digest=tool["digest"], owner=self._owner), None
 
         def job(connection: Connection) -> set[str]:
             kept = self._kept_tools
             if tool["digest"] not in kept:
                 _execute(connection, _ADD_TOOL[connection.dialect.name], tool)
             _execute(connection, _ADD, row)
+            if long_arguments is not None and request.is_open:
+                _execute(connection, _ADD_ARGUMENTS, long_arguments)
             return kept
 
         kept = await self._committer.run(job, write=True, durable=False)
         kept.add(tool["digest"])
+        self._wrote(len(row["request"]) + len(row["progress"]) + (long_arguments or {}).get("size", 0))
 
     async def get(self, request_id: str) -> ApprovalRequest:
         """Return a request, also one of another process."""
@@ -140,7 +177,7 @@ class SqlApprovalStore:
         def job(connection: Connection) -> Sequence[ApprovalRequest]:
             rows = connection.execute(_GET, {"sought": text_key(request_id)}).all()
             self._learn_tools(connection, rows)
-            return [self._read(row) for row in rows]
+            return [self._whole(connection, self._read(row)) for row in rows]
 
         found = await self._committer.run(job, write=False)
         if not found:
@@ -159,15 +196,25 @@ class SqlApprovalStore:
         values["old_outcome_state"] = outcome.value if outcome else None
         values["old_owner"] = self._owner
 
+        call = request.call
+        has_long_arguments = call.omitted is not None or is_long(call.arguments)
+
         def job(connection: Connection) -> bool:
-            return _execute(connection, _REPLACE, values) == 1
+            if _execute(connection, _REPLACE, values) != 1:
+                return False
+            if has_long_arguments and not request.is_open:
+                self._close_arguments(connection, request)
+            return True
 
         is_decision = status is Status.PENDING and request.decision is not None
         is_end = status is Status.APPROVED and not request.is_open  # the result is on its way; the next call may follow
         return await self._committer.run(job, write=True, durable=is_decision, patient=is_end)
 
     async def list(self, query: ApprovalQuery) -> ApprovalPage:
-        """Return a page of requests, newest first. A damaged one is left out, and the log says so."""
+        """Return a page of requests, newest first, without long arguments.
+
+        A damaged one is left out, and the log says so.
+        """
         statement = self._list_statement(query)
         size = query.page_size
 
@@ -178,6 +225,40 @@ class SqlApprovalStore:
             return ApprovalPage(approvals=self._read_sound(connection, page), next=cursor)
 
         return await self._committer.run(job, write=False)
+
+    def _long_rows(self, request: ApprovalRequest, tool_digest: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        long_arguments = arguments_row(request)
+        row = new_row(request, tool_digest=tool_digest, owner=self._owner, long_arguments=long_arguments)
+        return row, long_arguments
+
+    def _whole(self, connection: Connection, request: ApprovalRequest) -> ApprovalRequest:
+        """Return the request with its long arguments, if they are still kept."""
+        if request.call.omitted is None:
+            return request
+        kept = select(arguments.c.arguments).where(arguments.c.id == text_key(request.id))
+        data = connection.scalar(kept)
+        return request if data is None else with_arguments(request, data)
+
+    def _close_arguments(self, connection: Connection, request: ApprovalRequest) -> None:
+        """Let go of the long arguments of a request that ended; of one that was decided they are kept for a while."""
+        own = arguments.c.id == text_key(request.id)
+        if request.decision is None and request.status is not Status.APPROVED:
+            connection.execute(arguments.delete().where(own))
+        else:
+            connection.execute(arguments.update().where(own).values(closed_at=microseconds(self._clock.now())))
+
+    def _wrote(self, size: int) -> None:
+        """Look after what is kept, now and then, while nobody waits for it."""
+        if self._retention.is_due(size, time.monotonic()) and (self._sweeping is None or self._sweeping.done()):
+            self._sweeping = in_background(self._sweep(), what="removing what need not be kept")
+
+    async def _sweep(self) -> None:
+        now = microseconds(self._clock.now())
+        more = True
+        while more:  # in steps, so that calls need not wait for all of them
+            more = await self._committer.run(
+                lambda connection: self._retention.sweep(connection, now), write=True, durable=False
+            )
 
     async def adopt_abandoned(self) -> Sequence[ApprovalRequest]:
         """Return the open requests of server processes that are gone, oldest first, now owned by this one."""
@@ -198,7 +279,11 @@ class SqlApprovalStore:
 
     def _list_statement(self, query: ApprovalQuery) -> Select[Any]:
         columns = approvals.c
-        statement = select(*_COLUMNS).where(or_(columns.owner.is_(None), columns.owner == self._owner))
+        statement = select(*_COLUMNS)
+        if query.ids:
+            statement = statement.where(columns.id.in_([text_key(id) for id in query.ids]))
+        else:
+            statement = statement.where(or_(columns.owner.is_(None), columns.owner == self._owner))
         if query.statuses:
             statement = statement.where(columns.status.in_([status.value for status in query.statuses]))
         if query.kernel_id is not None:

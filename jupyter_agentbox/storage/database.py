@@ -28,6 +28,9 @@ _SYNCHRONOUS: Final = {"wal": "FULL", "delete": "EXTRA"}
 #: Leaves a commit in the write-ahead log, where it outlives this process; the disk has it after the next sync.
 _UNSYNCED: Final = "NORMAL"
 
+#: Bytes that the write-ahead log keeps of the disk after a large transaction.
+_LOG_SIZE: Final = 16_000_000
+
 #: What file systems without shared memory or locks say to WAL.
 _WAL_REFUSALS: Final = (sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
@@ -208,7 +211,9 @@ class Database:
 
     def _configure(self, connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None  # the driver begins nothing by itself: `_begin` does
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # holds if the database is new: pages can be given back
         mode = self._set_journal_mode(connection)
+        connection.execute(f"PRAGMA journal_size_limit={_LOG_SIZE}")
         level = _SYNCHRONOUS.get(mode, "EXTRA")
         connection.execute(f"PRAGMA synchronous={level}")
         self._synchronous = level if mode == "wal" else ""  # without the log, a commit that is not synced may do harm

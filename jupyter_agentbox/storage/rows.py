@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Outcome, OutcomeState, Status
-from jupyter_agentbox.core.calls import Origin, ToolCall
+from jupyter_agentbox.core.calls import HEAD, Omission, Origin, ToolCall
 from jupyter_agentbox.core.cursors import microseconds
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
@@ -52,8 +53,36 @@ def tool_from_row(description: bytes) -> ToolDescription:
         raise StorageError(f"a tool description in the approval store is damaged: {error}") from error
 
 
-def new_row(request: ApprovalRequest, *, tool_digest: str, owner: str) -> dict[str, Any]:
-    """Return the row of a new request.
+def arguments_row(request: ApprovalRequest) -> dict[str, Any]:
+    """Return the row of a new request's long arguments.
+
+    Raises
+    ------
+    StorageError
+    """
+    data = _dump(dict(request.call.arguments))
+    return {"id": text_key(request.id), "size": len(data), "closed_at": None, "arguments": data}
+
+
+def with_arguments(request: ApprovalRequest, data: bytes) -> ApprovalRequest:
+    """Return a request whose arguments were left out with them.
+
+    Raises
+    ------
+    StorageError
+        If they are damaged.
+    """
+    try:
+        arguments = json.loads(data)
+    except ValueError as error:
+        raise StorageError(f"arguments in the approval store are damaged: {error!r}") from error
+    return replace(request, call=replace(request.call, arguments=arguments, omitted=None))
+
+
+def new_row(
+    request: ApprovalRequest, *, tool_digest: str, owner: str, long_arguments: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the row of a new request; of long arguments, whose row is given, it has only the digest and the beginning.
 
     Raises
     ------
@@ -61,6 +90,11 @@ def new_row(request: ApprovalRequest, *, tool_digest: str, owner: str) -> dict[s
         If the request holds what cannot be kept: NaN, a time without zone, arguments that are not JSON.
     """
     origin = request.call.origin
+    arguments: dict[str, Any] = {"arguments": dict(request.call.arguments)}
+    if long_arguments is not None:
+        data = long_arguments["arguments"]
+        head = data[: 4 * HEAD].decode("utf-8", "ignore")[:HEAD]
+        arguments = {"arguments": {}, "omitted": {"size": len(data), "head": head}, "digest": request.call.digest}
     try:
         return {
             **progress_row(request, owner=owner),
@@ -73,7 +107,7 @@ def new_row(request: ApprovalRequest, *, tool_digest: str, owner: str) -> dict[s
                     "id": request.id,
                     "server": request.call.server,
                     "tool": request.call.tool,
-                    "arguments": dict(request.call.arguments),
+                    **arguments,
                     "kernel_id": origin.kernel_id,
                     "notebook_path": origin.notebook_path,
                     "cell_id": origin.cell_id,
@@ -129,6 +163,8 @@ def request_from_row(*, request: bytes, progress: bytes, status: str, tool: Tool
                 server=asked["server"],
                 tool=asked["tool"],
                 arguments=asked["arguments"],
+                omitted=Omission(**asked["omitted"]) if "omitted" in asked else None,
+                known_digest=asked.get("digest", ""),
                 origin=Origin(
                     kernel_id=asked["kernel_id"],
                     notebook_path=asked["notebook_path"],

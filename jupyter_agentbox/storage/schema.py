@@ -37,6 +37,17 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE INDEX agentbox_approvals_owner ON agentbox_approvals (owner)",
         "CREATE TABLE agentbox_owners (id TEXT NOT NULL PRIMARY KEY, seen_at BIGINT NOT NULL)",
     ),
+    (
+        """
+        CREATE TABLE agentbox_arguments (
+            id TEXT NOT NULL PRIMARY KEY,
+            size BIGINT NOT NULL,
+            closed_at BIGINT,
+            arguments {blob} NOT NULL
+        )
+        """,
+        "CREATE INDEX agentbox_arguments_closed ON agentbox_arguments (closed_at)",
+    ),
 )
 
 #: The version that this code reads and writes.
@@ -77,6 +88,17 @@ Index("agentbox_approvals_status", approvals.c.status, approvals.c.created_at, a
 Index("agentbox_approvals_kernel", approvals.c.kernel_id, approvals.c.created_at, approvals.c.id)
 Index("agentbox_approvals_notebook", approvals.c.notebook_path, approvals.c.created_at, approvals.c.id)
 Index("agentbox_approvals_owner", approvals.c.owner)
+
+#: Long arguments, which lists do not show, by the request's id. `closed_at` is NULL while the request is open.
+arguments = Table(
+    "agentbox_arguments",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("size", BigInteger, nullable=False),
+    Column("closed_at", BigInteger),
+    Column("arguments", LargeBinary, nullable=False),
+)
+Index("agentbox_arguments_closed", arguments.c.closed_at)
 
 #: When server processes were last seen, where no file lock can tell.
 owners = Table(

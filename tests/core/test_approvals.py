@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import timedelta, timezone
 
@@ -19,10 +20,11 @@ from jupyter_agentbox.core.approvals import (
     reason_for,
     request_to_json,
 )
+from jupyter_agentbox.core.calls import LONG
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.tools import Progress
 from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionError, StaleDigestError
-from tests.samples import NOON, a_decision, a_request
+from tests.samples import NOON, a_call, a_decision, a_request
 
 
 def step(request: ApprovalRequest, cause: Answer | Lapse) -> ApprovalRequest:
@@ -162,6 +164,7 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
             "server": "shop",
             "tool": "delete_order",
             "arguments": {"order_id": 7},
+            "omitted": None,
             "digest": request.call.digest,
             "kernel_id": "k1",
             "notebook_path": "work/orders.ipynb",
@@ -206,6 +209,7 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
         "reason": "",
         "decided_at": "2026-05-01T12:00:00.000Z",
         "arguments": {"order_id": 8},
+        "omitted": None,
         "digest": running.effective_call.digest,
     }
     assert value["outcome"] == {
@@ -215,3 +219,20 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
         "error": "",
         "progress": {"progress": 1, "total": 2, "message": "half"},
     }
+
+
+def test_long_arguments_are_left_out_of_a_list_and_of_nothing_else() -> None:
+    long = {"text": "x" * LONG, "город": 1}
+    asked = a_request(call=a_call(arguments=long))
+    request = asked.decide(a_decision(asked, arguments={**long, "more": 1}))
+
+    whole, listed = request_to_json(request), request_to_json(request, is_listed=True)
+
+    size = len(json.dumps(long, ensure_ascii=False).encode())
+    assert (whole["call"]["arguments"], whole["call"]["omitted"]) == (long, None)  # type: ignore[call-overload, index]  # JSON
+    assert whole["decision"]["arguments"] == {**long, "more": 1}  # type: ignore[call-overload, index]  # JSON
+    for part in ("call", "decision"):
+        assert listed[part]["arguments"] is None  # type: ignore[call-overload, index]  # JSON
+        assert listed[part]["omitted"]["head"].startswith('{"text": "xxx')  # type: ignore[call-overload, index, union-attr]  # JSON
+        assert listed[part]["digest"] == whole[part]["digest"]  # type: ignore[call-overload, index]  # JSON
+    assert listed["call"]["omitted"]["size"] == size  # type: ignore[call-overload, index]  # JSON

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any, Final
 
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status, request_to_json
-from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.calls import JsonObject, is_long
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, InvalidTransitionError, StaleDigestError
 from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
@@ -64,6 +66,10 @@ class ApprovalsAPIHandler(AgentBoxHandler):
         """Return the request with how far its call is."""
         return request_to_json(request, self.approvals.progress_of(request.id))
 
+    def listed(self, request: ApprovalRequest) -> JsonObject:
+        """Return the request without long arguments, for who has them."""
+        return request_to_json(request, self.approvals.progress_of(request.id), is_listed=True)
+
 
 class ApprovalsHandler(ApprovalsAPIHandler):
     """All approval requests, newest first."""
@@ -76,14 +82,25 @@ class ApprovalsHandler(ApprovalsAPIHandler):
             page = await self.approvals.list(self._query())
         except ValueError as error:
             raise self.bad_query(str(error)) from None
-        self.finish_json({"approvals": [self.to_json(request) for request in page.approvals], "next": page.next})
+        progress = {request.id: self.approvals.progress_of(request.id) for request in page.approvals}
+
+        def to_text() -> str:
+            listed = [request_to_json(one, progress[one.id], is_listed=True) for one in page.approvals]
+            return json.dumps({"approvals": listed, "next": page.next})
+
+        # In a thread: a page of requests takes longer than others should wait.
+        self.finish_text(await asyncio.to_thread(to_text))
 
     def _query(self) -> ApprovalQuery:
         names = [name for value in self.get_query_arguments("status") for name in value.split(",") if name]
         limit = self.get_query_argument("limit", "100")
         if not limit.isdecimal() or not 1 <= int(limit) <= MAX_LIMIT:
             raise ValueError(f"`limit` must be a number from 1 to {MAX_LIMIT}")
+        ids = [id for value in self.get_query_arguments("ids") for id in value.split(",") if id]
+        if len(ids) > MAX_LIMIT:
+            raise ValueError(f"`ids` may name {MAX_LIMIT} requests at most")
         return ApprovalQuery(
+            ids=tuple(ids),
             statuses=tuple(Status(name) for name in names),
             kernel_id=self.get_query_argument("kernel_id", "") or None,
             notebook_path=self.get_query_argument("notebook_path", "") or None,
@@ -98,8 +115,14 @@ class ApprovalHandler(ApprovalsAPIHandler):
     @web.authenticated
     @authorized
     async def get(self, request_id: str) -> None:
-        """Read an approval request."""
-        self.finish_json(self.to_json(await self.approvals.get(request_id)))
+        """Read an approval request, with all of its arguments if they are kept."""
+        request = await self.approvals.get(request_id)
+        if is_long(request.call.arguments):
+            progress = self.approvals.progress_of(request_id)
+            text = await asyncio.to_thread(lambda: json.dumps(request_to_json(request, progress)))
+            self.finish_text(text)
+        else:
+            self.finish_json(self.to_json(request))
 
 
 class DecisionHandler(ApprovalsAPIHandler):
@@ -120,13 +143,13 @@ class DecisionHandler(ApprovalsAPIHandler):
             if may_read:
                 self._conflict = await self.approvals.get(request_id)
             raise
-        self.finish_json(self.to_json(request) if may_read else request_in_brief(request))
+        self.finish_json(self.listed(request) if may_read else request_in_brief(request))
 
     def error_details(self, error: AgentBoxError) -> JsonObject:
         """Add the request as it now stands to a conflict, so that the page can show it."""
         details: dict[str, Any] = super().error_details(error)
         if self._conflict is not None:
-            details["approval"] = self.to_json(self._conflict)
+            details["approval"] = self.listed(self._conflict)
         return details
 
 

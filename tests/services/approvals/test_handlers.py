@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tornado.httpclient import HTTPClientError
 
+from jupyter_agentbox.core.approvals import Lapse
 from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.tools import ToolDescription
@@ -66,6 +68,7 @@ async def test_a_request_reads_as_the_reference_says(approvals: ApprovalManager,
         "server": "shop",
         "tool": "delete_order",
         "arguments": {"id": 7},
+        "omitted": None,
         "digest": request.call.digest,
         "kernel_id": "k1",
         "notebook_path": "a.ipynb",
@@ -245,3 +248,32 @@ async def test_every_change_is_announced_without_arguments(
         {"id": request.id, "status": "pending", "outcome": None, "kernel_id": "k1"},
         {"id": request.id, "status": "rejected", "outcome": None, "kernel_id": "k1"},
     ]
+
+
+async def test_a_list_leaves_long_arguments_out_and_a_request_has_them_until_it_ends(
+    approvals: ApprovalManager, fetch: Any
+) -> None:
+    arguments = {"id": 7, "text": "x" * 1_000_000}
+    request = await approvals.open(replace(a_call(), arguments=arguments), TOOL, ASK)
+
+    _, page = await fetch("approvals", params={"status": "pending"})
+    [listed] = page["approvals"]
+    assert (listed["call"]["arguments"], listed["call"]["omitted"]["size"] > 1_000_000) == (None, True)
+    assert len(json.dumps(page)) < 5_000
+    _, whole = await fetch("approvals", request.id)
+    assert (whole["call"]["arguments"], whole["call"]["omitted"]) == (arguments, None)
+    assert whole["call"]["digest"] == listed["call"]["digest"] == request.call.digest
+
+    await approvals.lapse(request.id, Lapse.WITHDRAWN)
+    _, ended = await fetch("approvals", request.id)
+    assert (ended["call"]["arguments"], ended["call"]["omitted"]) == (None, listed["call"]["omitted"])
+    assert ended["call"]["digest"] == request.call.digest
+
+
+async def test_requests_can_be_listed_by_their_ids(approvals: ApprovalManager, fetch: Any) -> None:
+    first, _, third = [await approvals.open(a_call(), TOOL, ASK) for _ in range(3)]
+
+    _, page = await fetch("approvals", params={"ids": f"{first.id},{third.id},nobody"})
+    assert {one["id"] for one in page["approvals"]} == {first.id, third.id}
+    code, _ = await fetch("approvals", params={"ids": ",".join(["x"] * 501)})
+    assert code == 422

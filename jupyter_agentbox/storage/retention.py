@@ -1,0 +1,144 @@
+"""What is removed from the store, and when: by age, and by how much there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, func, select
+
+from jupyter_agentbox.core.approvals import Status
+
+from .schema import approvals, arguments
+
+_DAY: Final = 86_400_000_000  # microseconds, as times are kept
+#: Seconds between two looks at what is kept, while requests come.
+_INTERVAL: Final = 3600.0
+#: Seconds from the first request to the first look.
+_FIRST: Final = 60.0
+#: A look is due after this part of the smallest limit was written.
+_PART: Final = 0.05
+#: How many requests are removed in one transaction.
+_STEP: Final = 1000
+#: Pages that SQLite gives back to the file system in one transaction.
+_PAGES: Final = 5_000
+#: What nobody decided; removed before all else, so that code that asks and withdraws pushes no decision out.
+_UNDECIDED: Final = (Status.CANCELLED.value, Status.EXPIRED.value, Status.ORPHANED.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionLimits:
+    """How much is kept of requests that ended, and for how long; ``None`` is no limit.
+
+    Parameters
+    ----------
+    days : float or None
+        Their age.
+    bytes : int or None
+        What all requests take in the database, about. Those that nobody decided go first, the oldest of them first.
+    long_arguments : int or None
+        What long arguments take; of those that go, the digest and the beginning stay.
+    """
+
+    days: float | None = None
+    bytes: int | None = 1_000_000_000
+    long_arguments: int | None = 100_000_000
+
+
+class Retention:
+    """Removes what need not be kept.
+
+    Parameters
+    ----------
+    limits : RetentionLimits
+        What is kept.
+    """
+
+    def __init__(self, limits: RetentionLimits) -> None:
+        self._limits = limits
+        self._written = 0
+        self._looked_at: float | None = None
+        sizes = [size for size in (limits.bytes, limits.long_arguments) if size is not None]
+        self._step = _PART * min(sizes, default=0)
+
+    def is_due(self, size: int, now: float) -> bool:
+        """Note that so many bytes were written, at `now` in seconds; return whether to look at what is kept."""
+        self._written += size
+        if self._looked_at is None:
+            self._looked_at = now - _INTERVAL + _FIRST
+        is_due = now - self._looked_at >= _INTERVAL or (self._step > 0 and self._written >= self._step)
+        if is_due:
+            self._written, self._looked_at = 0, now
+        return is_due
+
+    def sweep(self, connection: Connection, now: int) -> bool:
+        """Remove a part of what need not be kept, at `now` in microseconds; return whether there is more."""
+        removed = (
+            self._remove_arguments(connection) or self._remove_old(connection, now) or self._remove_most(connection)
+        )
+        return _give_back(connection) or removed
+
+    def _remove_arguments(self, connection: Connection) -> bool:
+        if self._limits.long_arguments is None:
+            return False
+        columns = arguments.c
+        kept = connection.scalar(select(func.sum(columns.size)).where(columns.closed_at.is_not(None))) or 0
+        excess = int(kept) - self._limits.long_arguments
+        if excess <= 0:
+            return False
+        oldest = select(columns.id, columns.size).where(columns.closed_at.is_not(None)).order_by(columns.closed_at)
+        chosen = _chosen(connection.execute(oldest.limit(_STEP)).all(), excess)
+        connection.execute(arguments.delete().where(columns.id.in_(chosen)))
+        return True
+
+    def _remove_old(self, connection: Connection, now: int) -> bool:
+        if self._limits.days is None:
+            return False
+        columns = approvals.c
+        limit = now - int(self._limits.days * _DAY)
+        old = select(columns.id).where(columns.owner.is_(None), columns.created_at < limit).limit(_STEP)
+        return self._remove(connection, connection.scalars(old).all())
+
+    def _remove_most(self, connection: Connection) -> bool:
+        if self._limits.bytes is None:
+            return False
+        columns = approvals.c
+        size = func.length(columns.request) + func.length(columns.progress)
+        excess = int(connection.scalar(select(func.sum(size))) or 0) - self._limits.bytes
+        if excess <= 0:
+            return False
+        closed = select(columns.id, size).where(columns.owner.is_(None))
+        oldest = closed.order_by(columns.created_at).limit(_STEP)
+        rows = connection.execute(oldest.where(columns.status.in_(_UNDECIDED))).all()
+        return self._remove(connection, _chosen(rows or connection.execute(oldest).all(), excess))
+
+    @staticmethod
+    def _remove(connection: Connection, ids: Sequence[str]) -> bool:
+        if ids:
+            connection.execute(arguments.delete().where(arguments.c.id.in_(ids)))
+            connection.execute(approvals.delete().where(approvals.c.id.in_(ids)))
+        return bool(ids)
+
+
+def _chosen(rows: Sequence[Any], excess: int) -> list[str]:
+    """Return the ids of the first rows, of `(id, size)`, that together have as much."""
+    chosen: list[str] = []
+    for id, size in rows:
+        if excess <= 0:
+            break
+        chosen.append(id)
+        excess -= size
+    return chosen
+
+
+def _give_back(connection: Connection) -> bool:
+    """Give pages of SQLite's that nothing is in back to the file system; return whether there are more."""
+    if connection.dialect.name != "sqlite":
+        return False
+    driver: Any = connection.connection.driver_connection
+    (free,) = driver.execute("PRAGMA freelist_count").fetchone()
+    for _ in range(min(free, _PAGES)):
+        driver.execute("PRAGMA incremental_vacuum(1)")  # Python's driver runs such a statement for one page only
+    (left,) = driver.execute("PRAGMA freelist_count").fetchone()
+    return bool(0 < left < free)  # a database of before keeps its pages, and uses them again
