@@ -27,6 +27,7 @@ export interface IDecisionBody {
 /** Which requests to list. */
 export interface IApprovalQuery {
   status?: readonly Status[];
+  ids?: readonly string[];
   limit?: number;
   cursor?: string | null;
 }
@@ -55,6 +56,9 @@ export class AgentBoxClient {
 
   async listApprovals(query: IApprovalQuery): Promise<IApprovalPage> {
     const parameters = new URLSearchParams();
+    if (query.ids) {
+      parameters.set('ids', query.ids.join(','));
+    }
     if (query.status) {
       parameters.set('status', query.status.join(','));
     }
@@ -181,7 +185,7 @@ function plain<T>(value: JsonValue): T {
 function toApproval(value: JsonValue): IApproval {
   const approval = plain<IApproval>(value);
   const exact = value as unknown as IApproval;
-  approval.call.arguments = exact.call.arguments;
+  approval.call.arguments = exact.call.arguments ?? {};
   if (approval.decision) {
     approval.decision.arguments = exact.decision?.arguments ?? null;
   }

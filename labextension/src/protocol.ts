@@ -18,11 +18,22 @@ export type OutcomeState = 'running' | 'succeeded' | 'failed' | 'cancelled';
 export type ServerState =
   'needs_configuration' | 'stopped' | 'starting' | 'running' | 'failed';
 
+/** What stands for long arguments that are not in an answer. */
+export interface IOmission {
+  /** Bytes as JSON. */
+  size: number;
+  /** The first characters as JSON. */
+  head: string;
+}
+
 /** A tool call, exactly as it would run. */
 export interface IToolCall {
   server: string;
   tool: string;
+  /** Empty if they are omitted: look at `omitted` first. */
   arguments: IJsonObject;
+  /** What stands for the arguments, if they are not here. */
+  omitted?: IOmission | null;
   digest: string;
   kernel_id: string | null;
   notebook_path: string | null;

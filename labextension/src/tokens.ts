@@ -12,8 +12,11 @@ import type { IApproval, IServerList, IToolCall } from './protocol';
 export interface IKnownApproval {
   /** The request, or `null` until it was fetched. */
   approval: IApproval | null;
-  /** `unknown`: the server has no such request; `unreachable`: it did not answer. */
-  state: 'loading' | 'loaded' | 'unknown' | 'unreachable';
+  /**
+   * `loaded`: as a list has it, perhaps without long arguments; `whole`: with all that the server has; `unknown`: the
+   * server has no such request; `unreachable`: it did not answer.
+   */
+  state: 'loading' | 'loaded' | 'whole' | 'unknown' | 'unreachable';
 }
 
 /** What a person answers to the request as it is shown. */
@@ -22,7 +25,13 @@ export type PersonalAnswer =
   | { decision: 'reject_once'; reason: string };
 
 /** Whether the server can be asked. */
-export type Connection = 'connecting' | 'connected' | 'unreachable' | 'absent';
+export type Connection =
+  | 'connecting'
+  | 'connected'
+  | 'unreachable'
+  | 'absent'
+  | 'forbidden'
+  | 'failing';
 
 /**
  * All approval requests that this page knows. The card, the panel, the status bar and the notifications are views of it.
@@ -37,6 +46,8 @@ export interface IApprovalModel {
   readonly arrived: ISignal<IApprovalModel, readonly IApproval[]>;
   /** Emits a request that became final while this page looked on. */
   readonly settled: ISignal<IApprovalModel, IApproval>;
+  /** Emits the id of a request that is over, and that this page did not know. */
+  readonly finished: ISignal<IApprovalModel, string>;
   /** Whether the server can be asked. */
   readonly connection: Connection;
   /** The requests that wait, newest first. */
@@ -45,6 +56,8 @@ export interface IApprovalModel {
   get(id: string): IKnownApproval;
   /** Ask for a request and keep it up to date until the result is disposed. */
   track(id: string): IDisposable;
+  /** Fetch a request with all of its arguments. */
+  load(id: string): Promise<void>;
   /** Take in requests that another question was answered with. */
   remember(approvals: readonly IApproval[]): void;
   /** Send a person's answer to a request as it was shown. Rejects with `RequestError` or a network error. */

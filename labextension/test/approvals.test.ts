@@ -22,9 +22,12 @@ class Server implements ApprovalSource {
   }
 
   async listApprovals(query: IApprovalQuery): Promise<IApprovalPage> {
+    this.lists += 1;
     this.check();
     const found = [...this.approvals.values()].filter(
-      item => query.status?.includes(item.status) ?? true
+      item =>
+        (query.status?.includes(item.status) ?? true) &&
+        (query.ids?.includes(item.id) ?? true)
     );
     const start = Number(query.cursor ?? 0);
     const end = start + (query.limit ?? found.length);
@@ -35,6 +38,7 @@ class Server implements ApprovalSource {
   }
 
   async getApproval(id: string): Promise<IApproval> {
+    this.gets += 1;
     this.check();
     const found = this.approvals.get(id);
     if (!found) {
@@ -57,11 +61,17 @@ class Server implements ApprovalSource {
     if (this.isDown) {
       throw new TypeError('network');
     }
+    if (this.status) {
+      throw new RequestError(this.status, 'refused', null, null);
+    }
   }
 
   approvals = new Map<string, IApproval>();
   bodies: IDecisionBody[] = [];
+  gets = 0;
   isDown = false;
+  lists = 0;
+  status = 0;
 }
 
 /** Resolves when the model says that something changed. */
@@ -99,7 +109,7 @@ test('an event is a hint: the request is asked for', async () => {
   server.put(approval());
   model.hint('a1');
   await change(model);
-  expect(model.get('a1')).toEqual({ approval: approval(), state: 'loaded' });
+  expect(model.get('a1')).toEqual({ approval: approval(), state: 'whole' });
 });
 
 test('a request arrives once', async () => {
@@ -171,4 +181,165 @@ test('a tracked request is asked for again when the server is back', async () =>
   server.isDown = false;
   await model.refresh();
   expect(model.get('a1').approval).toEqual(allowed());
+});
+
+test('a request that the server no longer has waits for nobody', async () => {
+  const server = new Server(approval());
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  server.approvals.clear();
+  await model.refresh();
+  expect(model.pending).toEqual([]);
+  expect(model.isBusy).toBe(false);
+  expect(model.get('a1')).toEqual({ approval: null, state: 'unknown' });
+});
+
+test('a poll that brings nothing new changes nothing', async () => {
+  const server = new Server(approval(), allowed({ id: 'a2' }));
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  const [before] = model.pending;
+  let changes = 0;
+  model.changed.connect(() => {
+    changes += 1;
+  });
+  server.put(approval());
+  await model.refresh();
+  expect(changes).toBe(0);
+  expect(model.pending[0]).toBe(before);
+});
+
+test('what many requests became is asked for by their ids', async () => {
+  const ids = Array.from({ length: 250 }, (_, index) => `a${index}`);
+  const server = new Server(...ids.map(id => approval({ id })));
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  server.put(...ids.map(id => approval({ id, status: 'orphaned' })));
+  server.lists = 0;
+  await model.refresh();
+  expect(model.pending).toEqual([]);
+  expect([server.gets, server.lists]).toEqual([0, 4]);
+});
+
+test('cards that appear together ask together', async () => {
+  const ids = Array.from({ length: 50 }, (_, index) => `a${index}`);
+  const server = new Server(...ids.map(id => allowed({ id })));
+  const model = new ApprovalModel(server);
+  const changed = change(model);
+  ids.forEach(id => model.track(id));
+  await changed;
+  expect(model.get('a49').state).toBe('loaded');
+  expect([server.gets, server.lists]).toEqual([0, 1]);
+});
+
+test('the end of a request that nobody knows is not asked for', async () => {
+  const server = new Server(allowed());
+  const model = new ApprovalModel(server);
+  const finished: string[] = [];
+  model.finished.connect((_, id) => {
+    finished.push(id);
+  });
+  model.hint('a1', 'approved');
+  await model.refresh();
+  expect(finished).toEqual(['a1']);
+  expect([server.gets, model.get('a1').approval]).toEqual([0, null]);
+});
+
+test.each([
+  [404, 'absent'],
+  [403, 'forbidden'],
+  [500, 'failing'],
+  [503, 'failing']
+])('status %d says that the server is %s', async (status, connection) => {
+  const server = new Server();
+  server.status = status;
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  expect(model.connection).toBe(connection);
+  server.status = 0;
+  server.isDown = true;
+  await model.refresh();
+  expect(model.connection).toBe('unreachable');
+});
+
+test('an older answer does not bring older progress back', async () => {
+  const running = (progress: number): IApproval =>
+    allowed({
+      outcome: {
+        state: 'running',
+        started_at: null,
+        finished_at: null,
+        error: '',
+        progress: { progress, total: 2, message: '' }
+      }
+    });
+  const server = new Server(running(1));
+  const model = new ApprovalModel(server);
+  const answers: ((answer: IApproval) => void)[] = [];
+  server.getApproval = () =>
+    new Promise(resolve => {
+      answers.push(resolve);
+    });
+  const late = model.load('a1');
+  model.remember([running(2)]);
+  answers.forEach(answer => {
+    answer(running(1));
+  });
+  await late;
+  expect(model.get('a1').approval?.outcome?.progress?.progress).toBe(2);
+});
+
+test('requests that ended are not remembered without end', () => {
+  const model = new ApprovalModel(new Server());
+  const ids = Array.from({ length: 1200 }, (_, index) => `a${index}`);
+  const tracking = model.track('a0');
+  model.remember(ids.map(id => allowed({ id, ...ENDED })));
+  model.remember([approval({ id: 'waits' })]);
+  const known = ['a0', 'a1', 'a1199', 'waits'].filter(
+    id => model.get(id).approval !== null
+  );
+  expect(known).toEqual(['a0', 'a1199', 'waits']);
+  tracking.dispose();
+});
+
+const ENDED: Partial<IApproval> = {
+  outcome: {
+    state: 'succeeded',
+    started_at: null,
+    finished_at: null,
+    error: ''
+  }
+};
+
+const LONG = approval({
+  call: {
+    ...approval().call,
+    arguments: {},
+    omitted: { size: 30_000_000, head: '{"text":"x' }
+  }
+});
+
+test('nobody decides a request whose arguments are not here', async () => {
+  const server = new Server(LONG);
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  await expect(
+    model.decide(LONG, { decision: 'allow_once' })
+  ).rejects.toThrow();
+  expect(server.bodies).toEqual([]);
+});
+
+test('long arguments are fetched when a person wants them, and stay', async () => {
+  const server = new Server(LONG);
+  const model = new ApprovalModel(server);
+  model.track('a1');
+  await model.refresh();
+  const { getApproval } = server;
+  server.getApproval = async () => approval();
+  expect(model.get('a1').approval?.call.omitted?.size).toBe(30_000_000);
+  await model.load('a1');
+  expect(model.get('a1')).toEqual({ approval: approval(), state: 'whole' });
+  server.getApproval = getApproval;
+  await model.refresh();
+  expect(model.pending[0]?.call.arguments).toEqual({ order_id: 7 });
 });

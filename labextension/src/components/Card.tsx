@@ -14,6 +14,7 @@ import { label } from '../visibleText';
 import { Arguments } from './Arguments';
 import { Countdown } from './Countdown';
 import { Deciding } from './Deciding';
+import { LongArguments } from './LongArguments';
 import { LookAlikes } from './LookAlikes';
 import { Outcome } from './Outcome';
 import { Facts, Hints } from './ToolFacts';
@@ -31,6 +32,8 @@ export interface ICardProps {
   trans: TranslationBundle;
   onDecide: (shown: IApproval, answer: PersonalAnswer) => Promise<void>;
   onReveal?: (approval: IApproval) => void;
+  /** Fetches arguments that were left out; without it they are no longer kept. */
+  onShowArguments?: () => void;
   /** Hears why an answer was not taken, for a place that outlives the card. */
   onFailure?: (text: string) => void;
 }
@@ -175,7 +178,15 @@ function Final(props: ICardProps): JSX.Element {
         {edited ? <h4>{trans.__('Arguments after editing')}</h4> : null}
         {edited ? <Arguments values={edited} trans={trans} /> : null}
         {edited ? <h4>{trans.__('Arguments as the code asked')}</h4> : null}
-        <Arguments values={approval.call.arguments} trans={trans} />
+        {approval.call.omitted ? (
+          <LongArguments
+            omitted={approval.call.omitted}
+            trans={trans}
+            onShow={props.onShowArguments}
+          />
+        ) : (
+          <Arguments values={approval.call.arguments} trans={trans} />
+        )}
         <Facts approval={approval} nameOf={props.nameOf} trans={trans} />
       </details>
     </>

@@ -80,6 +80,12 @@ function ConnectionNote({ model, trans }: ICardContext): JSX.Element | null {
     unreachable: trans.__(
       'The server does not answer. What you see may be out of date.'
     ),
+    forbidden: trans.__(
+      'The server does not let you see requests. Log in again.'
+    ),
+    failing: trans.__(
+      'The server failed to list requests; its log says why. What you see may be out of date.'
+    ),
     absent: trans.__(
       'The server extension is not enabled: run “jupyter server extension enable jupyter_agentbox” and restart the server.'
     )

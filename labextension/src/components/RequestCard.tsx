@@ -8,6 +8,7 @@ import type { NameOf } from '../reviewers';
 import type { IApprovalModel, IOrigins } from '../tokens';
 import { visible } from '../visibleText';
 import { Card } from './Card';
+import { LongRequest } from './LongArguments';
 import { useSignal } from './useSignal';
 
 /** What every view of requests needs. */
@@ -42,6 +43,12 @@ export function RequestCard(props: IRequestCardProps): JSX.Element {
   }, [model, requestId]);
 
   const { approval, state } = model.get(requestId);
+  const show = (): void => {
+    void model.load(requestId);
+  };
+  if (approval?.status === 'pending' && approval.call.omitted) {
+    return <LongRequest approval={approval} trans={trans} onShow={show} />;
+  }
   if (approval) {
     return (
       <Card
@@ -53,6 +60,7 @@ export function RequestCard(props: IRequestCardProps): JSX.Element {
         trans={trans}
         onDecide={(shown, answer) => model.decide(shown, answer)}
         onFailure={props.onFailure}
+        onShowArguments={state === 'whole' ? undefined : show}
         onReveal={
           hasLink
             ? shown => {

@@ -1,6 +1,7 @@
 /**
  * The requests that are final, newest first, a page at a time.
  */
+import { Throttler } from '@lumino/polling';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
@@ -16,6 +17,9 @@ const FINAL: readonly Status[] = [
   'orphaned'
 ];
 
+/** Milliseconds between two looks at the newest requests while others end. */
+const NEWEST_INTERVAL = 1_000;
+
 /** See `IHistoryModel`. Holds ids; what is true of a request is in the approvals model. */
 export class HistoryModel implements IHistoryModel {
   constructor(
@@ -25,6 +29,16 @@ export class HistoryModel implements IHistoryModel {
     this._approvals.settled.connect((_, approval) => {
       this._ids = [approval.id, ...this._ids.filter(id => id !== approval.id)];
       this._changed.emit();
+    });
+    this._newest = new Throttler(() => this._fetch(null), {
+      limit: NEWEST_INTERVAL,
+      edge: 'trailing'
+    });
+    // A call that a rule decided, or that ended before this page knew of it.
+    this._approvals.finished.connect(() => {
+      if (this._isLoaded) {
+        this._newest.invoke().catch(() => undefined);
+      }
     });
   }
 
@@ -54,25 +68,39 @@ export class HistoryModel implements IHistoryModel {
     }
   }
 
+  /** Fetch a page. The first one goes before what is there, whose pages stay. */
   private async _fetch(cursor: string | null): Promise<void> {
+    const question = ++this._questions;
     try {
       const page = await this._source.listApprovals({
         status: FINAL,
         limit: this.pageSize,
         cursor
       });
+      if (cursor === null ? question < this._answered : cursor !== this._next) {
+        return; // a later question was answered first
+      }
       this._approvals.remember(page.approvals);
-      const before = cursor === null ? [] : this._ids;
       const added = page.approvals.map(({ id }) => id);
-      this._ids = [...new Set([...before, ...added])];
-      this._next = page.next;
+      const both =
+        cursor === null ? [...added, ...this._ids] : [...this._ids, ...added];
+      if (cursor !== null || !this._isLoaded) {
+        this._next = page.next;
+      }
+      this._ids = [...new Set(both)];
+      this._answered = question;
+      this._isLoaded = true;
       this._changed.emit();
     } catch {
       // What was loaded stays; the approvals model says that the server is out of reach.
     }
   }
 
+  private _answered = 0;
   private readonly _changed = new Signal<this, void>(this);
   private _ids: readonly string[] = [];
+  private _isLoaded = false;
+  private readonly _newest: Throttler;
   private _next: string | null = null;
+  private _questions = 0;
 }

@@ -6,7 +6,7 @@ import type { IDisposable } from '@lumino/disposable';
 import { Poll } from '@lumino/polling';
 
 import { APPROVAL_EVENT, SERVERS_EVENT } from '../protocol';
-import type { IServersModel } from '../tokens';
+import type { Connection, IServersModel } from '../tokens';
 import type { ApprovalModel } from './approvals';
 
 /** Milliseconds between two polls while some request waits or runs. */
@@ -17,6 +17,9 @@ const IDLE_INTERVAL = 10_000;
 
 /** Milliseconds between two polls of a server that has no extension. */
 const ABSENT_INTERVAL = 300_000;
+
+/** What a failed question leaves. */
+const FAILURES: readonly Connection[] = ['unreachable', 'forbidden', 'failing'];
 
 /** Connects events, visibility and a poll to the models. */
 export class Updater implements IDisposable {
@@ -31,7 +34,11 @@ export class Updater implements IDisposable {
     this._poll = new Poll({
       name: 'jupyter-agentbox:approvals',
       factory: () => this._refresh(),
-      frequency: { interval: IDLE_INTERVAL, backoff: false },
+      frequency: {
+        interval: IDLE_INTERVAL,
+        backoff: true,
+        max: ABSENT_INTERVAL
+      },
       standby: 'when-hidden'
     });
   }
@@ -56,11 +63,17 @@ export class Updater implements IDisposable {
     if (!this.isDisposed) {
       this._poll.frequency = { ...this._poll.frequency, interval };
     }
+    if (FAILURES.includes(this._approvals.connection)) {
+      throw new Error('the server was asked in vain'); // the poll asks less and less often
+    }
   }
 
   private _onEvent(_: unknown, event: Event.Emission): void {
     if (event.schema_id === APPROVAL_EVENT && typeof event.id === 'string') {
-      this._approvals.hint(event.id);
+      this._approvals.hint(
+        event.id,
+        typeof event.status === 'string' ? event.status : undefined
+      );
     } else if (event.schema_id === SERVERS_EVENT) {
       void this._servers.refresh();
     }
