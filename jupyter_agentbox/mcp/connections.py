@@ -24,6 +24,7 @@ from jupyter_agentbox.processes.reaper import CANNOT_EXECUTE, NOT_FOUND
 from .configuration import HttpServer, StdioServer
 from .limits import Limits
 from .logs import LogRing, Redactor
+from .server_errors import text_of
 from .sessions import Session, describe_exit
 from .transport_http import HttpTransport
 from .transport_stdio import StdioTransport
@@ -144,10 +145,10 @@ def _start_error(
 ) -> ToolServerError:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
-    message = error.error.message if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
+    message = text_of(error)
     if isinstance(transport, StdioTransport) and isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         message = describe_exit(transport)
-    message = redact(message.strip().split("\n", 1)[0][:500])
+    message = redact(message)
     return ToolServerError(f"`{server.name}` did not start: {message}{_elsewhere(server, limits)}")
 
 

@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 
 #: A connection that lived for this many seconds was healthy; its end is not held against the next start.
 HEALTHY: Final = 30.0
+#: How much of an error that nobody expected is told, in characters.
+_LONGEST_ERROR: Final = 4000
 #: The longest wait between two starts, in seconds.
 LONGEST_BACKOFF: Final = 60.0
 
@@ -78,6 +80,7 @@ class ManagedServer:
         self._ready: asyncio.Future[Session] | None = None
         self._wake = asyncio.Event()
         self._is_stopping = False
+        self._is_refreshing = False
         self._is_retired = False
         self._failures = 0
         self._not_before = 0.0
@@ -121,7 +124,17 @@ class ManagedServer:
         """
         session = await self._session()
         timeout = None if isinstance(self.configuration, UnusableServer) else self.configuration.timeout
-        result = await session.call_tool(call, seconds=timeout or self._limits.call_timeout, on_progress=on_progress)
+        seconds = timeout or self._limits.call_timeout
+        try:
+            result = await session.call_tool(call, seconds=seconds, on_progress=on_progress)
+        except ToolServerError as error:
+            # a server that was started anew: it did nothing, and what a person approved need not fail for that
+            if not session.is_lost_with(error):
+                raise
+            renewed = await self._session()
+            if not await renewed.has_same(session, call.tool):
+                raise ToolServerError(f"{error}, and describes `{call.tool}` otherwise now: call it again") from None
+            result = await renewed.call_tool(call, seconds=seconds, on_progress=on_progress)
         self._failures = 0
         return result
 
@@ -146,7 +159,7 @@ class ManagedServer:
         if task is None:
             return
         self._is_stopping = True
-        if self._state is ServerState.STARTING:
+        if self._state is ServerState.STARTING or self._is_refreshing:
             task.cancel()
         self._wake.set()
         await asyncio.wait([task])
@@ -197,7 +210,7 @@ class ManagedServer:
         except Exception as error:  # noqa: BLE001
             # boundary: the root of a task; whatever the SDK raises must end as this server's status
             _log.exception("MCP server %s failed", self.configuration.name)
-            text = self._redact(f"{type(error).__name__}: {error}".split("\n", 1)[0][:500])
+            text = self._redact(f"{type(error).__name__}: {error}"[:_LONGEST_ERROR])
             failure = ToolServerError(f"`{self.configuration.name}` failed: {text}")
             self._fail(failure)
             _reject(ready, failure)
@@ -214,6 +227,7 @@ class ManagedServer:
             ready.set_result(session)
             self._set_state(ServerState.RUNNING)
             await self._keep(session)
+            await session.let_go()
         if not self._is_stopping:
             if self._clock() - started >= HEALTHY:
                 self._failures = 0
@@ -260,11 +274,14 @@ class ManagedServer:
             closed.cancel()
 
     async def _refresh(self, session: Session) -> None:
+        self._is_refreshing = True
         try:
             async with asyncio.timeout(self._limits.start_timeout):
                 self._count(await session.tools())
         except (ToolServerError, TimeoutError) as error:
             self._log.add(f"the changed list of tools could not be read: {error}")
+        finally:
+            self._is_refreshing = False
         self._on_change()
 
     def _tools_changed(self) -> None:

@@ -31,17 +31,30 @@ from jupyter_agentbox.exceptions import (
     UnknownToolError,
 )
 
+from .deliveries import Delivery, Fate, following
 from .logs import LogRing, Redactor
+from .server_errors import text_of
 from .tool_lists import describe, is_wrapper
-from .transport_http import BROKEN_ANSWER, HttpTransport
+from .transport_http import HttpTransport
 from .transport_stdio import StdioTransport
-from .wire import FATE, INTERRUPTED, NOT_SENT, UNUSABLE, Wire
+from .wire import Wire
 
 #: A server that lists more pages than this is taken to never end.
 MOST_PAGES: Final = 100
 #: A server that lists more tools than this, likewise.
 MOST_TOOLS: Final = 10_000
+#: How the SDK names the end of a stream of events that had no answer. A server that says the same of itself gets what
+#: is the more careful of both: it is not known what its tool did.
+_ENDED: Final = ("SSE stream ended ", "SSE stream failed: ")
 _RESULT: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
+
+
+#: Seconds in which a server that does not know the session any more says so of the other calls too.
+_LAST_ANSWERS: Final = 2.0
+
+
+class SessionLostError(ToolServerError):
+    """The server does not know the session any more, and so did nothing."""
 
 
 class Session:
@@ -88,6 +101,11 @@ class Session:
         """What was negotiated."""
         return self._client.protocol_version
 
+    async def let_go(self) -> None:
+        """Wait a moment for the answers of a server that does not know the session: so each call learns that."""
+        if self._wire.is_lost:
+            await self._wire.emptied(_LAST_ANSWERS)
+
     @property
     def closed(self) -> asyncio.Event:
         """Set when the connection has ended."""
@@ -110,6 +128,19 @@ class Session:
                     raise
                 self._wrapped = frozenset(n for n, tool in self._tools.items() if is_wrapper(tool.output_schema))
         return self._tools
+
+    def is_lost_with(self, error: ToolServerError) -> bool:
+        """Say whether a call failed because the server does not know this session any more."""
+        return isinstance(error, SessionLostError)
+
+    async def has_same(self, other: Session, tool: str) -> bool:
+        """Say whether the server describes a tool as it did in another session.
+
+        Raises
+        ------
+        ToolServerError
+        """
+        return (await self.tools()).get(tool) == other._tools.get(tool)
 
     async def _list_tools(self) -> dict[str, ToolDescription]:
         found: dict[str, ToolDescription] = {}
@@ -148,26 +179,27 @@ class Session:
 
         Raises
         ------
-        UnknownToolError, ToolServerError, ToolCallInterruptedError
+        UnknownToolError, ToolServerError, SessionLostError, ToolCallInterruptedError
         """
         # a known tool does not wait until a changed list is read again
         if call.tool not in self._tools and call.tool not in await self.tools():
             raise UnknownToolError(f"the server `{self._name}` has no tool `{call.tool}`")
         params = CallToolRequestParams(name=call.tool, arguments=dict(call.arguments))
-        try:
-            # Not `Client.call_tool`: that one fails a call whose result does not fit the output schema. The tool has
-            # run by then; its result, as it is, is worth more than an error.
-            result = await self._client.session.send_request(
-                CallToolRequest(params=params),
-                _RESULT,
-                request_read_timeout_seconds=seconds,
-                progress_callback=_progress(on_progress),
-            )
-        except MCPError as error:
-            raise await self._error(call, error, seconds) from None
-        except ValidationError as error:
-            message = f"`{call.qualified_name}` ran, but its result is not as MCP says: {_first_problem(error)}"
-            raise ToolServerError(message) from None
+        with following() as delivery:
+            try:
+                # Not `Client.call_tool`: that one fails a call whose result does not fit the output schema. The tool
+                # has run by then; its result, as it is, is worth more than an error.
+                result = await self._client.session.send_request(
+                    CallToolRequest(params=params),
+                    _RESULT,
+                    request_read_timeout_seconds=seconds,
+                    progress_callback=_progress(on_progress),
+                )
+            except MCPError as error:
+                raise await self._error(call, error, delivery, seconds) from None
+            except ValidationError as error:
+                message = f"`{call.qualified_name}` ran, but its result is not as MCP says: {_first_problem(error)}"
+                raise ToolServerError(message) from None
         if isinstance(result, InputRequiredResult):
             raise ToolServerError(
                 f"`{call.qualified_name}` asks for more input while it runs (elicitation or sampling),"
@@ -186,34 +218,41 @@ class Session:
             meta=cast(JsonObject, dict(result.meta or {})),
         )
 
-    async def _error(self, call: ToolCall, error: MCPError, seconds: float) -> ToolServerError:
+    async def _error(self, call: ToolCall, error: MCPError, delivery: Delivery, seconds: float) -> ToolServerError:
         name = call.qualified_name
-        message = self._explain(error)
-        fate = error.error.data.get(FATE) if isinstance(error.error.data, dict) else None
-        # a server may send this code too, but not on a connection that has ended
-        has_ended = self.closed.is_set() or isinstance(self._transport, HttpTransport)
-        is_cut = error.code == CONNECTION_CLOSED and has_ended
-        if error.code == REQUEST_TIMEOUT and message.endswith("timed out"):
-            return ToolCallInterruptedError(
-                f"`{name}` did not finish within {seconds:g} s and was cancelled; whether it had an effect is not"
-                ' known. The server\'s "timeout" in mcp.json sets the limit'
-            )
-        if "exceeded the" in message and "byte limit" in message:
-            return ToolServerError(f"`{name}` ran, but its answer is larger than is allowed: {message}")
-        if fate == INTERRUPTED or is_cut or BROKEN_ANSWER in message:
-            reason = await self._reason(message)
-            return ToolCallInterruptedError(
-                f"`{name}` was cut off: {reason}. Whether it had an effect is not known; it is not repeated"
-                f"{self._log.tail()}"
-            )
-        if fate == UNUSABLE:
-            return ToolServerError(f"`{name}` ran, but {message}")
-        if fate == NOT_SENT:
-            return ToolServerError(f"`{name}` did not run: {message}")
+        match delivery.fate:
+            case Fate.NOT_SENT:
+                return ToolServerError(f"`{name}` did not run: {delivery.reason}")
+            case Fate.SESSION_LOST:
+                return SessionLostError(f"`{name}` did not run: {delivery.reason}")
+            case Fate.UNUSABLE:
+                return ToolServerError(f"`{name}` ran, but {delivery.reason}")
+            case Fate.CUT_OFF:
+                reason = await self._reason("the connection ended")
+                message = f"`{name}` ran, but was cut off in the middle of its answer: {reason}"
+                return ToolCallInterruptedError(f"{message}{self._log.tail()}")
+            case Fate.INTERRUPTED:
+                return await self._interrupted(name, delivery.reason)
+        if not delivery.is_answered:
+            if error.code == REQUEST_TIMEOUT:
+                return ToolCallInterruptedError(
+                    f"`{name}` did not finish within {seconds:g} s and was cancelled; whether it had an effect is not"
+                    ' known. The server\'s "timeout" in mcp.json sets the limit'
+                )
+            return await self._interrupted(name, error.error.message)
+        if error.code == CONNECTION_CLOSED and error.error.message.startswith(_ENDED):
+            return await self._interrupted(name, error.error.message)
         if error.code == HEADER_MISMATCH:
             self._wire.tools_are_stale = True
             return ToolServerError(f"`{name}` did not run: its description on the server changed; call it again")
-        return ToolServerError(f"the server refused `{name}`: {message}")
+        return ToolServerError(f"the server refused `{name}`: {self._explain(error)}")
+
+    async def _interrupted(self, name: str, reason: str) -> ToolCallInterruptedError:
+        reason = self._redact(await self._reason(reason))
+        return ToolCallInterruptedError(
+            f"`{name}` was cut off: {reason}. Whether it had an effect is not known; it is not repeated"
+            f"{self._log.tail()}"
+        )
 
     async def _reason(self, message: str) -> str:
         if not isinstance(self._transport, StdioTransport):
@@ -230,8 +269,7 @@ class Session:
     def _explain(self, error: Exception) -> str:
         if isinstance(error, ValidationError):
             return f"the answer is not as MCP says: {_first_problem(error)}"
-        message = error.error.message if isinstance(error, MCPError) else str(error)
-        return self._redact(message.strip().split("\n", 1)[0][:500])
+        return self._redact(text_of(error))
 
     async def watch(self, watched: asyncio.Event) -> None:
         """Follow changes of the tool list on servers that announce them by subscription (from 2026-07-28 on).

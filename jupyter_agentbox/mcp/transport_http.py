@@ -19,12 +19,15 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 
 from .configuration import HttpServer
-from .wire import FATE, INTERRUPTED, NOT_SENT, Wire
+from .deliveries import Delivery, Fate, current
+from .wire import Wire
 
 #: Seconds to connect and to send; reading has no limit here, the call's own timeout is the limit.
 _CONNECT_TIMEOUT: Final = 30.0
-#: Stands in the message of an answer that was cut off.
-BROKEN_ANSWER: Final = "the connection broke in the middle of the answer"
+_NO_AUTHORIZATION: Final = (
+    "; it wants authorization: set `headers` in mcp.json (signing in with OAuth is not offered; the program"
+    " `mcp-remote` does that)"
+)
 _LARGEST_ERROR_BODY: Final = 64 * 1024
 _OLDER: Final = "; the older HTTP+SSE transport is not supported: use the server's streamable HTTP URL"
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
@@ -55,7 +58,7 @@ class HttpTransport:
             client = await stack.enter_async_context(
                 ContainedClient(
                     cap=self._cap,
-                    on_session_lost=self._wire.closed.set,
+                    on_session_lost=self._wire.lose,
                     # compressed answers would hide their size from the cap, and a broken one breaks the connection
                     headers={"Accept-Encoding": "identity", **self._server.headers},
                     timeout=httpx2.Timeout(_CONNECT_TIMEOUT, read=None),
@@ -63,7 +66,7 @@ class HttpTransport:
                 )
             )
             read, write = await stack.enter_async_context(
-                streamable_http_client(self._server.url, http_client=client, max_sse_event_size=self._cap)
+                streamable_http_client(self._server.url, http_client=client, max_sse_event_size=None)
             )
             self._stack = stack.pop_all()
         return _Incoming(read, self._wire), _Outgoing(write, self._wire)
@@ -99,52 +102,94 @@ class ContainedClient(httpx2.AsyncClient):
         try:
             response = await super().send(request, **options)
         except httpx2.HTTPError as error:
-            fate = NOT_SENT if isinstance(error, _NEVER_SENT) else INTERRUPTED
+            fate = Fate.NOT_SENT if isinstance(error, _NEVER_SENT) else Fate.INTERRUPTED
             return _error(request, 502, INTERNAL_ERROR, f"no answer over HTTP: {_describe(error)}", fate)
         if response.status_code < 400:
-            is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
-            response.stream = _Body(response.stream, cap=None if is_events else self._cap)
+            kind = response.headers.get("content-type", "").lower()
+            is_events, is_json = kind.startswith("text/event-stream"), kind.startswith("application/json")
+            if not is_events and not is_json and response.status_code == 200 and (delivery := current()) is not None:
+                delivery.fail(Fate.UNUSABLE, f"its answer is not MCP but {kind or 'of no type'}")
+            response.stream = _Body(response.stream, cap=self._cap, by_event=is_events, delivery=current())
             return response
         return await self._refusal(request, response)
 
     async def _refusal(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         status = f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
-        response.stream = _Body(response.stream, cap=_LARGEST_ERROR_BODY)
-        try:
-            body = json.loads(await response.aread())
-            is_message = isinstance(body, dict) and isinstance(body.get("error"), dict) and "jsonrpc" in body
-        except (httpx2.HTTPError, httpx2.StreamError, ValueError, RecursionError):
-            is_message = False
-        finally:
-            await response.aclose()
-        if response.status_code == 404 and MCP_SESSION_ID in request.headers:
+        body = await _read_error(response)
+        if MCP_SESSION_ID in request.headers and _is_about_session(response.status_code, body):
             self._on_session_lost()
-            message = "the server has ended this session; the next call starts a new one"
-            return _error(request, 404, INVALID_REQUEST, message, NOT_SENT)
-        if is_message:
+            return _error(request, 404, INVALID_REQUEST, "the server has ended this session", Fate.SESSION_LOST)
+        if body is not None:
             return response
-        fate = NOT_SENT if response.status_code < 500 else INTERRUPTED
+        fate = Fate.NOT_SENT if response.status_code < 500 else Fate.INTERRUPTED
         hint = _OLDER if response.status_code in (404, 405) and request.url.path.rstrip("/").endswith("/sse") else ""
+        if response.status_code == 401:
+            hint = _NO_AUTHORIZATION
         return _error(request, response.status_code, INTERNAL_ERROR, f"the server answered {status}{hint}", fate)
 
 
-class _Body(httpx2.AsyncByteStream):
-    """An answer's body. It fails with `httpx2.StreamError`, the one error that the SDK keeps with the request."""
+async def _read_error(response: httpx2.Response) -> dict[str, Any] | None:
+    """Return the JSON-RPC error that an answer has; ``None`` if it has none."""
+    response.stream = _Body(response.stream, cap=_LARGEST_ERROR_BODY)
+    try:
+        body = json.loads(await response.aread())
+    except (httpx2.HTTPError, httpx2.StreamError, ValueError, RecursionError):
+        return None
+    finally:
+        await response.aclose()
+    return body if isinstance(body, dict) and isinstance(body.get("error"), dict) and "jsonrpc" in body else None
 
-    def __init__(self, inner: Any, cap: int | None) -> None:
+
+def _is_about_session(status: int, body: dict[str, Any] | None) -> bool:
+    """Say whether an answer says that the session of the request is not known.
+
+    That is 404 by the specification. The SDK for TypeScript answers 400, and says so in an error that is not about the
+    request, and so has no id.
+    """
+    if status != 400 or body is None:
+        return status == 404
+    return body.get("id") is None and "session" in str(body["error"].get("message")).lower()
+
+
+class _Body(httpx2.AsyncByteStream):
+    """An answer's body. It fails with `httpx2.StreamError`, the one error that the SDK keeps with the request.
+
+    Parameters
+    ----------
+    inner : httpx2.AsyncByteStream
+        As the server sends it.
+    cap : int
+        The most bytes, of all of it or of an event.
+    by_event : bool
+        It is a stream of events.
+    delivery : Delivery or None
+        The request that it answers.
+    """
+
+    def __init__(self, inner: Any, *, cap: int, by_event: bool = False, delivery: Delivery | None = None) -> None:
         self._inner = inner
         self._cap = cap
+        self._by_event = by_event
+        self._delivery = delivery
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         try:
             async for chunk in self._inner:
-                size += len(chunk)
-                if self._cap is not None and size > self._cap:
-                    raise httpx2.StreamError(f"its answer has more than the {self._cap / 1e6:.1f} MB that are allowed")
+                ended = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\r\n\r\n")) if self._by_event else -1
+                size = size + len(chunk) if ended < 0 else len(chunk) - ended
+                if size > self._cap:
+                    reason = f"its answer has more than the {self._cap / 1e6:.1f} MB that are allowed"
+                    raise self._failure(Fate.UNUSABLE, reason)
                 yield chunk
         except httpx2.HTTPError as error:
-            raise httpx2.StreamError(f"{BROKEN_ANSWER}: {_describe(error)}") from None
+            reason = f"the connection broke in the middle of the answer: {_describe(error)}"
+            raise self._failure(Fate.INTERRUPTED, reason) from None
+
+    def _failure(self, fate: Fate, reason: str) -> httpx2.StreamError:
+        if self._delivery is not None:
+            self._delivery.fail(fate, reason)
+        return httpx2.StreamError(reason)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -210,8 +255,10 @@ class _Outgoing:
         return await self._inner.__aexit__(kind, error, trace)
 
 
-def _error(request: httpx2.Request, status: int, code: int, message: str, fate: str) -> httpx2.Response:
-    error = {"code": code, "message": message, "data": {FATE: fate}}
+def _error(request: httpx2.Request, status: int, code: int, message: str, fate: Fate) -> httpx2.Response:
+    if (delivery := current()) is not None:
+        delivery.fail(fate, message)
+    error = {"code": code, "message": message}
     return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
 
 

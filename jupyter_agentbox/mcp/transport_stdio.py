@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import deque
 from collections.abc import Callable
 from types import TracebackType
@@ -19,13 +20,16 @@ from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 
 from jupyter_agentbox.processes.process import Command, OwnedProcess
 
+from .deliveries import Fate
 from .lines import LineSplitter, LongLine, response_id
-from .wire import UNUSABLE, Wire
+from .wire import Wire
 
 #: Longest line of standard error that is kept, in bytes.
 _LONGEST_LOG_LINE: Final = 16 * 1024
 #: Reading pauses when this many messages wait, and goes on when half of them are left.
 _MOST_WAITING: Final = 1000
+#: How an answer begins, also one whose id stands at its end.
+_ANSWER: Final = re.compile(rb'\s*\{\s*"(?:jsonrpc|result|error|id)"')
 #: Seconds that a server has to end by itself when its input closes, as the specification asks it to.
 PATIENCE: Final = 2.0
 #: Seconds between SIGTERM and SIGKILL.
@@ -88,7 +92,7 @@ class StdioTransport:
         for line in self._lines.feed(chunk):
             self._on_line(line)
 
-    def _on_line(self, line: bytes | LongLine) -> None:
+    def _on_line(self, line: bytes | LongLine, *, is_cut: bool = False) -> None:
         if not isinstance(line, LongLine):
             message = _parse(line)
             if message is not None:
@@ -97,6 +101,8 @@ class StdioTransport:
             if not line.strip():
                 return
             request_id = response_id(line) if line.lstrip().startswith(b"{") else None
+            if request_id is None and is_cut and _ANSWER.match(line):
+                request_id = self._wire.only_call()
             reason = "its answer is not a valid MCP message"
             self._wire.log(line.decode("utf-8", "replace"))
         else:
@@ -105,7 +111,8 @@ class StdioTransport:
                 request_id = self._wire.only_call()
             reason = f"its answer has {_megabytes(line.length)}, more than the {_megabytes(self._cap)} that are allowed"
             self._wire.log(f"a message of {_megabytes(line.length)} was dropped: more than {_megabytes(self._cap)}")
-        if request_id is not None and (failure := self._wire.failure(request_id, reason, UNUSABLE)):
+        fate = Fate.CUT_OFF if is_cut else Fate.UNUSABLE
+        if request_id is not None and (failure := self._wire.failure(request_id, reason, fate)):
             self._deliver(failure)
 
     def _on_error_output(self, chunk: bytes) -> None:
@@ -118,7 +125,7 @@ class StdioTransport:
 
     def _on_closed(self) -> None:
         for line in self._lines.finish():
-            self._on_line(line)
+            self._on_line(line, is_cut=True)
         self._wire.closed.set()
         self._incoming.end()
 

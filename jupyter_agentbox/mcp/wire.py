@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from mcp.shared.message import SessionMessage
 from mcp_types import (
@@ -19,16 +20,8 @@ from mcp_types import (
     RequestId,
 )
 
+from .deliveries import Delivery, Fate, current
 from .tool_lists import repair_tool_list
-
-#: Key in an error's ``data`` under which this package notes what became of a request; servers do not know it.
-FATE: Final = "jupyter_agentbox.fate"
-#: The request never reached the tool.
-NOT_SENT: Final = "not_sent"
-#: The request was cut off; what it did is not known.
-INTERRUPTED: Final = "interrupted"
-#: The tool answered, but the answer cannot be used.
-UNUSABLE: Final = "unusable"
 
 
 class Wire:
@@ -43,15 +36,17 @@ class Wire:
     def __init__(self, log: Callable[[str], None]) -> None:
         self.log = log
         self.closed = asyncio.Event()
+        self._settled = asyncio.Event()
+        self.is_lost = False
         self.has_received = False
         self.tools_are_stale = True
-        self._open: dict[RequestId, JSONRPCRequest] = {}
+        self._open: dict[RequestId, tuple[JSONRPCRequest, Delivery | None]] = {}
         self._version = "2025-11-25"
 
     def sent(self, message: JSONRPCMessage) -> None:
         """Note an outgoing message."""
         if isinstance(message, JSONRPCRequest):
-            self._open[message.id] = message
+            self._open[message.id] = message, current()
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             cancelled = (message.params or {}).get("requestId")
             if isinstance(cancelled, (int, str)):
@@ -61,28 +56,46 @@ class Wire:
         """Note an incoming message and return it, repaired if need be."""
         self.has_received = True
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
-            request = self.settle(message.id)
+            request, delivery = self.settle(message.id)
+            if delivery is not None:
+                delivery.is_answered = True
             if request is not None and isinstance(message, JSONRPCResponse):
                 self._repair(request, message)
         return message
 
-    def settle(self, request_id: RequestId) -> JSONRPCRequest | None:
-        """Forget an open request and return it. Servers may answer ``7`` with ``"7"``."""
+    def settle(self, request_id: RequestId) -> tuple[JSONRPCRequest | None, Delivery | None]:
+        """Forget an open request; return it and what is known of its way. Servers may answer ``7`` with ``"7"``."""
         if request_id not in self._open and isinstance(request_id, str) and request_id.isdecimal():
             request_id = int(request_id)
-        return self._open.pop(request_id, None)
+        self._settled.set()
+        return self._open.pop(request_id, (None, None))
+
+    def lose(self) -> None:
+        """Note that the server does not know the session any more."""
+        self.is_lost = True
+        self.closed.set()
+
+    async def emptied(self, seconds: float) -> None:
+        """Wait until no call is open any more, at most so many seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while any(request.method == "tools/call" for request, _ in self._open.values()):
+                    self._settled.clear()
+                    await self._settled.wait()
 
     def only_call(self) -> RequestId | None:
         """Return the id of the one tool call that is open; ``None`` if there is none, or more than one."""
-        calls = [request.id for request in self._open.values() if request.method == "tools/call"]
+        calls = [request.id for request, _ in self._open.values() if request.method == "tools/call"]
         return calls[0] if len(calls) == 1 else None
 
-    def failure(self, request_id: RequestId, message: str, fate: str) -> SessionMessage | None:
+    def failure(self, request_id: RequestId, message: str, fate: Fate) -> SessionMessage | None:
         """Return an answer that fails this request alone; ``None`` if it is not open."""
-        request = self.settle(request_id)
+        request, delivery = self.settle(request_id)
         if request is None:
             return None
-        error = ErrorData(code=INTERNAL_ERROR, message=message, data={FATE: fate})
+        if delivery is not None:
+            delivery.fail(fate, message)
+        error = ErrorData(code=INTERNAL_ERROR, message=message)
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request.id, error=error))
 
     def _repair(self, request: JSONRPCRequest, response: JSONRPCResponse) -> None:

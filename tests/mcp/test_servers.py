@@ -299,6 +299,50 @@ async def test_an_answer_that_is_not_mcp_fails_its_call_and_not_by_a_timeout(run
             await servers.call_tool(call("bad_result"))
 
 
+@pytest.mark.parametrize("id_last", [False, True])
+async def test_a_server_that_ends_in_the_middle_of_an_answer_is_told_as_cut_off(
+    running: Running, script: Script, id_last: bool
+) -> None:
+    async with running({"raw": script("raw.py")}) as servers:
+        with pytest.raises(ToolCallInterruptedError, match=r"ran, but was cut off in the middle of its.*status 3"):
+            await servers.call_tool(call("cut_answer", id_last=id_last))
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (-32000, "request exceeded the 1000 byte limit"),
+        (-32001, "Request 'tools/call' timed out"),
+        (-32000, "Connection closed"),
+        (-32603, "SSE stream failed: the connection broke in the middle of the answer"),
+    ],
+)
+async def test_the_words_of_a_servers_error_do_not_say_what_became_of_the_call(
+    running: Running, script: Script, code: int, message: str
+) -> None:
+    error: JsonValue = {"code": code, "message": message, "data": {"jupyter_agentbox.fate": "not_sent"}}
+    async with running({"raw": script("raw.py")}) as servers:
+        with pytest.raises(ToolServerError) as caught:
+            await servers.call_tool(call("refused", error=error))
+    assert type(caught.value) is ToolServerError
+    assert str(caught.value).startswith(f"the server refused `raw.refused`: {message}\n")
+
+
+async def test_an_error_of_many_lines_is_passed_on_whole_and_one_without_end_is_cut(
+    running: Running, script: Script
+) -> None:
+    lines = '[\n  {\n    "path": ["files"],\n    "message": "Required"\n  }\n]'
+    async with running({"raw": script("raw.py")}) as servers:
+        with pytest.raises(ToolServerError) as caught:
+            await servers.call_tool(call("refused", error={"code": -32602, "message": lines}))
+        assert lines in str(caught.value)
+        with pytest.raises(ToolServerError) as caught:
+            await servers.call_tool(
+                call("refused", error={"code": 1, "message": "x" * 100_000, "data": ["y" * 100_000]})
+            )
+        assert len(str(caught.value)) < 7000
+
+
 # -- calls
 
 
@@ -420,6 +464,20 @@ async def test_a_changed_list_is_read_again_and_announced(running: Running, scri
         await servers.call_tool(call("more_tools"))
         await changes.until(lambda: status(servers).tool_count == count + 1)
         assert (await servers.describe("raw", "added")).name == "added"
+
+
+async def test_a_server_that_does_not_list_its_changed_tools_is_stopped_at_once(
+    running: Running, script: Script
+) -> None:
+    changes = Changes()
+    async with running({"raw": script("raw.py", "deaf")}, on_change=changes, start_timeout=600) as servers:
+        await servers.call_tool(call("more_tools"))
+        async with asyncio.timeout(TIMEOUT):
+            while "not now" not in status(servers).log:
+                await servers.call_tool(call("echo"))
+        async with asyncio.timeout(TIMEOUT):
+            await servers.aclose()
+        assert state(servers) is ServerState.STOPPED
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*.json")), ids=lambda path: path.stem)

@@ -12,7 +12,7 @@ from jupyter_agentbox.core.calls import JsonValue, ToolCall
 from jupyter_agentbox.core.tools import Progress, ServerState
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError
 
-from .conftest import Changes, Running
+from .conftest import Running
 
 HttpServer = Callable[..., str]
 TIMEOUT = 30
@@ -162,13 +162,54 @@ async def test_a_redirect_within_the_origin_is_followed(running: Running, http_s
         assert await servers.list_tools("web")
 
 
-async def test_a_lost_session_is_opened_again_on_the_next_use(running: Running, http_server: HttpServer) -> None:
-    changes = Changes()
-    async with running(entry(http_server("raw_http.py")), on_change=changes) as servers:
+@pytest.mark.parametrize("status", ["404", "400"])
+async def test_a_call_on_a_lost_session_is_sent_again_on_a_new_one(
+    running: Running, http_server: HttpServer, status: str
+) -> None:
+    async with running(entry(http_server("raw_http.py", status))) as servers:
+        for times in range(1, 4):
+            await servers.call_tool(call("forget"))
+            assert (await servers.call_tool(call("echo"))).text == ""
+            assert (await servers.call_tool(call("ran", name="echo"))).text == str(times)
+
+
+async def test_several_calls_on_a_lost_session_are_all_sent_again(running: Running, http_server: HttpServer) -> None:
+    async with running(entry(http_server("raw_http.py", "400"))) as servers:
         await servers.call_tool(call("forget"))
+        results = await asyncio.gather(*(servers.call_tool(call("echo")) for _ in range(5)))
+        assert [result.text for result in results] == [""] * 5
+        assert (await servers.call_tool(call("ran", name="echo"))).text == "5"
+
+
+async def test_a_call_is_not_sent_to_a_tool_that_is_another_one_now(running: Running, http_server: HttpServer) -> None:
+    async with running(entry(http_server("raw_http.py"))) as servers:
+        await servers.call_tool(call("rename"))
         with pytest.raises(ToolServerError, match="did not run"):
             await servers.call_tool(call("echo"))
-        assert (await servers.call_tool(call("echo"))).text == ""
+        assert (await servers.call_tool(call("ran", name="echo"))).text == "0"
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [(-32000, 200), (-32000, 400), (-32602, 400), (-32001, 200), (-32700, 200)]
+)
+async def test_an_error_of_the_server_is_passed_on_whole(
+    running: Running, http_server: HttpServer, code: int, status: int
+) -> None:
+    words = "request exceeded the 1000 byte limit: session timed out"
+    error: JsonValue = {"code": code, "message": f"[\n  {words}\n]", "data": {"path": ["a", 1]}}
+    async with running(entry(http_server("raw_http.py"))) as servers:
+        with pytest.raises(ToolServerError) as caught:
+            await servers.call_tool(call("error", error=error, status=status))
+    assert type(caught.value) is ToolServerError
+    assert str(caught.value) == f"the server refused `web.error`: [\n  {words}\n]\n" + '{"path": ["a", 1]}'
+
+
+async def test_a_server_that_wants_authorization_is_told_how_to_give_it(
+    running: Running, http_server: HttpServer
+) -> None:
+    async with running(entry(http_server("raw_http.py"))) as servers:
+        with pytest.raises(ToolServerError, match=r"`headers`.*OAuth"):
+            await servers.call_tool(call("status", status=401))
 
 
 async def test_cancelling_the_caller_tells_a_server_of_the_older_era(running: Running, http_server: HttpServer) -> None:

@@ -67,6 +67,18 @@ def broken_answer(request, arguments):
 
 
 @tool
+def cut_answer(request, arguments):
+    head = b'{"result":' if arguments.get("id_last") else b'{"jsonrpc":"2.0","id":%d,"result":' % request["id"]
+    write(head + b'{"content":[{"type":"text","text":"abc')
+    os._exit(3)
+
+
+@tool
+def refused(request, arguments):
+    send({"jsonrpc": "2.0", "id": request["id"], "error": arguments["error"]})
+
+
+@tool
 def invalid_utf8(request, arguments):
     write(
         b'\xff\xfe\n{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"a\xffb"}]}}\n' % request["id"]
@@ -192,6 +204,9 @@ def schema(name):
 
 def list_tools(request):
     cursor = (request.get("params") or {}).get("cursor")
+    if behaviour == "deaf" and "added" in TOOLS:
+        print("not now", file=sys.stderr, flush=True)
+        return None
     tools = [schema(name) for name in TOOLS]
     if behaviour == "endless":
         number = int(cursor or 0)

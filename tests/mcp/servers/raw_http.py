@@ -2,13 +2,22 @@
 """A streamable HTTP server of the handshake era, written by hand so that it can misbehave. Prints its port first."""
 
 import json
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 released = threading.Event()
 cancelled = []
 sessions = set()
+#: How the server says that it does not know a session: by the specification, or as the SDK for TypeScript does.
+NO_SESSION = {"code": -32000, "message": "Bad Request: No valid session ID provided"}
+UNKNOWN_SESSION = (404, b"")
+if sys.argv[1:] == ["400"]:
+    UNKNOWN_SESSION = (400, json.dumps({"jsonrpc": "2.0", "error": NO_SESSION, "id": None}).encode())
+ran = []
+descriptions = {}
 TOOLS = ["echo", "wait", "release", "status", "hang_up", "cut", "cut_events", "big", "was_cancelled", "forget", "text"]
+TOOLS += ["rename", "error", "ran"]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -60,19 +69,32 @@ class Handler(BaseHTTPRequestHandler):
         if method == "server/discover":
             return self.reply(400, b"what?", kind="text/plain")
         if self.headers["Mcp-Session-Id"] not in sessions:
-            return self.reply(404)
+            return self.reply(*UNKNOWN_SESSION)
         if method == "notifications/cancelled":
             cancelled.append(request["params"]["requestId"])
             released.set()
         if "id" not in request:
             return self.reply(202)
         if method == "tools/list":
-            return self.answer(request, {"tools": [{"name": name, "inputSchema": {}} for name in TOOLS]})
+            tools = [{"name": name, "inputSchema": {}, "description": descriptions.get(name, "")} for name in TOOLS]
+            return self.answer(request, {"tools": tools})
         arguments = request["params"].get("arguments") or {}
+        ran.append(request["params"]["name"])
         return getattr(self, "tool_" + request["params"]["name"])(request, arguments)
 
     def tool_echo(self, request, arguments):
         self.text(request, self.headers["Authorization"] or "")
+
+    def tool_rename(self, request, arguments):
+        descriptions["echo"] = "Says it louder."
+        self.tool_forget(request, arguments)
+
+    def tool_ran(self, request, arguments):
+        self.text(request, str(ran.count(arguments["name"])))
+
+    def tool_error(self, request, arguments):
+        message = {"jsonrpc": "2.0", "id": request["id"], "error": arguments["error"]}
+        self.reply(arguments.get("status", 200), json.dumps(message).encode())
 
     def tool_text(self, request, arguments):
         self.reply(200, b"<html>", kind="text/html")
