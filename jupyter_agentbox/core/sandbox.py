@@ -35,6 +35,8 @@ class SandboxSettings:
     readable, writable, hidden, read_only : tuple of str
         Files and directories that the kernel can read, that it can write, that it must not see, and that it must not
         write wherever they lie.
+    unprotected : tuple of str
+        Names or patterns of what programs outside obey in the work directory, and the kernel can write all the same.
     environment : tuple of str
         Names or patterns of further environment variables that it gets.
     allowed_domains : tuple of str
@@ -56,6 +58,7 @@ class SandboxSettings:
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
+    unprotected: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
     allowed_domains: tuple[str, ...] = ()
     private_domains: tuple[str, ...] = ()
@@ -146,6 +149,7 @@ _CHECKS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "writable": _LIST,
     "hidden": _LIST,
     "read_only": _LIST,
+    "unprotected": _LIST,
     "environment": _LIST,
     "allowed_domains": _LIST,
     "private_domains": _LIST,

@@ -111,6 +111,7 @@ class Opened:
             writable=tuple(self._existing(places.writable)),
             hidden=places.hidden,
             read_only=places.read_only,
+            unprotected=places.unprotected,
         )
 
     @property

@@ -49,10 +49,35 @@ RUN_LATER = (
 #: Made if missing, so that nothing can be put there from inside: an empty one means nothing to anyone.
 ALWAYS_THERE = (".ssh", ".ipython", ".local", ".jupyter", ".config")
 
-#: In any work directory: what a tool outside the sandbox would run or obey. Read-only.
+#: In any directory that a kernel can write, and at the top of the repositories below: what a program outside obeys that
+#: is not started to run the project (an editor, a shell, git, an agent, Jupyter). Read-only; they may be patterns.
 OBEYED = (
-    *(".git/config", ".git/hooks", ".git/modules", ".git/worktrees", ".gitmodules", ".vscode", ".idea", ".envrc"),
-    *(".pre-commit-config.yaml", ".mcp.json", "mcp.json", ".claude", ".cursor", ".codex", ".gemini"),
+    *(".gitmodules", ".husky", ".githooks", ".pre-commit-config.yaml", ".lefthook", "lefthook.yml"),
+    *(
+        ".vscode",
+        ".idea",
+        ".zed",
+        ".fleet",
+        ".devcontainer",
+        ".devcontainer.json",
+        "*.code-workspace",
+        ".vimrc",
+        ".exrc",
+    ),
+    *(
+        ".nvimrc",
+        ".nvim.lua",
+        ".dir-locals.el",
+        ".env",
+        ".env.*",
+        ".envrc",
+        ".mise.toml",
+        "mise.toml",
+        ".tool-versions",
+    ),
+    *(".mcp.json", "mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".windsurf", ".continue", ".aider.conf.yml"),
+    *("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".cursorrules", ".windsurfrules", ".clinerules"),
+    ".github/copilot-instructions.md",
     *("jupyter_config.py", "jupyter_config.json", "jupyter_server_config.py", "jupyter_server_config.json"),
     *("jupyter_lab_config.py", "jupyter_lab_config.json", "jupyter_notebook_config.py", "jupyter_notebook_config.json"),
     *("jupyter_server_config.d", "jupyterhub_config.py", "ipython_config.py", "sitecustomize.py", "usercustomize.py"),

@@ -66,6 +66,13 @@ class SandboxProvisioner(LocalProvisioner):
     read_only = List(
         Unicode(), help="Files and directories that the kernel must not write, also in its work directory."
     ).tag(config=True)
+    unprotected = List(
+        Unicode(),
+        help=(
+            "Names or patterns of what programs outside obey in the work directory, and the kernel can write all the"
+            " same: `.git`, so that it can commit, `AGENTS.md`, `.env`."
+        ),
+    ).tag(config=True)
     environment = List(
         Unicode(), help="Environment variables of the server, names or patterns, that the kernel gets as well."
     ).tag(config=True)

@@ -57,12 +57,15 @@ class Places:
         Cannot be seen, wherever they are.
     read_only : tuple of Path
         Cannot be written, wherever they are.
+    unprotected : tuple of str
+        Names or patterns of what programs outside obey, and the kernel can write all the same.
     """
 
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     read_only: tuple[Path, ...] = ()
+    unprotected: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, settings: SandboxSettings) -> Self:
@@ -72,6 +75,7 @@ class Places:
             writable=absolute(settings.writable),
             hidden=absolute(settings.hidden),
             read_only=absolute(settings.read_only),
+            unprotected=settings.unprotected,
         )
 
 

@@ -132,6 +132,7 @@ def srt_places(places: Places, given: Mapping[str, Any], *, work: Path, home: Pa
         writable=(*places.writable, *(one for one in writable if one.resolve() != work)),
         hidden=places.hidden,
         read_only=places.read_only,
+        unprotected=places.unprotected,
     )
 
 

@@ -6,10 +6,12 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from jupyter_agentbox.exceptions import SandboxRefusedError
 
+from . import repositories
 from .interpreter import readable_of
 from .places import ALWAYS_THERE, OBEYED, RUN_LATER, SECRETS, Protected, inside, literal, way_to
 from .settings import Places
@@ -130,6 +132,8 @@ def make_view(
     mounts += [Mount(path, Access.HIDDEN) for root in shown for path in {*inside(hidden, root), *_at(hidden, root)}]
     kept = [way_to(path) for path in (*protected.configuration, *places.read_only)]
     mounts += [Mount(path, Access.READ) for root in shown for path in _at_or_inside([real for real, _ in kept], root)]
+    obeyed = [one for root in (work, *places.writable) for one in _obeyed(root, home, places.unprotected)]
+    mounts += [Mount(real, Access.READ) for real, _ in obeyed if real.exists()]
     mounts += _anchors(mounts)
     view = View(
         mounts=_ordered(mounts, work=work, home=home),
@@ -137,9 +141,22 @@ def make_view(
         home=home,
         kept=tuple(real for real, _ in (*kept, *map(way_to, places.readable))),
     )
-    for real, links in kept:
+    for real, links in (*kept, *obeyed):
         _check_held(view, real, links)
     return view
+
+
+def _obeyed(root: Path, home: Path, unprotected: Sequence[str]) -> list[tuple[Path, list[Path]]]:
+    """Return what programs outside obey of a directory that can be written, with the links that lead there."""
+    if not root.is_dir():
+        return []
+    trees = [root, *(entry.parent for entry in repositories.find(root) if root in entry.parents)]
+    names = [name for name in OBEYED if name not in unprotected]
+    found = [path for tree in trees for name in names for path in tree.glob(name)]
+    found = [path for path in found if not any(fnmatchcase(path.name, one) for one in unprotected)]
+    # A link among them (`CLAUDE.md` to `AGENTS.md`) is kept in what it leads to, and can be exchanged itself.
+    kept: list[tuple[Path, list[Path]]] = [(real, []) for path in found if root in (real := path.resolve()).parents]
+    return kept + repositories.hold(repositories.obeyed(root, home=home, is_open=".git" in unprotected), root)
 
 
 def _at_or_inside(paths: Iterable[Path], root: Path) -> list[Path]:
@@ -173,9 +190,7 @@ def _at(hidden: Iterable[Path], root: Path) -> list[Path]:
 def _work_mounts(work: Path, home: Path, protected: Protected) -> list[Mount]:
     found = [Mount(work, Access.WRITE)]
     found += [Mount(path, Access.READ) for path in inside(protected.read_only, work)]
-    names = list(OBEYED)
-    if (work / ".git").is_file():
-        names.append(".git")  # of a linked working tree or a submodule: it names the repository
+    names: list[str] = []
     if work == home:
         names += RUN_LATER
         for name in ALWAYS_THERE:

@@ -47,7 +47,7 @@ def test_what_is_kept_in_the_work_directory_cannot_be_moved_away(work: Path) -> 
     view = view_of(work, prefixes=(work / "envs" / "one",))
 
     assert access(view, work / ".git" / "hooks") is Access.READ
-    assert Mount(work / ".git", Access.WRITE) in view.mounts
+    assert Mount(work / ".git", Access.READ) in view.mounts
     assert Mount(work / "envs", Access.WRITE) in view.mounts
 
 
@@ -67,7 +67,7 @@ def test_hidden_wins_over_readable_and_writable(work: Path) -> None:
 
 def test_a_file_that_names_the_repository_is_kept(work: Path) -> None:
     (work / "sub").mkdir()
-    (work / "sub" / ".git").write_text("gitdir: elsewhere")
+    (work / "sub" / ".git").write_text("gitdir: /elsewhere")
 
     assert access(view_of(work / "sub"), work / "sub" / ".git") is Access.READ
 
