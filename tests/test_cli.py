@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -122,6 +124,9 @@ def test_a_person_decides_in_the_terminal(
     assert "mini.add wants to run with" in text
     assert shown in text
     assert status == code
+    with closing(sqlite3.connect(tmp_path / "data" / "agentbox" / "approvals.sqlite")) as database:
+        [(progress,)] = database.execute("SELECT progress FROM agentbox_approvals")
+    assert json.loads(progress)["decision"]["reviewer"]["via"] == "terminal"
 
 
 def test_an_answer_that_was_typed_before_the_question_is_forgotten(environment: dict[str, str], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import getpass
 import os
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from jupyter_agentbox import (
 from jupyter_agentbox.core.approvals import OutcomeState, Status
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
 from jupyter_agentbox.core.ports import ApprovalQuery
+from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.exceptions import InvalidTransitionError
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.system import SystemClock
@@ -198,6 +200,8 @@ async def test_a_call_is_yielded_before_it_runs_and_its_record_is_kept(make_exec
     async with SqlApprovalStore(url, clock=SystemClock()) as store:
         (kept,) = (await store.list(ApprovalQuery())).approvals
     assert (kept.status, kept.outcome_state) == (Status.APPROVED, OutcomeState.SUCCEEDED)
+    assert kept.decision is not None
+    assert kept.decision.reviewer == Reviewer(name=getpass.getuser(), via=Via.PROGRAM)
 
 
 async def test_text_comes_before_the_request_that_follows_it(make_executor: Make) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import getpass
 import json
 import sys
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from mcp_types import ElicitResult
 
 from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.core.ports import ApprovalQuery
+from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.mcp_server.server import PULSE
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.system import SystemClock
@@ -41,6 +43,18 @@ async def records(places: Path) -> list[tuple[str, Status, str]]:
         (found.call.qualified_name, found.status, found.decision.reason if found.decision else "")
         for found in reversed(page.approvals)
     ]
+
+
+async def test_a_decision_of_the_clients_user_is_recorded_as_what_the_client_said(
+    connect: Connect, places: Path
+) -> None:
+    async with connect(person=Person()) as caller:
+        await caller.run(ADD)
+    url = sqlite_url(str(places / "data" / "agentbox" / "approvals.sqlite"))
+    async with SqlApprovalStore(url, clock=SystemClock()) as store:
+        (kept,) = (await store.list(ApprovalQuery())).approvals
+    assert kept.decision is not None
+    assert kept.decision.reviewer == Reviewer(name=getpass.getuser(), via=Via.MCP_CLIENT)
 
 
 # -- code and results
