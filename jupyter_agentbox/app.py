@@ -31,6 +31,7 @@ from jupyter_agentbox.executor.places import added_servers_path, keep_server
 from jupyter_agentbox.mcp.limits import Limits, start_apart
 from jupyter_agentbox.mcp.registry import ServerRegistry
 from jupyter_agentbox.protocol.messages import Welcome
+from jupyter_agentbox.sandbox.record import could_write
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
 from jupyter_agentbox.services.kernels import handlers as kernel_handlers
@@ -208,7 +209,8 @@ class AgentBoxApp(ExtensionApp):
         announcer = EventAnnouncer(events)
         places = KernelPlaces(server.kernel_manager, events)
         keep_to_places(server.contents_manager, places)
-        self._box: AgentBox = build(self._settings_of_traits(places), announcer=announcer)
+        settings = self._settings_of_traits(places)
+        self._box: AgentBox = build(settings, announcer=announcer)
         notebooks = SessionNotebooks(server.session_manager)
         self._links = LinkManager(
             calls=self._box.calls,
@@ -229,7 +231,7 @@ class AgentBoxApp(ExtensionApp):
         ends = EndManager(notebooks=notebooks, announce=announcer.kernel_ended, clock=SystemClock(), ids=RandomIds())
         self._ends = KernelEnds(kernels=server.kernel_manager, events=events, listener=ends)
         self._registrations = RegistrationManager(
-            approvals=self._box.approvals, checker=self._box.checker, registry=self._registry()
+            approvals=self._box.approvals, checker=self._box.checker, registry=self._registry(settings.limits)
         )
         sandboxed = SandboxedKernels(cast(Any, server.kernel_spec_manager), server.kernel_manager)
         self._pages = PageManager(
@@ -291,7 +293,7 @@ class AgentBoxApp(ExtensionApp):
                 call_timeout=self.mcp_call_timeout,
                 message_cap=self.mcp_message_cap,
                 log_lines=self.mcp_log_lines,
-                start_in=partial(start_apart, places.holds),
+                start_in=partial(start_apart, lambda directory: places.holds(directory) or could_write(directory)),
             ),
         )
 
@@ -299,13 +301,14 @@ class AgentBoxApp(ExtensionApp):
         """Return the file of servers that programs may add; none where somebody chose another `mcp_config_path`."""
         return (added_servers_path(),) if self.mcp_config_path == self._default_mcp_config_path() else ()
 
-    def _registry(self) -> ServerRegistry | None:
+    def _registry(self, limits: Limits) -> ServerRegistry | None:
         if not self._added_servers():
             return None
         tools = self._box.tools
         return ServerRegistry(
             known=lambda: [status.name for status in tools.servers()],
             keep=partial(keep_server, added_servers_path()),
+            limits=limits,
         )
 
     def _welcome(self) -> Welcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,6 +15,7 @@ from jupyter_agentbox.core.ports import Announcer, ToolRunner
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.mcp.arguments import JsonSchemaChecker
+from jupyter_agentbox.mcp.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp.limits import Limits
 from jupyter_agentbox.mcp.servers import McpServers
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
@@ -32,7 +34,7 @@ class Settings:
 
     Parameters
     ----------
-    mcp_config_path : Path or tuple of Path
+    mcp_config_path : tuple of Path
         Where the MCP servers are configured; a server that several files name is taken from the first.
     database_url : str
         SQLAlchemy URL of the approval store.
@@ -50,7 +52,7 @@ class Settings:
         How much is kept of requests that ended, and for how long.
     """
 
-    mcp_config_path: Path | tuple[Path, ...]
+    mcp_config_path: tuple[Path, ...]
     database_url: str
     journal_mode: JournalMode = "wal"
     approval_timeout: float | None = 600.0
@@ -117,12 +119,8 @@ def build(
         settings.database_url, clock=clock, journal_mode=settings.journal_mode, limits=settings.retention
     )
     tools = McpServers(
-        path=settings.mcp_config_path,
-        start_timeout=settings.limits.start_timeout,
-        call_timeout=settings.limits.call_timeout,
-        message_cap=settings.limits.message_cap,
-        log_lines=settings.limits.log_lines,
-        start_in=settings.limits.start_in,
+        source=ConfigurationFiles(settings.mcp_config_path, os.environ),
+        limits=settings.limits,
         on_change=announcer.servers_changed,
     )
     checker = JsonSchemaChecker()

@@ -255,7 +255,8 @@ class Desk:
                 str(places.data_dir() / "approvals.sqlite")
             )
         limits = import_module("jupyter_agentbox.mcp.limits")
-        apart = partial(limits.start_apart, settings.can_kernel_write)
+        could_write = import_module("jupyter_agentbox.sandbox.record").could_write
+        apart = partial(limits.start_apart, lambda place: settings.can_kernel_write(place) or could_write(place))
         return cast(
             "AgentBox",
             composition.build(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -100,12 +101,14 @@ async def list_tools_of(name: str, parameters: Mapping[str, Any]) -> list[ToolDe
     ToolServerError
         If it does not start or list its tools.
     """
-    registry = await asyncio.to_thread(_import_registry)
-    return cast("list[ToolDescription]", await registry.list_tools_of(name, parameters))
+    registry, limits, record = await asyncio.to_thread(_import_parts)
+    apart = partial(limits.start_apart, record.could_write)
+    return cast("list[ToolDescription]", await registry.list_tools_of(name, parameters, limits.Limits(start_in=apart)))
 
 
-def _import_registry() -> ModuleType:
-    return import_module("jupyter_agentbox.mcp.registry")
+def _import_parts() -> tuple[ModuleType, ...]:
+    names = ("mcp.registry", "mcp.limits", "sandbox.record")
+    return tuple(import_module(f"jupyter_agentbox.{name}") for name in names)
 
 
 def _plain(value: Any) -> Any:

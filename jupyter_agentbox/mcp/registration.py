@@ -17,16 +17,13 @@ from jupyter_agentbox.protocol.shell import SHELL_SERVER
 
 from .configuration import SERVER_KEYS, UnusableServer, parse_configuration
 from .logs import Redactor
+from .secret_names import is_secret, may_hide_variable
 
 #: Names that are plain in Python, in rules, and to the eye.
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _RESERVED: Final = frozenset({SHELL_SERVER, "agentbox", "reload"})
-#: Variables and headers whose values are not shown. What such a value does not do is decide what runs: a variable that
-#: names a program (`GIT_ASKPASS`) is shown.
-_SECRET_NAME: Final = re.compile(r"TOKEN|KEY|SECRET|PASS|PWD|AUTH|CRED|COOKIE|SESSION", re.IGNORECASE)
-_NAMES_A_PROGRAM: Final = re.compile(r"ASKPASS|_(COMMAND|CMD|PATH|FILE|HELPER)\Z", re.IGNORECASE)
 _REFERENCE: Final = re.compile(r"\$\{[^{}]*\}")
-#: What stands for a value that is not shown.
+#: What stands for a value that is not shown; how long it is follows.
 HIDDEN: Final = "***"
 
 
@@ -87,22 +84,27 @@ def redactor(configuration: Mapping[str, JsonValue]) -> Redactor:
 
 
 def masked(configuration: Mapping[str, JsonValue]) -> JsonObject:
-    """Return the configuration with ``***`` for the values of secrets; references to variables stay."""
+    """Return the configuration with ``***`` and a length for the values of secrets; references to variables stay.
+
+    What decides what runs is shown: of variables, only those are hidden of which no program is known that obeys them.
+    """
     shown: JsonObject = dict(configuration)
-    for key in ("env", "headers"):
+    for key, may_hide in (("env", may_hide_variable), ("headers", is_secret)):
         if isinstance(configuration.get(key), Mapping):
-            shown[key] = {name: _masked(name, value) for name, value in object_of(configuration[key]).items()}
+            values = object_of(configuration[key])
+            shown[key] = {name: _masked(value) if may_hide(name) else value for name, value in values.items()}
     url = configuration.get("url")
     if isinstance(url, str):
         shown["url"] = _masked_url(url)
     return shown
 
 
-def _masked(name: str, value: JsonValue) -> JsonValue:
-    if not _SECRET_NAME.search(name) or _NAMES_A_PROGRAM.search(name):
+def _masked(value: JsonValue) -> JsonValue:
+    text = value if isinstance(value, str) else json.dumps(value)
+    references = _REFERENCE.findall(text)
+    if references and text == references[0]:
         return value
-    references = _REFERENCE.findall(value) if isinstance(value, str) else []
-    return " ".join([HIDDEN, *references]) if not references or value != references[0] else value
+    return " ".join([f"{HIDDEN} (hidden, {len(text)} characters)", *references])
 
 
 def _masked_url(url: str) -> str:
@@ -111,10 +113,14 @@ def _masked_url(url: str) -> str:
         query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
         return HIDDEN
-    host = parts.netloc.rpartition("@")[2]
-    userinfo = f"{HIDDEN}@" if "@" in parts.netloc else ""
-    hidden = urlencode([(name, HIDDEN if _SECRET_NAME.search(name) else value) for name, value in query], safe="*${}:")
-    return urlunsplit((parts.scheme, f"{userinfo}{host}", parts.path, hidden, parts.fragment))
+    user, at, host = parts.netloc.rpartition("@")
+    shown = [(name, _hidden_part(value) if is_secret(name) else value) for name, value in query]
+    userinfo = f"{_hidden_part(user)}@" if at else ""
+    return urlunsplit((parts.scheme, f"{userinfo}{host}", parts.path, urlencode(shown, safe="*${}:"), parts.fragment))
+
+
+def _hidden_part(value: str) -> str:
+    return f"{HIDDEN}{len(value)}-characters"
 
 
 def _plain(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import tempfile
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
 
-from .configuration import SERVER_KEYS
+from .configuration import SERVER_KEYS, Configuration, parse_configuration
+from .limits import Limits
 from .registration import HIDDEN, check_configuration, check_name, masked, object_of, redactor
 from .servers import McpServers
 
@@ -26,13 +27,20 @@ class ServerRegistry:
         Returns the names of the servers that there are.
     keep : callable
         Writes a server's name and configuration to the file. Raises `OSError`.
+    limits : Limits
+        What a server may use that is tried out, and where it starts.
     """
 
     def __init__(
-        self, *, known: Callable[[], Collection[str]], keep: Callable[[str, Mapping[str, JsonValue]], None]
+        self,
+        *,
+        known: Callable[[], Collection[str]],
+        keep: Callable[[str, Mapping[str, JsonValue]], None],
+        limits: Limits,
     ) -> None:
         self._known = known
         self._keep = keep
+        self._limits = limits
 
     def check(self, name: str, configuration: Mapping[str, JsonValue]) -> None:
         """Refuse what cannot be added.
@@ -82,7 +90,7 @@ class ServerRegistry:
             If that fails. The text holds no secret.
         """
         try:
-            return await list_tools_of(name, configuration)
+            return await list_tools_of(name, configuration, self._limits)
         except ToolServerError as error:
             raise ToolServerError(redactor(configuration)(str(error))) from None
 
@@ -100,19 +108,36 @@ class ServerRegistry:
             raise ServerConfigurationError(f"`{name}` could not be kept: {error}") from None
 
 
-async def list_tools_of(name: str, parameters: Mapping[str, Any]) -> list[ToolDescription]:
+class _Given:
+    """The configuration of one server that stands in no file. Implements `ConfigurationSource`."""
+
+    def __init__(self, name: str, parameters: Mapping[str, Any]) -> None:
+        text = json.dumps({SERVER_KEYS[0]: {name: parameters}})
+        self._configuration = parse_configuration(Path("mcp.json").absolute(), text, os.environ)
+
+    def load(self) -> Configuration:
+        return self._configuration
+
+
+async def list_tools_of(name: str, parameters: Mapping[str, Any], limits: Limits) -> list[ToolDescription]:
     """Start a server that is configured nowhere, list its tools, and stop it.
+
+    Parameters
+    ----------
+    name : str
+        The server's name.
+    parameters : mapping
+        An entry as in ``mcp.json``.
+    limits : Limits
+        What it may use, and where it starts.
 
     Raises
     ------
     ToolServerError
         If it does not start or list its tools.
     """
-    with tempfile.TemporaryDirectory(prefix="agentbox-sources-") as directory:  # for this user only
-        path = Path(directory) / "mcp.json"
-        path.write_text(json.dumps({SERVER_KEYS[0]: {name: parameters}}), "utf-8")
-        runner = McpServers(path=path)
-        try:
-            return list(await runner.list_tools(name))
-        finally:
-            await runner.aclose()
+    runner = McpServers(source=_Given(name, parameters), limits=limits)
+    try:
+        return list(await runner.list_tools(name))
+    finally:
+        await runner.aclose()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.tools import ConfigurationProblem, Progress, ServerStatus, ToolDescription, ToolResult
@@ -15,11 +14,17 @@ from jupyter_agentbox.exceptions import UnknownServerError, UnknownToolError
 
 from .arguments import check_is_json
 from .configuration import Configuration
-from .configuration_files import ConfigurationFiles
-from .limits import Limits, where_this_process_works
+from .limits import Limits
 from .server import ManagedServer, import_connections
 
 _log = logging.getLogger(__name__)
+
+
+class ConfigurationSource(Protocol):
+    """Where the configuration comes from."""
+
+    def load(self) -> Configuration:
+        """Return the configuration; the same object as last time if nothing changed."""
 
 
 class McpServers:
@@ -30,40 +35,26 @@ class McpServers:
 
     Parameters
     ----------
-    path : Path or sequence of Path
-        The ``mcp.json``, or several; a server that several name is taken from the first.
-    start_timeout, call_timeout, message_cap, log_lines, start_in
-        What each server may use, see `Limits`.
+    source : ConfigurationSource
+        Says which servers there are.
+    limits : Limits
+        What each server may use, and where it starts.
     on_change : callable
         Called when a server's status, its tools or the configuration changed.
     clock : callable
         Returns seconds, monotonic.
-    environment : mapping or None
-        Where the configuration's variables come from; ``None`` is this process's environment.
     """
 
     def __init__(
         self,
         *,
-        path: Path | Sequence[Path],
-        start_timeout: float = Limits.start_timeout,
-        call_timeout: float = Limits.call_timeout,
-        message_cap: int = Limits.message_cap,
-        log_lines: int = Limits.log_lines,
-        start_in: Callable[[], str | None] = where_this_process_works,
+        source: ConfigurationSource,
+        limits: Limits,
         on_change: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
-        environment: Mapping[str, str] | None = None,
     ) -> None:
-        paths = (path,) if isinstance(path, Path) else tuple(path)
-        self._files = ConfigurationFiles(paths, os.environ if environment is None else environment)
-        self._limits = Limits(
-            start_timeout=start_timeout,
-            call_timeout=call_timeout,
-            message_cap=message_cap,
-            log_lines=log_lines,
-            start_in=start_in,
-        )
+        self._source = source
+        self._limits = limits
         self._on_change = on_change
         self._clock = clock
         self._loaded = Configuration()
@@ -155,7 +146,7 @@ class McpServers:
             ) from None
 
     def _reload(self) -> None:
-        loaded = self._files.load()
+        loaded = self._source.load()
         if loaded is self._loaded or self._is_closed:
             return
         self._loaded = loaded

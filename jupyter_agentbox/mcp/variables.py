@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from .secret_names import is_secret
+
 _VARIABLE: Final = re.compile(r"\$\{([^{}]*)\}")
 _REFERENCE: Final = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
-_SECRET_NAME: Final = re.compile(r"TOKEN|KEY|SECRET|PASS|PWD|AUTH|CRED", re.IGNORECASE)
 
 
 class UnsetVariableError(ValueError):
@@ -51,6 +52,6 @@ class Expander:
                 f"the environment variable `{name}` is not set: set it for the Jupyter server and restart that,"
                 f" or write a default, `${{{name}:-value}}`"
             )
-        if _SECRET_NAME.search(name):
+        if is_secret(name):
             self.secrets.add(value)
         return value

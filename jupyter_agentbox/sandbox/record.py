@@ -12,6 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from jupyter_agentbox.exceptions import SandboxRefusedError
+
+from .rundir import base_directory
+
 _NAME: Final = "kernels-places"
 
 
@@ -28,6 +32,21 @@ def recorded(base: Path) -> frozenset[Path]:
     except (OSError, ValueError):
         return frozenset()
     return frozenset(Path(path) for path in map(_path_of, lines) if path)
+
+
+def could_write(directory: Path) -> bool:
+    """Say whether a sandboxed kernel of this user can write in a directory, or could.
+
+    Parameters
+    ----------
+    directory : Path
+        Without links.
+    """
+    try:
+        places = recorded(base_directory(os.environ))
+    except SandboxRefusedError:  # then no kernel had a place for its sockets either
+        return False
+    return any(place in (directory, *directory.parents) for place in places)
 
 
 def record(base: Path, places: Iterable[Path]) -> None:

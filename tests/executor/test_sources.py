@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from jupyter_agentbox import CodeExecutor, ToolServerError, generate_mcp_sources
 from jupyter_agentbox.executor.places import registered_servers_path
+from jupyter_agentbox.sandbox.record import record
+from jupyter_agentbox.sandbox.rundir import base_directory
 
 from .conftest import MINI
 
@@ -61,6 +66,30 @@ async def test_an_async_package_is_awaited(tmp_path: Path, make_executor: Callab
     async with make_executor(kernel_env={"PYTHONPATH": str(tmp_path)}) as executor:
         code = "from mcptools.places.add import Params, run\nprint(await run(Params(a=1, b=2)))"
         assert (await executor.execute(code)).text == "3"
+
+
+async def test_a_server_starts_where_no_sandboxed_kernel_could_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, home = tmp_path / "work", tmp_path / "home"
+    for place in (work, home):
+        place.mkdir()
+    (work / "planted.py").write_text("open('ran', 'w')\n")
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("HOME", str(home))
+    server = {"command": sys.executable, "args": ["-m", "planted"]}
+    with TemporaryDirectory(dir="/tmp") as runtime:  # the path of a socket must be short
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        with pytest.raises(ToolServerError):
+            await generate_mcp_sources("places", server, tmp_path)
+        ran_before = (work / "ran").exists()
+        (work / "ran").unlink()
+
+        record(base_directory(os.environ), [work.resolve()])
+        with pytest.raises(ToolServerError, match="sandboxed kernel"):
+            await generate_mcp_sources("places", server, tmp_path)
+
+    assert (ran_before, (work / "ran").exists()) == (True, False)
 
 
 async def test_what_is_not_ours_is_not_removed(tmp_path: Path) -> None:

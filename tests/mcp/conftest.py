@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
+from jupyter_agentbox.mcp.configuration_files import ConfigurationFiles
+from jupyter_agentbox.mcp.limits import Limits
 from jupyter_agentbox.mcp.servers import McpServers
 from tests.processes_alive import children, survivors
 
 SCRIPTS = Path(__file__).parent / "servers"
+LIMITS = [field.name for field in fields(Limits)]
+
 Running: TypeAlias = Callable[..., AbstractAsyncContextManager[McpServers]]
 
 
@@ -81,7 +87,8 @@ def running(tmp_path: Path) -> Iterator[Running]:
     async def run(entries: dict[str, Any], **options: Any) -> AsyncIterator[McpServers]:
         path = tmp_path / "mcp.json"
         path.write_text(json.dumps({"mcpServers": entries}))
-        servers = McpServers(path=path, **options)
+        limits = Limits(**{name: options.pop(name) for name in LIMITS if name in options})
+        servers = McpServers(source=ConfigurationFiles([path], os.environ), limits=limits, **options)
         try:
             yield servers
         finally:

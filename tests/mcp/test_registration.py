@@ -91,7 +91,18 @@ def test_secrets_in_urls_and_headers_are_not_shown() -> None:
     }
 
     assert registration.masked(configuration) == {
-        "url": "https://***@example.org/mcp?api_key=***&project=x",
-        "headers": {"Authorization": "***", "X-Auth": "*** ${MY_TOKEN}", "X-Project": "y"},
+        "url": "https://***12-characters@example.org/mcp?api_key=***8-characters&project=x",
+        "headers": {
+            "Authorization": "*** (hidden, 15 characters)",
+            "X-Auth": "*** (hidden, 18 characters) ${MY_TOKEN}",
+            "X-Project": "y",
+        },
     }
     assert configuration["headers"]["Authorization"] == "Bearer s3cr3t-3"
+
+
+def test_no_variable_is_hidden_whose_value_is_run_or_obeyed() -> None:
+    function = "() { id > file; }"
+    env: Any = {"BASH_FUNC_check_pass%%": function, "GIT_CONFIG_KEY_0": "core.fsmonitor", "SHOP_PASS": function}
+
+    assert registration.masked({"env": env})["env"] == {**env, "SHOP_PASS": "*** (hidden, 17 characters)"}

@@ -625,10 +625,12 @@ OWNER = """
 import asyncio, sys
 from pathlib import Path
 from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.mcp.configuration_files import ConfigurationFiles
+from jupyter_agentbox.mcp.limits import Limits
 from jupyter_agentbox.mcp.servers import McpServers
 
 async def main():
-    servers = McpServers(path=Path(sys.argv[1]))
+    servers = McpServers(source=ConfigurationFiles([Path(sys.argv[1])], {}), limits=Limits())
     for tool in ("pid", "grandchildren"):
         print((await servers.call_tool(ToolCall(server="raw", tool=tool, arguments={}))).text, flush=True)
     await asyncio.Event().wait()

@@ -95,7 +95,7 @@ async def test_a_server_is_added_once_it_is_approved_in_jupyterlab(
         approval = await jupyterlab.pending("register_mcp_server")
         assert approval["call"]["server"] == "agentbox"
         assert [approval["call"]["kernel_id"]] == await kernels(jupyterlab)
-        shown = {**MINI, "env": {"API_KEY": "***", "MODE": "fast"}}
+        shown = {**MINI, "env": {"API_KEY": "*** (hidden, 10 characters)", "MODE": "fast"}}
         assert approval["call"]["arguments"] == {"name": "two", "configuration": shown}
         await jupyterlab.decide(approval)
         added = await adding
