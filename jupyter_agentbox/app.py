@@ -22,6 +22,7 @@ from jupyter_agentbox.bridge.kernelspecs import SandboxedKernels
 from jupyter_agentbox.bridge.levels import KernelLevels
 from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
+from jupyter_agentbox.bridge.served_files import serve_no_links
 from jupyter_agentbox.composition import AgentBox, Settings, build, module_json
 from jupyter_agentbox.core.content_security import check_sources
 from jupyter_agentbox.core.reviewers import DecideWith
@@ -31,7 +32,7 @@ from jupyter_agentbox.executor.places import added_servers_path, keep_server
 from jupyter_agentbox.mcp.limits import Limits, start_apart
 from jupyter_agentbox.mcp.registry import ServerRegistry
 from jupyter_agentbox.protocol.messages import Welcome
-from jupyter_agentbox.sandbox.record import could_write
+from jupyter_agentbox.sandbox.record import could_write, recorded_places
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
 from jupyter_agentbox.services.kernels import handlers as kernel_handlers
@@ -207,8 +208,9 @@ class AgentBoxApp(ExtensionApp):
         server = self._server()
         events = cast(EventLogger, server.event_logger)
         announcer = EventAnnouncer(events)
-        places = KernelPlaces(server.kernel_manager, events)
+        places = KernelPlaces(server.kernel_manager, events, recorded_places)
         keep_to_places(server.contents_manager, places)
+        serve_no_links(server.web_app, places)
         settings = self._settings_of_traits(places)
         self._box: AgentBox = build(settings, announcer=announcer)
         notebooks = SessionNotebooks(server.session_manager)

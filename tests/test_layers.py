@@ -119,6 +119,7 @@ LATE = {
     ("sandbox.guard", "sandbox.seccomp"): _IN_THE_KERNEL,
     ("sandbox.guard", "sandbox.supervision"): _IN_THE_KERNEL,
     ("sandbox.guard", "socket"): "only to probe",
+    ("sandbox.record", "sandbox.rundir"): "not on every platform",
     ("sandbox.warden", "sandbox.groups"): "this file is run by its path, and finds its package only then",
     ("mcp.server", "mcp.connections"): "the MCP SDK takes a second, which a server that calls no tool should not pay",
 }

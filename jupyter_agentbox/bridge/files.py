@@ -12,15 +12,18 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
 from jupyter_client.multikernelmanager import MultiKernelManager
 from jupyter_events import EventLogger
+from jupyter_server.services.contents.filecheckpoints import AsyncFileCheckpoints, FileCheckpoints
 from jupyter_server.services.contents.fileio import AsyncFileManagerMixin, FileManagerMixin
+from jupyter_server.services.contents.filemanager import FileContentsManager
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager, LargeFileManager
 from jupyter_server.services.contents.manager import ContentsManager
 from tornado.web import HTTPError
@@ -34,6 +37,10 @@ _DIRECTORY: Final = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTOR
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK
 #: A pipe in the place of a file must not hold up the server.
 _AT_ONCE: Final = getattr(os, "O_NONBLOCK", 0)
+#: As many as Linux follows in a path.
+_MOST_LINKS: Final = 40
+#: Seconds between two looks at what other servers recorded: a list of a large directory asks for every file.
+_RECORD: Final = 1.0
 _BAD_REQUEST: Final = 400
 _FORBIDDEN: Final = 403
 
@@ -47,11 +54,20 @@ class KernelPlaces:
         The server's.
     events : EventLogger
         Where the kernels' managers say what they do.
+    recorded : callable, optional
+        Returns such directories of this user's other servers, and of earlier ones.
     """
 
-    def __init__(self, kernels: MultiKernelManager, events: EventLogger) -> None:
+    def __init__(
+        self,
+        kernels: MultiKernelManager,
+        events: EventLogger,
+        recorded: Callable[[], Iterable[Path]] = tuple,
+    ) -> None:
         self._kernels = kernels
-        self._known: set[Path] = set()
+        self._recorded = recorded
+        self._known: set[str] = set()
+        self._due = 0.0
         events.add_listener(schema_id=KERNEL_ACTIONS, listener=self._on_action)
 
     def find(self, path: str) -> Location | None:
@@ -63,14 +79,7 @@ class KernelPlaces:
             Absolute; what of it is above such a directory may hold links.
         """
         self._look()
-        whole = Path(os.path.abspath(path))  # noqa: PTH100  # links are looked at below
-        for above in reversed(whole.parents):
-            real = Path(os.path.realpath(above))
-            # The outermost first: what is below it, a kernel may have exchanged.
-            for place in sorted(self._known, key=lambda one: len(one.parts)):
-                if real == place or place in real.parents:
-                    return Location(place, (*real.relative_to(place).parts, *whole.relative_to(above).parts))
-        return None
+        return _locate(os.path.abspath(path), self._known) if self._known else None  # noqa: PTH100  # links matter
 
     def holds(self, directory: Path) -> bool:
         """Whether a sandboxed kernel can write in a directory, or could."""
@@ -79,7 +88,10 @@ class KernelPlaces:
     def _look(self) -> None:
         for kernel_id in self._kernels.list_kernel_ids():
             provisioner: Any = self._kernels.get_kernel(kernel_id).provisioner
-            self._known.update(getattr(provisioner, "kernels_places", ()))
+            self._known.update(map(str, getattr(provisioner, "kernels_places", ())))
+        if (now := time.monotonic()) >= self._due:
+            self._due = now + _RECORD
+            self._known.update(map(str, self._recorded()))
 
     async def _on_action(self, logger: EventLogger, schema_id: str, data: JsonObject) -> None:  # noqa: ARG002  # by name
         self._look()
@@ -118,9 +130,40 @@ class Location:
         with self._existing(os.O_WRONLY | os.O_APPEND, "ab") as file:
             yield file
 
+    def remove(self) -> None:
+        """Remove the file. Raises as `reading` does."""
+        with self._directory() as directory:
+            _mode_of(self.parts[-1], directory)
+            os.unlink(self.parts[-1], dir_fd=directory)
+
+    def move(self, target: Location) -> None:
+        """Give the file another place, and name. Raises as `reading` does."""
+        with self._directory() as directory, target._directory() as other:
+            _mode_of(self.parts[-1], directory)
+            os.replace(self.parts[-1], target.parts[-1], src_dir_fd=directory, dst_dir_fd=other)
+
+    @property
+    def is_below_link(self) -> bool:
+        """Whether one of the directories on the way is a link, or cannot be entered."""
+        try:
+            with self._directory():
+                return False
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a link itself."""
+        return self.place.joinpath(*self.parts).is_symlink()
+
+    def _directory(self) -> AbstractContextManager[int]:
+        return _opened(self.place, self.parts[:-1])
+
     @contextmanager
     def _existing(self, flags: int, mode: str) -> Iterator[IO[bytes]]:
-        with _opened(self.place, self.parts[:-1]) as directory:
+        with self._directory() as directory:
             fd = os.open(self.parts[-1], flags | _NO_LINK | _AT_ONCE, dir_fd=directory)
             with os.fdopen(fd, mode) as file:
                 if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -162,6 +205,36 @@ class Location:
                 raise
 
 
+def _locate(path: str, places: Set[str]) -> Location | None:
+    """Go to a path, one name after the other, until that enters one of `places`; links above them are followed."""
+    waiting = _names(path)
+    real, links = "/", 0
+    while waiting:
+        if real in places:
+            return Location(Path(real), tuple(reversed(waiting)))
+        name = waiting.pop()
+        if name == "..":
+            real = os.path.dirname(real)  # noqa: PTH120  # text: there is no link in it
+            continue
+        inner = os.path.join(real, name)  # noqa: PTH118
+        try:
+            target = os.readlink(inner)  # noqa: PTH115
+        except OSError:  # no link, or nothing there
+            real = inner
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            return None
+        waiting += _names(target)
+        real = "/" if target.startswith("/") else real
+    return None
+
+
+def _names(path: str) -> list[str]:
+    """Return the names of a path, the last one first."""
+    return [name for name in reversed(path.split("/")) if name not in ("", ".")]
+
+
 def keep_to_places(contents: ContentsManager, places: KernelPlaces) -> None:
     """Let a server's contents manager follow no link where a sandboxed kernel can write, now and later.
 
@@ -182,6 +255,11 @@ def keep_to_places(contents: ContentsManager, places: KernelPlaces) -> None:
                 methods["_save_large_file"] = _Uploads(manager._save_large_file, places).append
             elif isinstance(manager, AsyncLargeFileManager):
                 methods["_save_large_file"] = _Uploads(manager._save_large_file, places).append_later
+            if isinstance(manager, FileCheckpoints):
+                methods |= _KeptCheckpoints(manager, places).methods()
+            elif isinstance(manager, FileContentsManager):
+                methods["_get_os_path"] = kept.path_of
+                methods["_dir_model"] = _KeptListing(manager, places).model
             for name, method in methods.items():
                 setattr(manager, name, method)
 
@@ -195,6 +273,18 @@ class _KeptFiles:
         self._open = manager.open
         self._atomic_writing = manager.atomic_writing
         self._copy: Any = manager._copy
+        self._path_of: Any = manager._get_os_path
+
+    def path_of(self, path: str) -> str:
+        """Return the path of a file for whatever the manager does with it, if no link leads there.
+
+        Such a link is refused here for all that goes by the name: deleting, renaming, making a directory.
+        """
+        os_path: str = self._path_of(path)
+        found = self._find(os_path)
+        if found is not None and found.is_below_link:
+            raise _refusal(os_path, "there is a link on the way")
+        return os_path
 
     @contextmanager
     def open(self, os_path: str, mode: str = "r", *args: Any, **options: Any) -> Iterator[IO[Any]]:
@@ -203,7 +293,7 @@ class _KeptFiles:
             with self._open(os_path, mode, *args, **options) as file:
                 yield file
         else:
-            with _told(os_path), found.reading() as binary:
+            with told(os_path), found.reading() as binary:
                 yield binary
 
     @contextmanager
@@ -216,7 +306,7 @@ class _KeptFiles:
                 yield file
             return
         options = {"encoding": encoding, "newline": "\n"} if text else {}
-        with _told(os_path), found.writing(text=text, **options) as file:
+        with told(os_path), found.writing(text=text, **options) as file:
             yield file
 
     def copy(self, src: str, dest: str) -> None:
@@ -243,6 +333,86 @@ class _KeptFiles:
         return True
 
 
+class _KeptCheckpoints:
+    """What a manager of checkpoints does with files by their names."""
+
+    def __init__(self, manager: FileCheckpoints, places: KernelPlaces) -> None:
+        self._manager: Any = manager
+        self._find = places.find
+        self._path_of: Any = manager._get_os_path
+        self._delete: Any = manager.delete_checkpoint
+        self._rename: Any = manager.rename_checkpoint
+
+    def methods(self) -> dict[str, Any]:
+        """Return the methods that take the place of the manager's."""
+        is_async = isinstance(self._manager, AsyncFileCheckpoints)
+        return {
+            "_get_os_path": self.directory_of,
+            "delete_checkpoint": self.delete_later if is_async else self.delete,
+            "rename_checkpoint": self.rename_later if is_async else self.rename,
+        }
+
+    def directory_of(self, path: str) -> str:
+        """Return the path of a directory in which there will be one of checkpoints."""
+        os_path: str = self._path_of(path)
+        found = self._find(str(Path(os_path) / self._manager.checkpoint_dir / "file"))
+        if found is not None and found.is_below_link:
+            raise _refusal(os_path, "there is a link on the way to its checkpoints")
+        return os_path
+
+    def delete(self, checkpoint_id: str, path: str) -> None:
+        if not self._delete_kept(checkpoint_id, path):
+            self._delete(checkpoint_id, path)
+
+    async def delete_later(self, checkpoint_id: str, path: str) -> None:
+        if not self._delete_kept(checkpoint_id, path):
+            await self._delete(checkpoint_id, path)
+
+    def rename(self, checkpoint_id: str, old_path: str, new_path: str) -> None:
+        if not self._rename_kept(checkpoint_id, old_path, new_path):
+            self._rename(checkpoint_id, old_path, new_path)
+
+    async def rename_later(self, checkpoint_id: str, old_path: str, new_path: str) -> None:
+        if not self._rename_kept(checkpoint_id, old_path, new_path):
+            await self._rename(checkpoint_id, old_path, new_path)
+
+    def _delete_kept(self, checkpoint_id: str, path: str) -> bool:
+        os_path = self._manager.checkpoint_path(checkpoint_id, path)
+        if (found := self._find(os_path)) is None:
+            return False
+        try:
+            with told(os_path):
+                found.remove()
+        except FileNotFoundError:
+            self._manager.no_such_checkpoint(path, checkpoint_id)
+        return True
+
+    def _rename_kept(self, checkpoint_id: str, old_path: str, new_path: str) -> bool:
+        old, new = (self._manager.checkpoint_path(checkpoint_id, path) for path in (old_path, new_path))
+        source, target = self._find(old), self._find(new)
+        if source is None and target is None:
+            return False
+        with suppress(FileNotFoundError), told(old):  # as Jupyter does: a file need not have one
+            (source or _anywhere(old)).move(target or _anywhere(new))
+        return True
+
+
+class _KeptListing:
+    """What a contents manager says of a directory."""
+
+    def __init__(self, manager: FileContentsManager, places: KernelPlaces) -> None:
+        self._path_of: Any = manager._get_os_path
+        self._find = places.find
+        self._model: Any = manager._dir_model
+
+    def model(self, path: str, content: bool = True) -> Any:
+        os_path = self._path_of(path)
+        found = self._find(os_path) if content else None
+        if found is not None and found.is_link:
+            raise _refusal(os_path, "it is a link")
+        return self._model(path, content=content)
+
+
 class _Uploads:
     """Later parts of an upload, which the server adds to the file that the first one made."""
 
@@ -266,25 +436,44 @@ class _Uploads:
             part = content.encode() if kind == "text" else base64.b64decode(content)
         except ValueError as error:
             raise HTTPError(_BAD_REQUEST, f"a part of `{Path(os_path).name}` cannot be decoded: {error}") from error
-        with _told(os_path), found.appending() as file:
+        with told(os_path), found.appending() as file:
             file.write(part)
         return True
 
 
 @contextmanager
-def _told(os_path: str) -> Iterator[None]:
-    """Let a failure be one that the page shows."""
+def told(os_path: str) -> Iterator[None]:
+    """Let a failure be one that the page shows.
+
+    Parameters
+    ----------
+    os_path : str
+        The file that is read or written.
+
+    Raises
+    ------
+    HTTPError
+        403, in the place of an `OSError`. That a file is missing is said as ever.
+    """
     try:
         yield
     except OSError as error:
         if isinstance(error, FileNotFoundError):
             raise
-        name = Path(os_path).name
-        raise HTTPError(
-            _FORBIDDEN,
-            f"`{name}` is in the work directory of a sandboxed kernel, and is or is below a link or no regular file"
-            f" ({error.strerror or error}); it is neither read nor written",
-        ) from error
+        raise _refusal(os_path, error.strerror or str(error)) from error
+
+
+def _refusal(os_path: str, why: str) -> HTTPError:
+    return HTTPError(
+        _FORBIDDEN,
+        f"`{Path(os_path).name}` is in the work directory of a sandboxed kernel, and is or is below a link or no"
+        f" regular file ({why}); it is neither read nor written",
+    )
+
+
+def _anywhere(os_path: str) -> Location:
+    """Return a file that is where no kernel can write."""
+    return Location(Path(os_path).parent, (Path(os_path).name,))
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 Started as ``python guard.py SETTINGS MODULE [kernel's arguments]``. `SETTINGS` is ``-`` where namespaces hold the
 kernel already, a JSON file ``{"proxy"}`` where they do and a proxy leads out, or a JSON file ``{"parent", "gate",
 "report", "rules", "opened", "limits"}`` for Landlock and seccomp, or a JSON file ``{"cwd", "same", "limits",
-"writable"}`` in another's sandbox.
+"writable", "sign"}`` in another's sandbox.
 `MODULE` is ``ipykernel_launcher``, or one whose `application` returns the kernel's application, not yet initialized,
 and its arguments. With ``--probe`` for `MODULE`, it closes everything and says whether that holds.
 """
@@ -76,6 +76,7 @@ def narrow(settings: dict[str, Any]) -> None:
         kernel_calls.drop_capabilities()
         # srt leaves the machine's shared objects to what it holds.
         kernel_calls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.LOCAL, shared_objects=False))
+    Path(settings["sign"]).touch()
 
 
 def limit(limits: dict[str, int | None]) -> None:

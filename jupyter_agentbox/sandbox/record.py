@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from jupyter_agentbox.exceptions import SandboxRefusedError
-
-from .rundir import base_directory
 
 _NAME: Final = "kernels-places"
 
@@ -42,11 +41,19 @@ def could_write(directory: Path) -> bool:
     directory : Path
         Without links.
     """
+    return not recorded_places().isdisjoint((directory, *directory.parents))
+
+
+def recorded_places() -> frozenset[Path]:
+    """Return the directories in which kernels could write, as this process' environment says where that stands."""
+    if not sys.platform.startswith(("linux", "darwin")):
+        return frozenset()
+    from .rundir import base_directory  # noqa: PLC0415  # needs what other platforms have not
+
     try:
-        places = recorded(base_directory(os.environ))
-    except SandboxRefusedError:  # then no kernel had a place for its sockets either
-        return False
-    return any(place in (directory, *directory.parents) for place in places)
+        return recorded(base_directory(os.environ))
+    except SandboxRefusedError:  # then no kernel can have been started either
+        return frozenset()
 
 
 def record(base: Path, places: Iterable[Path]) -> None:

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -41,6 +42,9 @@ _ON_LINUX: Final[bool] = platform.system() == "Linux"
 _SPARE: Final = 24
 #: Without them `localhost`, where programs find the proxy, has no address.
 _NAMES: Final = ("/etc/hosts", "/etc/nsswitch.conf")
+#: Seconds: for Node, `srt` and the kernel's Python to start, and between two looks.
+_STARTED: Final = 60.0
+_LOOK: Final = 0.01
 #: What differs inside: ``srt`` has its own, and needs Node.
 _INSIDE: Final = ("HOME", "PATH", "TMPDIR")
 
@@ -92,7 +96,14 @@ class SrtBox:
         view = order.view(self._files())
         writable = [str(mount.place) for mount in view.mounts if mount.access in (Access.WRITE, Access.PRIVATE)]
         same = {str(path): identity for path, identity in order.opened.identities.items()}
-        guard = {"cwd": str(order.work), "same": same, "limits": held, "writable": writable if _ON_LINUX else None}
+        sign = run.sockets / "held"
+        guard = {
+            "cwd": str(order.work),
+            "same": same,
+            "limits": held,
+            "writable": writable if _ON_LINUX else None,
+            "sign": str(sign),
+        }
         order.opened.close()  # srt takes names only; what they are inside is compared there
         run.file(self._guard.name, json.dumps(guard))
         guarded = with_guard(command, str(GUARD), str(self._guard))
@@ -104,6 +115,7 @@ class SrtBox:
         outside = {**env, "HOME": str(self._own), "TMPDIR": str(self._own), "PATH": path_without(self._places())}
         argv = srt_command(self._program, run.file("srt.json", json.dumps(told)), guarded, env=inside)
         self._process = self._supervised(argv, outside, str(self._own))
+        _await_sign(sign, self._process)
         return self._process
 
     def _supervised(self, argv: list[str], env: dict[str, str], cwd: str) -> subprocess.Popen[bytes]:
@@ -187,3 +199,19 @@ class SrtBox:
                     if process.cmdline()[1:] == self._command[1:]:
                         found.append((process.create_time(), process.pid, process))
         return min(found)[-1] if found else None
+
+
+def _await_sign(sign: Path, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the kernel's process, inside, has compared and closed what it can, and goes on."""
+    until = time.monotonic() + _STARTED
+    while time.monotonic() < until:
+        has_ended = process.poll() is not None
+        if os.path.lexists(sign):
+            sign.unlink(missing_ok=True)
+            return
+        if has_ended:
+            raise SandboxRefusedError(
+                f"srt ended with {process.returncode} before the kernel started; the server's log says why"
+            )
+        time.sleep(_LOOK)  # nothing of ours but files is passed on by Node
+    raise SandboxRefusedError(f"srt did not start the kernel within {_STARTED:.0f} seconds")

@@ -37,4 +37,4 @@ def test_a_kernel_is_not_started_through_a_link_of_another(stage: Stage) -> None
         refusal = error.read().decode()
 
     stage.judge(ATTACK, said == "mine")
-    assert (said is None) is ("which a kernel may have made" in refusal)
+    assert (said is None) is ("sandboxed kernel" in refusal)

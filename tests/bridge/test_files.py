@@ -14,7 +14,7 @@ import pytest
 from jupyter_client.multikernelmanager import MultiKernelManager
 from jupyter_events import EventLogger
 from jupyter_server.services.contents.filemanager import AsyncFileContentsManager
-from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager, LargeFileManager
 from jupyter_server.utils import ensure_async
 from tornado.web import HTTPError
 
@@ -213,3 +213,100 @@ async def test_a_place_is_not_forgotten_when_its_kernel_ends(root: Path, kernels
     found = places.find(str(root / "work" / "nb.ipynb"))
     assert found is not None
     assert (found.place, found.parts) == (root / "work", ("nb.ipynb",))
+
+
+async def test_what_another_server_recorded_is_such_a_place(root: Path) -> None:
+    places = KernelPlaces(cast(MultiKernelManager, Kernels()), EventLogger(), lambda: [root / "work"])
+
+    assert places.find(str(root / "work" / "nb.ipynb")) is not None
+    assert places.find(str(root / "nb.ipynb")) is None
+
+
+async def test_a_link_that_leads_to_such_a_place_hides_no_link_there(
+    contents: AsyncFileContentsManager, root: Path
+) -> None:
+    (root / "short").symlink_to("work/sub/data")
+    (root / "work" / "sub" / "data").symlink_to(root.parent / "outside")
+
+    assert await refused(contents.get("short/secret"))
+    assert await refused(save(contents, "short/new.txt"))
+
+
+async def test_a_link_is_listed_and_deleted_and_not_entered(contents: AsyncFileContentsManager, root: Path) -> None:
+    contents.delete_to_trash = False
+    (root / "work" / "data").symlink_to(root.parent / "outside")
+
+    listed = await ensure_async(contents.get("work"))
+    assert sorted(one["name"] for one in listed["content"]) == ["data", "sub"]
+    for path in ("work/data", "work/data/secret"):
+        assert await refused(contents.get(path)), path
+    assert await refused(contents.delete("work/data/secret"))
+    assert await refused(contents.rename("work/data/secret", "work/mine"))
+    assert await refused(contents.rename("work/sub", "work/data/sub"))
+    assert await refused(save_directory(contents, "work/data/made"))
+    assert sorted(one.name for one in (root.parent / "outside").iterdir()) == ["secret"]
+
+    await ensure_async(contents.rename("work/data", "work/renamed"))
+    assert (root / "work" / "renamed").is_symlink()
+
+
+async def save_directory(contents: AsyncFileContentsManager, path: str) -> None:
+    await ensure_async(contents.save({"type": "directory"}, path))
+
+
+@pytest.mark.parametrize("kind", [AsyncFileContentsManager, LargeFileManager])
+async def test_checkpoints_are_kept_renamed_and_deleted_where_they_are(
+    root: Path, kernels: Kernels, kind: type[AsyncFileContentsManager]
+) -> None:
+    contents = kind(root_dir=str(root))
+    keep_to_places(contents, KernelPlaces(cast(MultiKernelManager, kernels), EventLogger()))
+    contents.delete_to_trash = False
+    await save(contents, "work/sub/one.txt")
+    await ensure_async(contents.create_checkpoint("work/sub/one.txt"))
+    await save(contents, "other.txt")
+    await ensure_async(contents.create_checkpoint("other.txt"))
+
+    await ensure_async(contents.rename("work/sub/one.txt", "work/two.txt"))
+    assert len(await ensure_async(contents.list_checkpoints("work/two.txt"))) == 1
+    await ensure_async(contents.rename("work/two.txt", "three.txt"))
+    assert len(await ensure_async(contents.list_checkpoints("three.txt"))) == 1
+    await ensure_async(contents.rename("three.txt", "work/three.txt"))
+    await ensure_async(contents.delete_checkpoint("checkpoint", "work/three.txt"))
+    assert await ensure_async(contents.list_checkpoints("work/three.txt")) == []
+    with pytest.raises(HTTPError) as missing:
+        await ensure_async(contents.delete_checkpoint("checkpoint", "work/three.txt"))
+    assert missing.value.status_code == 404
+    await ensure_async(contents.delete("work/three.txt"))
+    assert not (root / "work" / "three.txt").exists()
+
+
+@pytest.mark.parametrize("kind", [AsyncFileContentsManager, LargeFileManager])
+async def test_no_checkpoint_is_deleted_or_renamed_through_a_link(
+    root: Path, kernels: Kernels, kind: type[AsyncFileContentsManager]
+) -> None:
+    contents = kind(root_dir=str(root))
+    keep_to_places(contents, KernelPlaces(cast(MultiKernelManager, kernels), EventLogger()))
+    contents.delete_to_trash = False
+    outside = root.parent / "outside"
+    (outside / "own-checkpoint.txt").write_text("mine")
+    await save(contents, "work/own.txt")
+    (root / "work" / ".ipynb_checkpoints").symlink_to(outside)
+
+    async def attempt(method: str, *arguments: str) -> None:
+        await ensure_async(getattr(contents, method)(*arguments))
+
+    assert await refused(attempt("list_checkpoints", "work/own.txt"))
+    assert await refused(attempt("rename", "work/own.txt", "work/other.txt"))
+    await save(contents, "work/own.txt")
+    assert await refused(attempt("delete", "work/own.txt"))
+    assert sorted(one.name for one in outside.iterdir()) == ["own-checkpoint.txt", "secret"]
+
+
+async def test_no_checkpoint_that_is_a_link_leads_elsewhere(contents: AsyncFileContentsManager, root: Path) -> None:
+    contents.delete_to_trash = False
+    await save(contents, "work/own.txt")
+    (root / "work" / ".ipynb_checkpoints").mkdir()
+    (root / "work" / ".ipynb_checkpoints" / "own-checkpoint.txt").symlink_to(root.parent / "outside" / "secret")
+
+    assert await refused(contents.delete_checkpoint("checkpoint", "work/own.txt"))
+    assert (root.parent / "outside" / "secret").read_text() == "secret"
