@@ -133,7 +133,9 @@ def make_view(
     kept = [way_to(path) for path in (*protected.configuration, *places.read_only)]
     mounts += [Mount(path, Access.READ) for root in shown for path in _at_or_inside([real for real, _ in kept], root)]
     obeyed = [one for root in (work, *places.writable) for one in _obeyed(root, home, places.unprotected)]
-    mounts += [Mount(real, Access.READ) for real, _ in obeyed if real.exists()]
+    # Only in what is written anyway: a link that a kernel left must not show what it leads to.
+    for root in (work, *places.writable):
+        mounts += [Mount(path, Access.READ) for path in _at_or_inside([real for real, _ in obeyed], root)]
     mounts += _anchors(mounts)
     view = View(
         mounts=_ordered(mounts, work=work, home=home),
