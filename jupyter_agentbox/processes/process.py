@@ -230,6 +230,7 @@ class _Lifeline(asyncio.Protocol):
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self.ended = asyncio.Event()
+        self._ending: asyncio.Task[None] | None = None
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -247,18 +248,22 @@ class _Lifeline(asyncio.Protocol):
             self._transport.write(json.dumps(spec).encode() + b"\n")
 
     def connection_lost(self, _exc: Exception | None) -> None:
-        self._end()
+        if self.process is None or self.process.poll() is not None:
+            self.ended.set()
+        else:
+            self._ending = asyncio.ensure_future(self._end(self.process))
 
     def cut(self) -> None:
         if self._transport is not None and not self.ended.is_set() and self._transport.can_write_eof():
             # only the sending half: the other one tells when the reaper has ended
             self._transport.write_eof()
 
-    def _end(self) -> None:
-        if self.process is not None:
+    async def _end(self, process: subprocess.Popen[bytes]) -> None:
+        try:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(1)  # a moment: its socket is closed already
-        self.ended.set()
+                await asyncio.to_thread(process.wait, 1)  # a moment: its socket is closed already
+        finally:
+            self.ended.set()
 
 
 def _enlarge(pipe: int) -> None:
