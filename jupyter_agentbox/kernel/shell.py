@@ -62,8 +62,8 @@ def _asking_system(shell: Any, run: Callable[[str], None]) -> Callable[[str], No
     @functools.wraps(run)
     def system(cmd: str) -> None:
         approved = _ask(SHELL_TOOL, shell.var_expand(cmd, depth=1))
-        with _starting(), _expanded(shell):
-            run(approved)
+        with _starting():
+            _as_approved(shell, run)(approved)
 
     return system
 
@@ -72,8 +72,8 @@ def _asking_getoutput(shell: Any, run: Callable[..., Any]) -> Callable[..., Any]
     @functools.wraps(run)
     def getoutput(cmd: str, split: bool = True, depth: int = 0) -> Any:
         approved = _ask(SHELL_TOOL, shell.var_expand(cmd, depth=depth + 1))
-        with _starting(), _expanded(shell):
-            return run(approved, split=split)
+        with _starting():
+            return _as_approved(shell, run)(approved, split=split)
 
     return getoutput
 
@@ -106,14 +106,25 @@ def _starting() -> Iterator[None]:
         _allowed -= 1
 
 
-@contextmanager
-def _expanded(shell: Any) -> Iterator[None]:
-    """Keep the shell from expanding variables a second time: what was approved is what runs."""
-    shell.var_expand = lambda cmd, *_args, **_options: cmd
-    try:
-        yield
-    finally:
-        del shell.var_expand
+class _Expanded:
+    """A shell that expands no variables: they were expanded before the command was shown. Other threads have theirs."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._shell, name)
+
+    @staticmethod
+    def var_expand(cmd: str, *_args: Any, **_options: Any) -> str:
+        return cmd
+
+
+def _as_approved(shell: Any, run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of the shell that runs a command as it is: what was approved is what runs."""
+    function = getattr(run, "__func__", None)
+    # What somebody put in the place of the method has no variables of the shell's to expand.
+    return run if function is None else functools.partial(function, _Expanded(shell))
 
 
 def _on_audit(event: str, _args: tuple[Any, ...]) -> None:
