@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -32,6 +33,19 @@ class Layer(str, Enum):
     SESSION = "session"
 
 
+def exactly(call: ToolCall) -> str:
+    """Return the pattern that fits the tool of a call, and no other."""
+    server, tool = (re.sub(r"([*?\[])", r"[\1]", name) for name in (call.server, call.tool))
+    return f"{server.replace('.', '[.]')}.{tool}"
+
+
+def _divided(pattern: str) -> tuple[str, str, str]:
+    """Return the patterns of the server and the tool, and the dot between them; none if one stands in brackets only."""
+    masked = re.sub(r"\[!?\]?[^]]*\]", lambda found: "x" * len(found[0]), pattern)
+    place = masked.find(".")
+    return (pattern, "", "") if place < 0 else (pattern[:place], ".", pattern[place + 1 :])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """An effect for all calls that match.
@@ -39,7 +53,8 @@ class Rule:
     Parameters
     ----------
     tool : str
-        Case-sensitive pattern of ``server.tool`` with ``*``, ``?`` and ``[...]``.
+        Case-sensitive pattern of ``server.tool`` with ``*``, ``?`` and ``[...]``. Its first dot divides the two; a dot
+        in the name of a server is written ``[.]``. One without a dot is for the whole name.
     effect : Effect
         What becomes of a matching call.
     layer : Layer
@@ -65,7 +80,14 @@ class Rule:
             return False
         if self.definition is not None and self.definition != definition:
             return False
-        return fnmatchcase(call.qualified_name, self.tool)
+        return self._matches_name(call)
+
+    def _matches_name(self, call: ToolCall) -> bool:
+        server, dot, tool = _divided(self.tool)
+        if dot and fnmatchcase(call.server, server) and fnmatchcase(call.tool, tool):
+            return True
+        # `shop.*` allows nothing of a server `shop.evil`. What asks or refuses may reach further than was meant.
+        return (not dot or self.effect is not Effect.ALLOW) and fnmatchcase(call.qualified_name, self.tool)
 
     def __str__(self) -> str:
         return f"{self.layer.value}: {self.effect.value} {self.tool}"

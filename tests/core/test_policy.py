@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule
+from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule, exactly
 from tests.samples import a_call
 
 ALLOW = Rule(tool="shop.*", effect=Effect.ALLOW)
@@ -48,6 +49,42 @@ def test_of_equally_strict_rules_the_first_is_named() -> None:
 )
 def test_a_pattern_matches_the_whole_name_and_its_case(pattern: str, matches: bool) -> None:
     assert Rule(tool=pattern, effect=Effect.DENY).matches(a_call()) is matches
+
+
+@pytest.mark.parametrize(
+    ("pattern", "server", "tool", "allows", "denies"),
+    [
+        ("shop.*", "shop", "list", True, True),
+        ("shop.*", "shop", "orders.list", True, True),
+        ("shop.*", "shop.evil", "list", False, True),
+        ("shop.list", "shop", "list", True, True),
+        ("a.b.c", "a", "b.c", True, True),
+        ("a.b.c", "a.b", "c", False, True),
+        ("a[.]b.c", "a.b", "c", True, True),
+        ("a[.]b.c", "a", "b.c", False, True),
+        ("[].]x.c", ".x", "c", True, True),
+        ("*.list", "shop.evil", "list", True, True),
+        ("*.list", "shop", "orders.list", False, True),
+        ("*list*", "shop.evil", "list", True, True),
+        ("shop", "shop", "list", False, False),
+    ],
+)
+def test_what_allows_is_for_one_server_and_what_denies_reaches_further(
+    pattern: str, server: str, tool: str, allows: bool, denies: bool
+) -> None:
+    call = ToolCall(server=server, tool=tool, arguments={})
+
+    assert Rule(tool=pattern, effect=Effect.ALLOW).matches(call) is allows
+    assert Rule(tool=pattern, effect=Effect.ASK).matches(call) is denies
+    assert Rule(tool=pattern, effect=Effect.DENY).matches(call) is denies
+
+
+@pytest.mark.parametrize(("server", "tool"), [("a.b", "c"), ("a", "b.c"), ("a[b]", "*?"), (".", "."), ("[.]", "]")])
+def test_an_exact_pattern_allows_its_own_tool_only(server: str, tool: str) -> None:
+    calls = [ToolCall(server=one, tool=two, arguments={}) for one, two in (("a.b", "c"), ("a", "b.c"), (server, tool))]
+    rule = Rule(tool=exactly(calls[-1]), effect=Effect.ALLOW)
+
+    assert [rule.matches(call) for call in calls] == [call == calls[-1] for call in calls]
 
 
 @pytest.mark.parametrize(("kernel_id", "matches"), [(None, True), ("k1", True), ("k2", False)])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import ToolCall
-from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule, exactly
 from jupyter_agentbox.core.tools import ToolDescription
 
 
@@ -50,7 +48,7 @@ class PolicyManager:
         if decision is None or not decision.answer.is_lasting:
             return
         rule = Rule(
-            tool=re.sub(r"([*?\[])", r"[\1]", request.call.qualified_name),
+            tool=exactly(request.call),
             effect=Effect.ALLOW if decision.answer.allows else Effect.DENY,
             layer=Layer.SESSION,
             reason=decision.reason,
