@@ -34,6 +34,11 @@ export class PanelOpener implements IApprovalPanel {
 
   focus(step: 1 | -1): void {
     this.show();
-    void this._panel.focusRequest(step);
+    void this._panel.moveFocus(step);
+  }
+
+  focusRequest(id: string): void {
+    this.show();
+    void this._panel.focusRequest(id);
   }
 }

@@ -113,6 +113,8 @@ export interface IApprovalPanel {
   open(): void;
   /** Show the panel and move the focus to the next, or the previous, request that waits. */
   focus(step: 1 | -1): void;
+  /** Show the panel and move the focus to a request that waits. */
+  focusRequest(id: string): void;
 }
 
 export const IApprovalModel = new Token<IApprovalModel>(

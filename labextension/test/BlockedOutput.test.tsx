@@ -58,3 +58,14 @@ test('in a frame of its own, where no button works, it has none', () => {
   show({ isIsolated: true });
   expect(screen.queryByRole('button')).toBeNull();
 });
+
+test('in a widget it has no button that runs it, but one that shows it in a dialog', () => {
+  const onReview = jest.fn();
+  const onAllow = show({ isInWidget: true, onReview });
+  const [button, ...others] = screen.getAllByRole('button');
+  expect(others).toEqual([]);
+  expect(button.textContent).toBe('Review in a dialog');
+  button.click();
+  expect(onReview).toHaveBeenCalledTimes(1);
+  expect(onAllow).not.toHaveBeenCalled();
+});

@@ -2,6 +2,8 @@ import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { DecisionButton, GUARD_TIME } from '../src/components/DecisionButton';
+import { CardGuard } from '../src/components/GuardedCard';
+import type { ICardGuard } from '../src/components/GuardedCard';
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -10,6 +12,25 @@ beforeEach(() => {
 afterEach(() => {
   jest.useRealTimers();
 });
+
+/** A button on a card that can be seen as it is, unless the guard says otherwise. */
+function button(
+  onActivate: () => void = jest.fn(),
+  guard: Partial<ICardGuard> = {}
+): JSX.Element {
+  const seen: ICardGuard = { exposure: 'exposed', confirm: () => true };
+  return (
+    <CardGuard.Provider value={{ ...seen, ...guard }}>
+      <DecisionButton kind="allow" label="Allow once" onActivate={onActivate} />
+    </CardGuard.Provider>
+  );
+}
+
+function wait(time: number): void {
+  act(() => {
+    jest.advanceTimersByTime(time);
+  });
+}
 
 function isReady(): boolean {
   return screen.getByRole('button').getAttribute('aria-disabled') === 'false';
@@ -21,50 +42,61 @@ function placeAt(top: number): DOMRect {
 }
 
 test('a new button is not ready before a person could have seen it', () => {
-  render(
-    <DecisionButton kind="allow" label="Allow once" onActivate={jest.fn()} />
-  );
+  render(button());
   expect(isReady()).toBe(false);
-  act(() => {
-    jest.advanceTimersByTime(GUARD_TIME);
-  });
+  wait(GUARD_TIME);
   expect(isReady()).toBe(true);
 });
 
 test('a script cannot press it', () => {
   const onActivate = jest.fn();
-  render(
-    <DecisionButton kind="allow" label="Allow once" onActivate={onActivate} />
-  );
-  act(() => {
-    jest.advanceTimersByTime(GUARD_TIME);
-  });
+  render(button(onActivate));
+  wait(GUARD_TIME);
   fireEvent.click(screen.getByRole('button', { name: 'Allow once' }));
   expect(onActivate).not.toHaveBeenCalled();
 });
 
 test('a button that comes under a resting pointer is not ready for a while', () => {
-  render(
-    <DecisionButton kind="allow" label="Allow once" onActivate={jest.fn()} />
-  );
-  const button = screen.getByRole('button');
-  const place = jest.spyOn(button, 'getBoundingClientRect');
+  render(button());
+  const node = screen.getByRole('button');
+  const place = jest.spyOn(node, 'getBoundingClientRect');
   place.mockReturnValue(placeAt(100));
   fireEvent(
     document.body,
     new MouseEvent('pointermove', { clientX: 10, clientY: 10, bubbles: true })
   );
-  act(() => {
-    jest.advanceTimersByTime(GUARD_TIME + 200);
-  });
+  wait(GUARD_TIME + 200);
   expect(isReady()).toBe(true);
   place.mockReturnValue(placeAt(0));
-  act(() => {
-    jest.advanceTimersByTime(150);
-  });
+  wait(150);
   expect(isReady()).toBe(false);
-  act(() => {
-    jest.advanceTimersByTime(GUARD_TIME + 100);
-  });
+  wait(GUARD_TIME + 100);
+  expect(isReady()).toBe(true);
+});
+
+test('on a card that is not exposed it is not ready, and on no card at all', () => {
+  for (const exposure of ['covered', 'hidden', 'embedded'] as const) {
+    const { unmount } = render(button(jest.fn(), { exposure }));
+    wait(GUARD_TIME);
+    expect(isReady()).toBe(false);
+    unmount();
+  }
+  render(
+    <DecisionButton kind="allow" label="Allow once" onActivate={jest.fn()} />
+  );
+  wait(GUARD_TIME);
+  expect(isReady()).toBe(false);
+});
+
+test('what covered the card is gone for the whole guard time before the button is ready', () => {
+  const { rerender } = render(button());
+  wait(GUARD_TIME);
+  rerender(button(jest.fn(), { exposure: 'covered' }));
+  wait(GUARD_TIME);
+  rerender(button());
+  expect(isReady()).toBe(false);
+  wait(GUARD_TIME - 1);
+  expect(isReady()).toBe(false);
+  wait(1);
   expect(isReady()).toBe(true);
 });

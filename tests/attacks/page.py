@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Locator, expect, sync_playwright
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
@@ -43,16 +43,32 @@ def skip_unless_reached(level: Isolation) -> None:
             pytest.skip(str(refusal))
 
 
-def expect_decision(attack: Attack, code: str, level: Isolation, root: Path, *, does_run: bool = False) -> None:
-    """Run code that shows an output which decides, ask for a call, and compare what came of it with the table.
-
-    An attack that fails although its output runs says so in `window.clicks`.
-    """
+@contextmanager
+def page_with_kernel(level: Isolation, root: Path) -> Iterator[tuple[Lab, Person, str]]:
+    """A page that a person looks at, and the name of a kernel at a level; skips where that level cannot be reached."""
     skip_unless_reached(level)
     with looking(root) as (lab, person):
         kernel = "python3" if level is Isolation.NONE else "boxed"
         if level is not Isolation.NONE:
             lab.install_kernel(kernel, level)
+        yield lab, person, kernel
+
+
+def click_into(person: Person, button: Locator) -> None:
+    """Click where a button is, whatever lies over it, as someone does who believes to press what they see there."""
+    button.scroll_into_view_if_needed()
+    box = button.bounding_box()
+    assert box
+    person.page.mouse.move(box["x"] + box["width"] / 2 - 3, box["y"] + box["height"] / 2)
+    person.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def expect_decision(attack: Attack, code: str, level: Isolation, root: Path, *, does_run: bool = False) -> None:
+    """Run code that shows an output which decides, ask for a call, and compare what came of it with the table.
+
+    An attack that fails although its output runs says so in `window.clicks`.
+    """
+    with page_with_kernel(level, root) as (lab, person, kernel):
         lab.write_notebook(NOTEBOOK, code, ASK, kernel=kernel)
         person.open(NOTEBOOK)
         person.run(0, 1)

@@ -119,5 +119,7 @@ class Person:
 
 
 def decide(where: Locator, button: str) -> None:
-    """Press one of a card's buttons."""
-    where.get_by_role("button", name=button, exact=True).click()
+    """Press one of a card's buttons, which are off while nothing of the card is in view."""
+    found = where.get_by_role("button", name=button, exact=True)
+    found.scroll_into_view_if_needed()
+    found.click()

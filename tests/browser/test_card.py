@@ -8,7 +8,7 @@ from collections.abc import Callable
 from playwright.sync_api import expect
 
 from .lab import Lab
-from .person import Person, decide
+from .person import CARD, Person, decide
 
 PRICE = "from jupyter_agentbox import tools\ntools.shop.set_price(product_id=5, price=149.0)"
 TEAS = "from jupyter_agentbox import tools\nteas = tools.shop.list_products(category='tea')\nteas[0].name"
@@ -95,7 +95,9 @@ def test_long_arguments_scroll_and_nothing_is_cut_silently(person: Person, noteb
     assert text.evaluate("node => node.scrollHeight === node.clientHeight")
 
 
-def test_card_within_another_widget_is_the_same_card(person: Person, notebook: Callable[..., str]) -> None:
+def test_card_within_another_widget_has_no_buttons_and_leads_to_the_panel(
+    person: Person, notebook: Callable[..., str]
+) -> None:
     code = """import ipywidgets, threading
 from jupyter_agentbox import tools
 out = ipywidgets.Output()
@@ -106,5 +108,53 @@ with out:
     person.run(0)
     box = person.cell(0).locator(".widget-vbox")
     card = box.get_by_role("group", name="Approval request shop.restock")
+    expect(card.get_by_role("button")).to_have_text(["Decide in the panel"])
+    decide(card, "Decide in the panel")
+    item = person.item("shop.restock")
+    expect(item.get_by_role("group", name=CARD)).to_be_focused()
+    decide(item, "Allow once")
+    expect(card).to_contain_text("Done in")
+
+
+def test_card_that_is_covered_has_buttons_that_are_off_and_says_so(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(TEAS)
+    person.open(path)
+    person.run(0)
+    card = person.card()
+    allow = card.get_by_role("button", name="Allow once")
+    expect(allow).to_be_enabled()
+    card.evaluate(
+        """card => {
+          const cover = document.createElement('div');
+          const {left, top} = card.getBoundingClientRect();
+          cover.id = 'cover';
+          cover.style = `position: fixed; left: ${left + 20}px; top: ${top + 20}px; width: 9px; height: 9px;`
+            + 'pointer-events: none; background: red; z-index: 99999';
+          document.body.append(cover);
+        }"""
+    )
+    expect(allow).to_be_disabled()
+    expect(card.get_by_role("status")).to_contain_text("Something covers a part of this card")
+    allow.focus()
+    person.keyboard.press("Enter")
+    person.page.locator("#cover").evaluate("cover => cover.remove()")
+    expect(allow).to_be_enabled()
+    assert len(lab.approvals(path)) == 1
     decide(card, "Allow once")
     expect(card).to_contain_text("Done in")
+
+
+def test_card_that_is_longer_than_the_window_is_decided_wherever_its_buttons_are_in_view(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    sql = "'\\n'.join(str(n) for n in range(200))"
+    person.open(notebook(f"from jupyter_agentbox import tools\ntools.shop.query(sql={sql})"))
+    person.run(0)
+    card = person.card()
+    card.get_by_role("button", name="Show in full").click()
+    assert card.evaluate("card => card.clientHeight > innerHeight")
+    decide(card, "Reject")
+    decide(card, "Reject")
+    expect(card).to_contain_text("Rejected by you")

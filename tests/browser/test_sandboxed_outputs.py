@@ -99,7 +99,12 @@ def test_plots_tables_progress_bars_and_standard_widgets_work_as_ever(
 
 
 def allow(person: Person, card: Locator) -> None:
-    """Allow an output with the keyboard."""
+    """Allow an output with the keyboard; that of a widget in a dialog."""
+    review = card.get_by_role("button", name="Review in a dialog")
+    expect(card.get_by_role("button").first).to_be_visible()
+    if review.count():
+        review.press("Enter")
+        card = blocked(person.page.get_by_role("dialog"))
     button = card.get_by_role("button", name="Run this output", exact=True)
     expect(button).to_have_attribute("aria-disabled", "false")
     button.focus()

@@ -5,6 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { DecisionButton } from './DecisionButton';
+import { Guarded, GuardedCard } from './GuardedCard';
 import { TextBlock, VisibleText } from './VisibleText';
 
 export interface IBlockedOutputProps {
@@ -18,14 +19,18 @@ export interface IBlockedOutputProps {
   isPartShown?: boolean;
   /** Whether the output asks for a frame of its own, in which a button is only a picture. */
   isIsolated?: boolean;
+  /** Whether it stands in a widget, which its kernel lays out. */
+  isInWidget?: boolean;
   trans: TranslationBundle;
+  /** Show the same card in a dialog, whose button no kernel can cover. */
+  onReview?: () => void;
   /** Run this one output; what it returns rejects with the reason why it cannot be. */
   onAllow: () => Promise<void>;
 }
 
 /** Says what an output could do in the page, and lets a person allow it. */
 export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
-  const { kind, trans } = props;
+  const { kind, onReview, trans } = props;
   const textId = React.useId();
   const [isBusy, setBusy] = React.useState(false);
   const [failure, setFailure] = React.useState('');
@@ -43,11 +48,11 @@ export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
   };
 
   return (
-    <div
-      className="jp-AgentBox-card jp-AgentBox-blocked jp-mod-waiting"
+    <GuardedCard
+      className="jp-AgentBox-blocked jp-mod-waiting"
+      isGuarded={!props.isIsolated}
+      isInWidget={props.isInWidget}
       data-lm-suppress-shortcuts="true"
-      tabIndex={-1}
-      role="group"
       aria-label={trans.__('Blocked output: %1', kind)}
     >
       <div className="jp-AgentBox-headline">
@@ -89,15 +94,25 @@ export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
           )}
         </p>
       ) : (
-        <div className="jp-AgentBox-buttons">
-          <DecisionButton
-            kind="neutral"
-            label={trans.__('Run this output')}
-            describedBy={textId}
-            isBusy={isBusy}
-            onActivate={allow}
-          />
-        </div>
+        <Guarded
+          elsewhere={
+            onReview && {
+              label: trans.__('Review in a dialog'),
+              open: onReview
+            }
+          }
+          trans={trans}
+        >
+          <div className="jp-AgentBox-buttons">
+            <DecisionButton
+              kind="neutral"
+              label={trans.__('Run this output')}
+              describedBy={textId}
+              isBusy={isBusy}
+              onActivate={allow}
+            />
+          </div>
+        </Guarded>
       )}
       <div role="alert">
         {failure ? (
@@ -106,6 +121,6 @@ export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
           </p>
         ) : null}
       </div>
-    </div>
+    </GuardedCard>
   );
 }

@@ -15,6 +15,7 @@ import { Arguments } from './Arguments';
 import { Countdown } from './Countdown';
 import { Deciding } from './Deciding';
 import { LongArguments } from './LongArguments';
+import { Guarded, GuardedCard } from './GuardedCard';
 import { LookAlikes } from './LookAlikes';
 import { Outcome } from './Outcome';
 import { Facts, Hints } from './ToolFacts';
@@ -34,6 +35,10 @@ export interface ICardProps {
   onReveal?: (approval: IApproval) => void;
   /** Fetches arguments that were left out; without it they are no longer kept. */
   onShowArguments?: () => void;
+  /** Leads to the same request in the panel, whose buttons no kernel can cover. */
+  onOpenInPanel?: (approval: IApproval) => void;
+  /** Whether the card is a widget's. */
+  isInWidget?: boolean;
   /** Hears why an answer was not taken, for a place that outlives the card. */
   onFailure?: (text: string) => void;
 }
@@ -55,16 +60,16 @@ export function Card(props: ICardProps): JSX.Element {
   const { mood } = summarize(approval, nameOf, trans);
 
   return (
-    <div
+    <GuardedCard
       ref={root}
-      className={`jp-AgentBox-card jp-mod-${mood}`}
+      className={`jp-mod-${mood}`}
+      isGuarded={isPending}
+      isInWidget={props.isInWidget}
       data-request-id={approval.id}
       data-status={approval.status}
       data-lm-suppress-shortcuts={
         isPending ? withoutShortcuts(props) : undefined
       }
-      tabIndex={-1}
-      role="group"
       aria-label={trans.__('Approval request %1', name)}
     >
       {isPending ? (
@@ -77,7 +82,7 @@ export function Card(props: ICardProps): JSX.Element {
           <p className="jp-AgentBox-error">{sending.failure}</p>
         ) : null}
       </div>
-    </div>
+    </GuardedCard>
   );
 }
 
@@ -87,20 +92,28 @@ function withoutShortcuts(props: ICardProps): 'true' | undefined {
 }
 
 function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
-  const { approval, trans } = props;
+  const { approval, onOpenInPanel, trans } = props;
   const titleId = React.useId();
+  const elsewhere = onOpenInPanel && {
+    label: trans.__('Decide in the panel'),
+    open: () => {
+      onOpenInPanel(approval);
+    }
+  };
   return (
     <>
       <Header {...props} titleId={titleId} />
       <Arguments values={approval.call.arguments} trans={trans} />
       <Facts approval={approval} nameOf={props.nameOf} trans={trans} />
-      <Deciding
-        approval={approval}
-        sending={props.sending}
-        describedBy={titleId}
-        translator={props.translator}
-        trans={trans}
-      />
+      <Guarded elsewhere={elsewhere} trans={trans}>
+        <Deciding
+          approval={approval}
+          sending={props.sending}
+          describedBy={titleId}
+          translator={props.translator}
+          trans={trans}
+        />
+      </Guarded>
     </>
   );
 }

@@ -4,8 +4,9 @@
 import React from 'react';
 
 import { PointerWatch } from '../pointerWatch';
+import { CardGuard } from './GuardedCard';
 
-/** Milliseconds that a button must have been in its place before it takes a gesture. */
+/** Milliseconds that a button must have been in its place, on a card that is not covered, before it takes a gesture. */
 export const GUARD_TIME = 500;
 
 export interface IDecisionButtonProps {
@@ -20,11 +21,13 @@ export interface IDecisionButtonProps {
 
 const watch = new PointerWatch();
 
-/** Ignores scripts, held keys, and clicks that come before a person could have seen the button. */
+/** Ignores scripts, held keys, clicks that come before a person could have seen the button, and covered cards. */
 export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
   const ref = React.useRef<HTMLButtonElement>(null);
-  const { isArmed, arm } = useGuard(ref);
-  const isReady = isArmed && !props.isBusy;
+  const { exposure, confirm } = React.useContext(CardGuard);
+  const isExposed = exposure === 'exposed';
+  const { isArmed, arm } = useArming(ref, isExposed);
+  const isReady = isArmed && isExposed && !props.isBusy;
   useInitialFocus(ref, props.isFocused ?? false);
 
   const onClick = (event: React.MouseEvent<HTMLButtonElement>): void => {
@@ -36,7 +39,9 @@ export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
       arm();
       return;
     }
-    props.onActivate();
+    if (confirm()) {
+      props.onActivate();
+    }
   };
   const onKeyDown = (event: React.KeyboardEvent): void => {
     if (event.repeat) {
@@ -51,6 +56,7 @@ export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
       className={`jp-AgentBox-button jp-mod-${props.kind}`}
       aria-describedby={props.describedBy}
       aria-disabled={!isReady}
+      aria-busy={props.isBusy}
       onClick={onClick}
       onKeyDown={onKeyDown}
     >
@@ -59,11 +65,11 @@ export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
   );
 }
 
-/** Whether a button has been in its place for `GUARD_TIME`, and a way to begin anew. */
-function useGuard(ref: React.RefObject<HTMLElement>): {
-  isArmed: boolean;
-  arm: () => void;
-} {
+/** Whether a button has been in its place, and exposed, for `GUARD_TIME`, and a way to begin anew. */
+function useArming(
+  ref: React.RefObject<HTMLElement>,
+  isExposed: boolean
+): { isArmed: boolean; arm: () => void } {
   const [isArmed, setArmed] = React.useState(false);
   const timer = React.useRef(0);
   const arm = React.useCallback(() => {
@@ -74,8 +80,8 @@ function useGuard(ref: React.RefObject<HTMLElement>): {
     }, GUARD_TIME);
   }, []);
 
+  React.useEffect(arm, [arm, isExposed]);
   React.useEffect(() => {
-    arm();
     document.addEventListener('visibilitychange', arm);
     const watching = ref.current && watch.add(ref.current, arm);
     return () => {

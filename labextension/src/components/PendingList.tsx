@@ -15,14 +15,22 @@ import { LinkButton } from './VisibleText';
 /** Cards that are made at first; a thousand at once would make the page wait. */
 const MAX_SHOWN = 50;
 
-export function PendingList(props: { context: ICardContext }): JSX.Element {
-  const { context } = props;
+export interface IPendingListProps {
+  context: ICardContext;
+  /** The id of a request that is shown even if many newer ones wait. */
+  wanted: string | null;
+}
+
+export function PendingList(props: IPendingListProps): JSX.Element {
+  const { context, wanted } = props;
   const { model, trans } = context;
   useSignal(model.changed);
   const [limit, setLimit] = React.useState(MAX_SHOWN);
   const [notice, setNotice] = React.useState('');
   const { pending } = model;
-  const groups = byNotebook(pending.slice(0, limit));
+  const groups = byNotebook(
+    pending.filter(({ id }, index) => index < limit || id === wanted)
+  );
   const section = React.useRef<HTMLElement>(null);
   useFocusInList(section);
 

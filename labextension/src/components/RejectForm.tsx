@@ -5,6 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { DecisionButton } from './DecisionButton';
+import { CardGuard } from './GuardedCard';
 
 export interface IRejectFormProps {
   reason: string;
@@ -20,6 +21,7 @@ export interface IRejectFormProps {
 export function RejectForm(props: IRejectFormProps): JSX.Element {
   const { trans } = props;
   const id = React.useId();
+  const { confirm } = React.useContext(CardGuard);
   const field = React.useRef<HTMLTextAreaElement>(null);
   React.useEffect(() => {
     field.current?.focus();
@@ -32,7 +34,7 @@ export function RejectForm(props: IRejectFormProps): JSX.Element {
       props.onCancel();
     } else if (event.key === 'Enter' && !event.shiftKey && !isComposing) {
       event.preventDefault();
-      if (isTrusted && !event.repeat && !props.isBusy) {
+      if (isTrusted && !event.repeat && !props.isBusy && confirm()) {
         props.onReject();
       }
     }

@@ -18,6 +18,8 @@ export interface ICardContext {
   nameOf: NameOf;
   translator: ITranslator;
   trans: TranslationBundle;
+  /** Show the panel and go to a request in it; views that are in the panel have no need of it. */
+  openInPanel?: (id: string) => void;
 }
 
 export interface IRequestCardProps {
@@ -27,13 +29,20 @@ export interface IRequestCardProps {
   fallback?: string;
   /** Whether to offer the way to the cell. */
   hasLink?: boolean;
+  /** Whether the card is a widget's, which its kernel lays out. */
+  isInWidget?: boolean;
   /** Hears why an answer was not taken. */
   onFailure?: (text: string) => void;
 }
 
+/** Another request is another card: with buttons that are not ready yet, and with no form that was open. */
 export function RequestCard(props: IRequestCardProps): JSX.Element {
+  return <OneRequest key={props.requestId} {...props} />;
+}
+
+function OneRequest(props: IRequestCardProps): JSX.Element {
   const { requestId, context, fallback, hasLink } = props;
-  const { model, origins, trans } = context;
+  const { model, origins, openInPanel, trans } = context;
   useSignal(model.changed, id => id === null || id === requestId);
   React.useEffect(() => {
     const tracking = model.track(requestId);
@@ -61,6 +70,14 @@ export function RequestCard(props: IRequestCardProps): JSX.Element {
         onDecide={(shown, answer) => model.decide(shown, answer)}
         onFailure={props.onFailure}
         onShowArguments={state === 'whole' ? undefined : show}
+        isInWidget={props.isInWidget}
+        onOpenInPanel={
+          openInPanel
+            ? () => {
+                openInPanel(requestId);
+              }
+            : undefined
+        }
         onReveal={
           hasLink
             ? shown => {

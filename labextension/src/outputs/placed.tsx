@@ -7,6 +7,7 @@ import { createRoot } from 'react-dom/client';
 
 import { BlockedOutput } from '../components/BlockedOutput';
 import type { IBlockedOutputProps } from '../components/BlockedOutput';
+import { ReviewDialog } from '../widgets/reviewDialog';
 
 /** Show a card as the first thing in a node; answer what takes it away. */
 export function placeCard(
@@ -17,12 +18,18 @@ export function placeCard(
   host.className = 'jp-AgentBox-output jp-AgentBox-placed';
   parent.prepend(host);
   const root = createRoot(host);
+  let dialog: ReviewDialog | null = null;
+  const review = (): void => {
+    dialog = new ReviewDialog(props);
+    void dialog.launch();
+  };
   // At once: an output area that wants a frame of its own copies what is there now.
   flushSync(() => {
-    root.render(<BlockedOutput {...props} />);
+    root.render(<BlockedOutput {...props} onReview={review} />);
   });
   return () => {
     host.remove();
+    dialog?.dispose();
     // A card goes away by a click in it, which React is not done with yet.
     window.setTimeout(() => {
       root.unmount();

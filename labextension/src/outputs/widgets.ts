@@ -177,6 +177,7 @@ class ManagerGuard {
       kind: trans.__('Widget of the module %1', String(module)),
       source: typeof code === 'string' ? code : undefined,
       isSandboxed: this._gate.wasSandboxed,
+      isInWidget: true,
       trans,
       onAllow: async () => {
         const real = isStandIn ? await this._release(model) : model;
@@ -346,6 +347,7 @@ function safeMarkupView(
           source: value,
           isPartShown: true,
           isSandboxed: gate.wasSandboxed,
+          isInWidget: true,
           trans,
           onAllow: () => {
             this._allowed = value;

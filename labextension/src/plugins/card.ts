@@ -6,7 +6,7 @@ import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { reviewerNames } from '../reviewers';
-import { IApprovalModel, IOrigins } from '../tokens';
+import { IApprovalModel, IApprovalPanel, IOrigins } from '../tokens';
 import { cardRendererFactory } from '../widgets/card';
 
 /** Shows the card of a request in an output. */
@@ -15,18 +15,21 @@ export const cardPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Shows approval requests in outputs.',
   autoStart: true,
   requires: [IRenderMimeRegistry, IApprovalModel, IOrigins],
-  optional: [ITranslator],
+  optional: [IApprovalPanel, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     rendermime: IRenderMimeRegistry,
     model: IApprovalModel,
     origins: IOrigins,
+    panel: IApprovalPanel | null,
     optionalTranslator: ITranslator | null
   ): void => {
     const translator = optionalTranslator ?? nullTranslator;
     const trans = translator.load('jupyter-agentbox');
     const nameOf = reviewerNames(app.serviceManager.user, trans);
-    const context = { model, origins, nameOf, translator, trans };
+    const openInPanel = panel?.focusRequest.bind(panel);
+    const base = { model, origins, nameOf, translator, trans };
+    const context = { ...base, openInPanel };
     const { factory, rank } = cardRendererFactory(context);
     rendermime.addFactory(factory, rank);
   }

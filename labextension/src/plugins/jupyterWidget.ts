@@ -6,7 +6,7 @@ import type {
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { reviewerNames } from '../reviewers';
-import { IApprovalModel, IOrigins } from '../tokens';
+import { IApprovalModel, IApprovalPanel, IOrigins } from '../tokens';
 import {
   MODULE_NAME,
   MODULE_VERSION,
@@ -19,22 +19,24 @@ export const jupyterWidgetPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Shows approval requests as ipywidgets.',
   autoStart: true,
   requires: [IApprovalModel, IOrigins],
-  optional: [IJupyterWidgetRegistry, ITranslator],
+  optional: [IApprovalPanel, IJupyterWidgetRegistry, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     model: IApprovalModel,
     origins: IOrigins,
+    panel: IApprovalPanel | null,
     registry: IJupyterWidgetRegistry | null,
     optionalTranslator: ITranslator | null
   ): void => {
     const translator = optionalTranslator ?? nullTranslator;
     const trans = translator.load('jupyter-agentbox');
     const nameOf = reviewerNames(app.serviceManager.user, trans);
+    const openInPanel = panel?.focusRequest.bind(panel);
+    const base = { model, origins, nameOf, translator, trans };
     registry?.registerWidget({
       name: MODULE_NAME,
       version: MODULE_VERSION,
-      exports: () =>
-        widgetExports({ model, origins, nameOf, translator, trans })
+      exports: () => widgetExports({ ...base, openInPanel })
     });
   }
 };

@@ -1,6 +1,8 @@
 /**
  * The card as an ipywidget, for cards inside a box, an output widget or another widget.
  *
+ * It shows the request and leads to the panel. It has no buttons that decide: a kernel lays out its widgets, and could
+ * put anything over a button, or a button under anything.
  * The model holds a request id and nothing else, and nothing of a decision ever passes through it.
  */
 import { DOMWidgetModel, DOMWidgetView } from '@jupyter-widgets/base';
@@ -56,6 +58,7 @@ export function widgetExports(context: ICardContext): ExportMap {
         <RequestCard
           requestId={typeof id === 'string' ? id : ''}
           context={context}
+          isInWidget={true}
         />
       );
     }

@@ -39,20 +39,21 @@ export class ApprovalPanel extends ReactWidget {
   }
 
   /** Move the focus to the next, or the previous, request that waits; to the panel if none does. */
-  async focusRequest(step: 1 | -1): Promise<void> {
+  async moveFocus(step: 1 | -1): Promise<void> {
     await this._rendered();
-    const cards = [
-      ...this.node.querySelectorAll<HTMLElement>(
-        '.jp-AgentBox-pending .jp-AgentBox-card[data-request-id]'
-      )
-    ];
+    const cards = this._cards();
     const current = cards.findIndex(card =>
       card.contains(document.activeElement)
     );
     const start = current < 0 && step < 0 ? 0 : current;
-    const card = cards[(start + step + cards.length) % cards.length];
-    (card ?? this.node).focus();
-    card?.scrollIntoView({ block: 'nearest' });
+    this._focus(cards[(start + step + cards.length) % cards.length]);
+  }
+
+  /** Move the focus to a request that waits; to the panel if it does not. */
+  async focusRequest(id: string): Promise<void> {
+    this._wanted = id;
+    await this._rendered();
+    this._focus(this._cards().find(card => card.dataset['requestId'] === id));
   }
 
   /** Move the focus into the panel, so that Tab goes on from there. */
@@ -79,7 +80,7 @@ export class ApprovalPanel extends ReactWidget {
     const { context, history, servers } = this._options;
     return (
       <>
-        <PendingList context={context} />
+        <PendingList context={context} wanted={this._wanted} />
         <HistoryList history={history} context={context} />
         <ServerList servers={servers} trans={context.trans} />
       </>
@@ -93,6 +94,20 @@ export class ApprovalPanel extends ReactWidget {
   private async _rendered(): Promise<void> {
     MessageLoop.sendMessage(this, Widget.Msg.UpdateRequest);
     await this.renderPromise;
+  }
+
+  /** The cards of the requests that wait. */
+  private _cards(): HTMLElement[] {
+    return [
+      ...this.node.querySelectorAll<HTMLElement>(
+        '.jp-AgentBox-pending .jp-AgentBox-card[data-request-id]'
+      )
+    ];
+  }
+
+  private _focus(card: HTMLElement | undefined): void {
+    (card ?? this.node).focus();
+    card?.scrollIntoView({ block: 'nearest' });
   }
 
   private _updateTitle(): void {
@@ -109,4 +124,7 @@ export class ApprovalPanel extends ReactWidget {
     this.title.dataset =
       count > 0 ? { ...dataset, 'agentbox-count': badge } : dataset;
   }
+
+  /** A request to show even if many newer ones wait. */
+  private _wanted: string | null = null;
 }

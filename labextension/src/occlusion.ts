@@ -1,0 +1,317 @@
+/**
+ * Tells whether a person sees a node as it is, with nothing over any part of it that is in view.
+ *
+ * Kernels lay out their outputs, and what lies over a button decides what a person believes to press (clickjacking).
+ * Chromium watches for that by itself: Intersection Observer v2 says that a node is visible only if nothing covers,
+ * fades, filters or distorts it. In other browsers, and for a node that is partly scrolled out of view, this looks at what
+ * lies on top at many points of the part in view, at least twice in the time that a button waits before it takes a click.
+ * A part out of view may be covered, by a toolbar for one: a long request is never wholly in view.
+ */
+import type { IDisposable } from '@lumino/disposable';
+
+/**
+ * How a node can be seen. `exposed`: as it is. `covered`: something lies over it, or it is faded or distorted.
+ * `hidden`: no part of it is in view. `embedded`: a kernel lays out what it is in, so that nothing is sure.
+ */
+export type Exposure = 'exposed' | 'covered' | 'hidden' | 'embedded';
+
+/** Milliseconds between two looks, in browsers that do not watch by themselves. */
+const LOOK_INTERVAL = 250;
+
+/** Version 2, which TypeScript does not know; 100 ms is the least delay that it accepts. */
+const OBSERVER_OPTIONS = {
+  trackVisibility: true,
+  delay: 100
+} as IntersectionObserverInit;
+
+/** Points that one look tests at most, and pixels between two of them at least. */
+const MAX_POINTS = 1500;
+const MIN_STEP = 5;
+
+/** By how much of a step the points of one look are moved, right and down, from those of another. */
+const PHASES = [
+  [0, 0],
+  [0.5, 0.5],
+  [0.5, 0],
+  [0, 0.5]
+] as const;
+
+/** Pixels at a node's edge that are not tested: a rounded corner shows what is behind it. */
+const EDGE = 3;
+
+/** While the document's element has this class, nothing lets a hit test through. */
+const HIT_TEST_CLASS = 'jp-AgentBox-hitTest';
+
+/** A translation by whole pixels, or none. */
+const TRANSLATION = /^(?:none|matrix\(1, 0, 0, 1, [^,]+, [^,]+\))$/;
+
+/** Watches how one node can be seen. */
+export class OcclusionWatch implements IDisposable {
+  constructor(
+    private readonly _node: Element,
+    private readonly _onChange: (exposure: Exposure) => void
+  ) {
+    if (hasOcclusionDetection()) {
+      this._observer = new IntersectionObserver(entries => {
+        this._take(entries);
+        this._update();
+      }, OBSERVER_OPTIONS);
+      this._observer.observe(_node);
+    }
+    this._update();
+  }
+
+  /** How the node could be seen at the last look. */
+  get exposure(): Exposure {
+    return this._exposure;
+  }
+
+  get isDisposed(): boolean {
+    return this._isDisposed;
+  }
+
+  dispose(): void {
+    this._isDisposed = true;
+    this._observer?.disconnect();
+    window.clearTimeout(this._timer);
+  }
+
+  /** Look now: for the moment of a click. */
+  look(): Exposure {
+    this._take(this._observer?.takeRecords() ?? []);
+    this._set(this._find(true));
+    return this._exposure;
+  }
+
+  private readonly _update = (): void => {
+    // What a hit test found once, it must take back itself.
+    this._set(this._find(this._exposure === 'covered'));
+  };
+
+  private _find(isThorough: boolean): Exposure {
+    if (isInKernelLayout(this._node)) {
+      return 'embedded';
+    }
+    if (this._observer && !this._isIntersecting) {
+      return 'hidden';
+    }
+    if (this._observer && !this._isOccluded && !isThorough) {
+      return 'exposed';
+    }
+    if (this._observer && this._isOccluded && !isClipped(this._node)) {
+      return 'covered';
+    }
+    // The observer also counts what lies over a part that is scrolled away, and so does not tell for such a node.
+    this._phase = (this._phase + 1) % PHASES.length;
+    return exposureOf(this._node, this._phase);
+  }
+
+  private _take(entries: IntersectionObserverEntry[]): void {
+    const last = entries[entries.length - 1];
+    if (last) {
+      this._isIntersecting = last.isIntersecting;
+      this._isOccluded = Reflect.get(last, 'isVisible') !== true;
+    }
+  }
+
+  private _set(exposure: Exposure): void {
+    if (this._isDisposed) {
+      return;
+    }
+    window.clearTimeout(this._timer);
+    if (!this._isTold(exposure)) {
+      this._timer = window.setTimeout(this._update, LOOK_INTERVAL);
+    }
+    if (exposure !== this._exposure) {
+      this._exposure = exposure;
+      this._onChange(exposure);
+    }
+  }
+
+  /** Whether the observer tells when this is over. */
+  private _isTold(exposure: Exposure): boolean {
+    return (
+      this._observer !== null &&
+      (exposure === 'hidden' || (exposure === 'exposed' && !this._isOccluded))
+    );
+  }
+
+  private _exposure: Exposure = 'hidden';
+  private _isDisposed = false;
+  private _isIntersecting = false;
+  private _isOccluded = false;
+  private readonly _observer: IntersectionObserver | null = null;
+  private _phase = 0;
+  private _timer = 0;
+}
+
+/**
+ * Whether a kernel lays out what the node is in: a widget, or an output that a widget shows.
+ *
+ * An output area within another one is a widget's. The classes of widgets alone would not do: a kernel can take them
+ * away from its own.
+ */
+export function isInKernelLayout(node: Element): boolean {
+  let areas = 0;
+  for (let at: Element | null = node; at; at = at.parentElement) {
+    areas += at.classList.contains('jp-OutputArea') ? 1 : 0;
+    if (areas > 1 || at.classList.contains('jupyter-widgets')) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/** How a node can be seen now, as hit tests tell; each phase tests other points. */
+export function exposureOf(node: Element, phase = 0): Exposure {
+  if (isInKernelLayout(node)) {
+    return 'embedded';
+  }
+  const part = visiblePart(node);
+  if (!part) {
+    return 'hidden';
+  }
+  return !isDistorted(node) && isOnTop(node, part, PHASES[phase])
+    ? 'exposed'
+    : 'covered';
+}
+
+interface IBox {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+function hasOcclusionDetection(): boolean {
+  return (
+    typeof IntersectionObserverEntry === 'function' &&
+    'isVisible' in IntersectionObserverEntry.prototype
+  );
+}
+
+/** The part of a node that no scrolling box and no edge of the window cuts off. */
+function visiblePart(node: Element): IBox | null {
+  const { clientWidth, clientHeight } = document.documentElement;
+  let part = intersect(node.getBoundingClientRect(), {
+    left: 0,
+    top: 0,
+    right: clientWidth,
+    bottom: clientHeight
+  });
+  // What the body would cut off, the window does.
+  const { body } = document;
+  for (
+    let at = node.parentElement;
+    at && at !== body && part;
+    at = at.parentElement
+  ) {
+    const { overflowX, overflowY, contain } = getComputedStyle(at);
+    const isClipping =
+      !isUnset(overflowX, 'visible') ||
+      !isUnset(overflowY, 'visible') ||
+      /paint|content|strict/.test(contain);
+    if (isClipping) {
+      part = intersect(part, innerBox(at));
+    }
+  }
+  return part;
+}
+
+/** Whether a part of a node is out of view. */
+function isClipped(node: Element): boolean {
+  const { left, top, right, bottom } = node.getBoundingClientRect();
+  const part = visiblePart(node);
+  return (
+    !part ||
+    part.left > left ||
+    part.top > top ||
+    part.right < right ||
+    part.bottom < bottom
+  );
+}
+
+/** Where a box that scrolls shows what is in it: without its borders and scroll bars. */
+function innerBox(node: Element): IBox {
+  const { left, top } = node.getBoundingClientRect();
+  const x = left + node.clientLeft;
+  const y = top + node.clientTop;
+  return {
+    left: x,
+    top: y,
+    right: x + node.clientWidth,
+    bottom: y + node.clientHeight
+  };
+}
+
+function intersect(a: IBox, b: IBox): IBox | null {
+  const box = {
+    left: Math.max(a.left, b.left),
+    top: Math.max(a.top, b.top),
+    right: Math.min(a.right, b.right),
+    bottom: Math.min(a.bottom, b.bottom)
+  };
+  const isEmpty =
+    box.right - box.left <= 2 * EDGE || box.bottom - box.top <= 2 * EDGE;
+  return isEmpty ? null : box;
+}
+
+/** Whether a style of the node, or of something that it is in, changes how it looks. */
+function isDistorted(node: Element): boolean {
+  for (let at: Element | null = node; at; at = at.parentElement) {
+    const style = getComputedStyle(at);
+    const isPlain =
+      isUnset(style.opacity, '1') &&
+      isUnset(style.filter, 'none') &&
+      isUnset(style.clipPath, 'none') &&
+      isUnset(style.maskImage, 'none') &&
+      isUnset(style.mixBlendMode, 'normal') &&
+      isUnset(style.visibility, 'visible') &&
+      TRANSLATION.test(style.transform || 'none');
+    if (!isPlain) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/** Whether a style has its initial value, or the browser does not know it. */
+function isUnset(value: string | undefined, initial: string): boolean {
+  return !value || value === initial;
+}
+
+/** Whether the node lies on top at points all over a part of it. */
+function isOnTop(
+  node: Element,
+  part: IBox,
+  [right, down]: (typeof PHASES)[number]
+): boolean {
+  const width = part.right - part.left - 2 * EDGE;
+  const height = part.bottom - part.top - 2 * EDGE;
+  const step = Math.max(MIN_STEP, Math.sqrt((width * height) / MAX_POINTS));
+  return withoutPassingThrough(() => {
+    for (let y = down * step; y <= height; y += step) {
+      for (let x = right * step; x <= width; x += step) {
+        const hit = document.elementFromPoint(
+          part.left + EDGE + x,
+          part.top + EDGE + y
+        );
+        if (!node.contains(hit)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  });
+}
+
+/** Do hit tests in which also that counts which lets a pointer through. */
+function withoutPassingThrough<T>(test: () => T): T {
+  const { classList } = document.documentElement;
+  classList.add(HIT_TEST_CLASS);
+  try {
+    return test();
+  } finally {
+    classList.remove(HIT_TEST_CLASS);
+  }
+}
