@@ -32,6 +32,14 @@ export interface IApprovalQuery {
   cursor?: string | null;
 }
 
+/** What the server says of a kernel's isolation. */
+export interface IIsolation {
+  /** The level that the kernel reached; `null` if that is not known now. */
+  level: string | null;
+  /** The Content-Security-Policy of a page with a sandboxed kernel; `null` if there is none. */
+  policy: string | null;
+}
+
 /** An answer that is no success. */
 export class RequestError extends Error {
   constructor(
@@ -97,10 +105,14 @@ export class AgentBoxClient {
     return plain<IServer>(await this._request('POST', path, '{}'));
   }
 
-  /** How far a kernel is kept from the rest of the machine; `null` if that is not known now. */
-  async getIsolation(kernelId: string): Promise<string | null> {
-    const { isolation } = await this._getKernel(kernelId);
-    return typeof isolation === 'string' ? isolation : null;
+  /** How far a kernel is kept from the rest of the machine, and what a page with it may load. */
+  async getIsolation(kernelId: string): Promise<IIsolation> {
+    const kernel = await this._getKernel(kernelId);
+    const { isolation, content_security_policy: policy } = kernel;
+    return {
+      level: typeof isolation === 'string' ? isolation : null,
+      policy: typeof policy === 'string' ? policy : null
+    };
   }
 
   /** How a kernel last ended though nobody had asked it to; `null` if it never did. */

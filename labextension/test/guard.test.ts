@@ -1,61 +1,209 @@
 import './browser';
 
-import { MimeModel } from '@jupyterlab/rendermime';
+import { Sanitizer } from '@jupyterlab/apputils';
+import {
+  MimeModel,
+  RenderedCommon,
+  RenderedHTML
+} from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
-import type { Kernel } from '@jupyterlab/services';
 import { nullTranslator } from '@jupyterlab/translation';
-import { Signal } from '@lumino/signaling';
-import { Widget } from '@lumino/widgets';
 
-import { Gate, SessionGate } from '../src/outputs/gate';
-import type { GateContext } from '../src/outputs/gate';
+import { Gate, PageGate } from '../src/outputs/gate';
+import type { IGate } from '../src/outputs/gate';
 import { guardRenderer } from '../src/outputs/guard';
-import type { KernelLevels } from '../src/outputs/levels';
+import { Notebook, Server, settle } from './sessions';
 
 const SCRIPT = 'application/javascript';
+const trans = nullTranslator.load('jupyter-agentbox');
+
+const OPTIONS = {
+  resolver: null,
+  sanitizer: new Sanitizer(),
+  linkHandler: null,
+  latexTypesetter: null
+};
 
 /** Renders by showing what it was given, as one that runs it would. */
-class Renderer extends Widget implements IRenderMime.IRenderer {
-  async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
-    this.node.textContent = `${model.trusted ? 'ran' : 'showed'} ${String(model.data[SCRIPT])}`;
+class Renderer extends RenderedCommon {
+  async render(model: IRenderMime.IMimeModel): Promise<void> {
+    this.runs += 1;
+    this.node.textContent = `${model.trusted ? 'ran' : 'showed'} ${JSON.stringify(model.data)}`;
   }
+
+  runs = 0;
 }
 
-/** What the debugger does with a variable: a model that is no output. */
-async function shown(trusted: boolean): Promise<string> {
-  const trans = nullTranslator.load('jupyter-agentbox');
-  const renderer = guardRenderer(new Renderer(), SCRIPT, new Gate(), trans);
-  await renderer.renderModel(
-    new MimeModel({ data: { [SCRIPT]: 'code' }, trusted })
-  );
-  return renderer.node.textContent ?? '';
+function guarded(gate: IGate, mimeType = SCRIPT): Renderer {
+  const renderer = new Renderer({ ...OPTIONS, mimeType });
+  guardRenderer(renderer, mimeType, gate, trans);
+  return renderer;
 }
 
-async function openNotebook(level: 'plain' | 'sandboxed'): Promise<void> {
-  const kernel = { isDisposed: false } as Kernel.IKernelConnection;
-  Object.assign(kernel, { anyMessage: new Signal(kernel) });
-  const context = { isReady: true, ready: Promise.resolve() };
-  Object.assign(context, {
-    session: { kernel },
-    kernelChanged: new Signal(context)
-  });
-  const levels = { ask: () => Promise.resolve(level) };
-  const gate = new Gate();
-  gate.bind(
-    new SessionGate(context as GateContext, levels as unknown as KernelLevels)
-  );
-  await gate.settled();
+function output(mimeType = SCRIPT, data = 'code'): IRenderMime.IMimeModel {
+  const model = new MimeModel({ data: { [mimeType]: data }, trusted: true });
+  return Object.assign(model, { executionCount: 1 });
 }
 
-test('what is no output is shown as ever while no kernel of the page was sandboxed', async () => {
-  await openNotebook('plain');
+/** What the debugger and a help panel have: a model that is no output. */
+function other(trusted: boolean, mimeType = SCRIPT): IRenderMime.IMimeModel {
+  return new MimeModel({ data: { [mimeType]: 'code' }, trusted });
+}
 
-  expect(await shown(true)).toBe('ran code');
+test('a kernel that starts anew runs no output again', async () => {
+  const server = new Server();
+  const notebook = new Notebook(server);
+  server.say('k1', 'none');
+  notebook.connect('k1');
+  await settle();
+  const renderer = guarded(notebook.gate);
+  await renderer.renderModel(output());
+
+  notebook.connect('k1');
+  await settle();
+
+  expect(renderer.runs).toBe(1);
+  expect(notebook.gate.verdict).toBe('open');
+  expect(server.asked).toEqual(['k1']);
+});
+
+test('another plain kernel runs no output again, also while the server has not said what it is', async () => {
+  const server = new Server();
+  const notebook = new Notebook(server);
+  server.say('k1', 'none');
+  notebook.connect('k1');
+  await settle();
+  const renderer = guarded(notebook.gate);
+  await renderer.renderModel(output());
+
+  notebook.connect('k2');
+  await settle();
+  expect(renderer.node.textContent).toContain('ran');
+  server.say('k2', 'none');
+  await settle();
+
+  expect(renderer.runs).toBe(1);
+});
+
+test('a sandboxed kernel in the place of a plain one ends what ran', async () => {
+  const server = new Server();
+  const notebook = new Notebook(server);
+  server.say('k1', 'none');
+  notebook.connect('k1');
+  await settle();
+  const renderer = guarded(notebook.gate);
+  await renderer.renderModel(output());
+
+  server.say('k2', 'landlock');
+  notebook.connect('k2');
+  await settle();
+
+  expect(renderer.node.textContent).not.toContain('ran');
+  expect(renderer.runs).toBe(1);
+});
+
+test('an output that came before the server had said waits, and runs once', async () => {
+  const server = new Server();
+  const notebook = new Notebook(server);
+  notebook.connect('k1');
+  const renderer = guarded(notebook.gate);
+  await renderer.renderModel(output());
+  expect(renderer.runs).toBe(0);
+
+  server.say('k1', 'none');
+  await settle();
+
+  expect(renderer.runs).toBe(1);
+  expect(renderer.node.textContent).toContain('ran');
+});
+
+test('a renderer that draws by itself draws nothing that it was not given', async () => {
+  const server = new Server();
+  const notebook = new Notebook(server);
+  server.say('k1', 'landlock');
+  notebook.connect('k1');
+  await settle();
+  const renderer = guarded(notebook.gate);
+
+  await renderer.render(output());
+
+  expect(renderer.runs).toBe(0);
+});
+
+test('what is no output is shown as ever where all kernels of the page are plain', async () => {
+  const server = new Server();
+  const notebook = new Notebook(server);
+  server.say('k1', 'none');
+  notebook.connect('k1');
+  await settle();
+  const renderer = guarded(new Gate(notebook.page));
+
+  await renderer.renderModel(other(true));
+
+  expect(renderer.node.textContent).toContain('ran');
 });
 
 test('what is trusted without a person does not run where a kernel of the page was sandboxed', async () => {
-  await openNotebook('sandboxed');
+  const server = new Server();
+  const notebook = new Notebook(server);
+  server.say('k1', 'landlock');
+  notebook.connect('k1');
+  await settle();
+  notebook.disposed.emit();
+  const renderer = guarded(new Gate(notebook.page));
 
-  expect(await shown(true)).not.toContain('ran code');
-  expect(await shown(false)).toBe('showed code');
+  await renderer.renderModel(other(true));
+  expect(renderer.node.textContent).not.toContain('ran');
+  await renderer.renderModel(other(false));
+  expect(renderer.node.textContent).toContain('showed');
+});
+
+test('what is trusted without a person waits while it is not known what the kernels are', async () => {
+  const server = new Server();
+  const notebook = new Notebook(server);
+  notebook.connect('k1');
+  const renderer = guarded(new Gate(notebook.page));
+
+  await renderer.renderModel(other(true));
+  expect(renderer.runs).toBe(0);
+  server.say('k1', 'none');
+  await settle();
+
+  expect(renderer.runs).toBe(1);
+});
+
+test('a Markdown cell that another extension renders is not blocked', async () => {
+  const server = new Server();
+  const notebook = new Notebook(server);
+  server.say('k1', 'landlock');
+  notebook.connect('k1');
+  await settle();
+  const renderer = guarded(notebook.gate, 'text/markdown');
+
+  await renderer.renderModel(other(false, 'text/markdown'));
+  expect(renderer.node.textContent).toContain('showed');
+  await renderer.renderModel(output('text/markdown'));
+  expect(renderer.node.textContent).not.toContain('ran');
+});
+
+test('markup of a sandboxed kernel is not like the page', async () => {
+  const server = new Server();
+  const notebook = new Notebook(server);
+  server.say('k1', 'landlock');
+  notebook.connect('k1');
+  await settle();
+  const renderer = new RenderedHTML({ ...OPTIONS, mimeType: 'text/html' });
+  guardRenderer(renderer, 'text/html', notebook.gate, trans);
+  const html =
+    '<div class="lm-DockPanel-overlay" style="position: relative; color: red">a</div>';
+
+  await renderer.renderModel(output('text/html', html));
+
+  const div = renderer.node.querySelector('div');
+  expect(div?.className).toBe('');
+  expect(div?.getAttribute('style')).toMatch(/^color:\s*red;?$/);
+});
+
+test('a page without sessions is open', () => {
+  expect(new PageGate().verdict).toBe('open');
 });

@@ -19,7 +19,7 @@ function answering(...answers: (string | null | Error)[]): {
     if (answer instanceof Error) {
       getIsolation.mockRejectedValueOnce(answer);
     } else {
-      getIsolation.mockResolvedValueOnce(answer);
+      getIsolation.mockResolvedValueOnce({ level: answer, policy: null });
     }
   }
   return { getIsolation };
@@ -64,4 +64,17 @@ test.each([
 test('without the server extension and the kernelspec nothing is known', async () => {
   const levels = new KernelLevels(answering(ABSENT), { specs: null });
   expect(await levels.ask(KERNEL)).toBe('unknown');
+});
+
+test('the policy of a page is told before the level', async () => {
+  const policies: string[] = [];
+  const getIsolation = (): Promise<{ level: string; policy: string }> =>
+    Promise.resolve({ level: 'landlock', policy: "img-src 'self'" });
+  const levels = new KernelLevels({ getIsolation }, specs({}), policy => {
+    policies.push(policy);
+    expect(levels.known(KERNEL.id)).toBeUndefined();
+  });
+  expect(await levels.ask(KERNEL)).toBe('sandboxed');
+  expect(policies).toEqual(["img-src 'self'"]);
+  expect(levels.known(KERNEL.id)).toBe('sandboxed');
 });

@@ -307,6 +307,7 @@ window.setTimeout = (run, delay, ...more) => later(run, delay === 5000 ? 600_000
 """
 
 
+@pytest.mark.usefixtures("boxed")
 def test_nothing_runs_before_the_server_said_what_kernel_it_is(person: Person, notebook: Callable[..., str]) -> None:
     sources = (OUTPUTS["javascript"].source("one"), OUTPUTS["script"].source("two"), "print('all', 'done')")
     held: list[Route] = []
@@ -321,7 +322,8 @@ def test_nothing_runs_before_the_server_said_what_kernel_it_is(person: Person, n
     assert blocked(person.notebook).count() == 0
 
 
-def test_nothing_runs_while_the_server_does_not_say_and_what_is_run_after_that_does(
+@pytest.mark.usefixtures("boxed")
+def test_nothing_runs_while_the_server_does_not_say_and_what_waited_runs_once_after_that(
     person: Person, notebook: Callable[..., str]
 ) -> None:
     person.page.route("**/jupyter-agentbox/kernels/*", lambda route: route.fulfill(status=500, json={}))
@@ -330,10 +332,67 @@ def test_nothing_runs_while_the_server_does_not_say_and_what_is_run_after_that_d
     expect(blocked(person.cell(0))).to_be_visible()
     assert person.page.evaluate(HACKED) == []
     person.page.unroute("**/jupyter-agentbox/kernels/*")
+    # It is asked again less and less often.
+    person.page.wait_for_function(f"{HACKED}.length === 1", timeout=90_000)
     expect(blocked(person.notebook)).to_have_count(0)
-    assert person.page.evaluate(HACKED) == []
-    person.run(0)
-    person.page.wait_for_function(f"{HACKED}.length === 1")
+    assert person.page.evaluate("window.hacked.length") == 1
+
+
+@pytest.mark.usefixtures("boxed")
+def test_restart_of_a_plain_kernel_runs_no_output_again_and_takes_no_trust(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    count = "window.counted = (window.counted ?? 0) + 1"
+    path = notebook(f"from IPython.display import Javascript\nJavascript({count!r})", "print('all', 'done')")
+    person.open(path)
+    run_all(person, 2)
+    person.page.wait_for_function("window.counted === 1")
+    for _ in range(2):
+        person.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+        person.await_kernel()
+        person.run(1)
+        expect(person.cell(1)).to_contain_text("all done")
+    assert person.page.evaluate("window.counted") == 1
+    person.save()
+    assert lab.read_notebook(path)["cells"][0]["metadata"]["trusted"] is True
+
+
+#: Names and styles of the page, in each place where a kernel can put some.
+LOOKS = {
+    "html": 'from IPython.display import HTML\nHTML(\'<div class="lm-DockPanel-overlay"'
+    ' style="position: relative; margin-top: -99px; color: red" id="main">looks</div>\')',
+    "markdown": "from IPython.display import Markdown\nMarkdown('<p class=\"lm-DockPanel-overlay\">looks</p>')",
+    "html-widget": 'import ipywidgets as w\nw.HTML(\'<div class="lm-DockPanel-overlay"'
+    ' style="position: relative">looks</div>\')',
+    "description": "import ipywidgets as w\nw.Text(description='<b class=\"lm-DockPanel-overlay\">looks</b>',"
+    " description_allow_html=True)",
+    "dom-class": "import ipywidgets as w\nx = w.Label('looks')\nx.add_class('lm-DockPanel-overlay')\n"
+    "x.add_class('jp-AgentBox-card')\nx",
+    "layout": "import ipywidgets as w\nx = w.Label('looks')\nx.layout.margin = '0 0 -150px 0'\nx",
+    "style": "import ipywidgets as w\nx = w.HTML('looks')\nx.style.background = 'url(data:,)'\nx",
+}
+#: What is like the page in the outputs of the cells.
+LIKE_THE_PAGE = """() => [...document.querySelectorAll('.jp-OutputArea-output *')].filter(element =>
+  element.matches('.lm-DockPanel-overlay, .jp-AgentBox-card, #main, [data-jupyter-id=main]') ||
+  /position|-\\d|url/.test(element.getAttribute('style') ?? '')).map(element => element.outerHTML)"""
+
+
+@pytest.mark.parametrize("kernel", ["plain", "sandboxed"])
+def test_nothing_of_a_sandboxed_kernel_looks_like_a_part_of_the_page(
+    person: Person, notebook: Callable[..., str], boxed: str, kernel: str
+) -> None:
+    path = notebook(*LOOKS.values(), "print('all', 'done')", kernel=boxed if kernel == "sandboxed" else "python3")
+    person.open(path)
+    run_all(person, len(LOOKS) + 1)
+    for index in range(len(LOOKS)):
+        expect(person.cell(index).locator(".jp-OutputArea-output").get_by_text("looks")).to_be_visible()
+    found = person.page.evaluate(LIKE_THE_PAGE)
+    if kernel == "plain":
+        assert len(found) >= len(LOOKS) - 1
+    else:
+        assert found == []
+        text = person.cell(0).locator(".jp-OutputArea-output").get_by_text("looks")
+        assert text.evaluate("element => getComputedStyle(element).color") == "rgb(255, 0, 0)"
 
 
 def test_output_stays_blocked_when_a_plain_kernel_takes_the_place_of_the_sandboxed(

@@ -19,9 +19,11 @@ export interface IGate {
   readonly verdict: Verdict;
   /** Whether it is known to whom the outputs belong. */
   readonly isBound: boolean;
+  /** The verdict about what belongs to no notebook or console, or is not known to. */
+  readonly elsewhere: Verdict;
   /** Whether the server said that a kernel was sandboxed. */
   readonly wasSandboxed: boolean;
-  /** Emits when the verdict may have changed. */
+  /** Emits when a verdict may have changed. */
   readonly changed: ISignal<IGate, void>;
   /** Wait until the verdict is not `unknown`. */
   settled(): Promise<void>;
@@ -30,11 +32,12 @@ export interface IGate {
 /** The part of a session context that is needed here. */
 export type GateContext = Pick<
   ISessionContext,
-  'isReady' | 'ready' | 'session' | 'kernelChanged'
+  'isReady' | 'ready' | 'session' | 'kernelChanged' | 'disposed'
 >;
 
-/** Milliseconds before a server that did not say is asked again. */
+/** Milliseconds before a server that did not say is asked again; twice as many each time, up to the second number. */
 const PAUSE = 2000;
+const LONGEST_PAUSE = 60_000;
 
 /** Milliseconds that the messages of a kernel may wait for the server's word. */
 const PATIENCE = 5000;
@@ -51,7 +54,7 @@ function patience(): Promise<'unknown'> {
  * Follows the kernels of one session context.
  *
  * Once a sandboxed kernel was there, the gate stays closed: what it left in the page is no more to be trusted when
- * another kernel takes its place, or none.
+ * another kernel takes its place, or none. A kernel that starts anew is the same kernel, and keeps its verdict.
  */
 export class SessionGate {
   constructor(
@@ -77,11 +80,6 @@ export class SessionGate {
     return this._changed;
   }
 
-  /** Whether a sandboxed kernel was anywhere in this page. */
-  static get wasAnySandboxed(): boolean {
-    return SessionGate._wasAnySandboxed;
-  }
-
   /** Whether a sandboxed kernel was here. */
   get wasSandboxed(): boolean {
     return this._wasSandboxed;
@@ -93,71 +91,107 @@ export class SessionGate {
   }
 
   private _follow(kernel: Kernel.IKernelConnection | null): void {
+    const isOther = kernel !== this._kernel;
     this._kernel = kernel;
-    kernel?.anyMessage.connect(this._onMessage, this);
     if (this._wasSandboxed) {
-      this._set('closed');
-    } else if (kernel) {
-      this._set('unknown');
-      void this._ask(kernel);
+      this._set('closed', isOther);
+    } else if (!kernel) {
+      this._set(this._context.isReady ? 'open' : 'unknown', isOther);
+    } else if (this._levels.known(kernel.id) === 'plain') {
+      this._set('open', isOther);
     } else {
-      this._set(this._context.isReady ? 'open' : 'unknown');
+      this._set('unknown', isOther);
+      void this._ask(kernel, PAUSE);
     }
   }
 
-  private async _ask(kernel: Kernel.IKernelConnection): Promise<void> {
+  private async _ask(
+    kernel: Kernel.IKernelConnection,
+    pause: number
+  ): Promise<void> {
     const level = await Promise.race([this._levels.ask(kernel), patience()]);
     if (kernel !== this._kernel || kernel.isDisposed) {
       return;
     }
     this._wasSandboxed ||= level === 'sandboxed';
-    SessionGate._wasAnySandboxed ||= this._wasSandboxed;
     this._set(level === 'plain' ? 'open' : 'closed');
     if (level === 'unknown') {
       window.setTimeout(() => {
         if (kernel === this._kernel) {
-          void this._ask(kernel);
+          void this._ask(kernel, Math.min(2 * pause, LONGEST_PAUSE));
         }
-      }, PAUSE);
+      }, pause);
     }
   }
 
-  /** A kernel can name a module that the page should load for a comm. This hears of a message before it is handled. */
-  private _onMessage(
-    _: Kernel.IKernelConnection,
-    { msg, direction }: Kernel.IAnyMessageArgs
-  ): void {
-    if (
-      direction === 'recv' &&
-      msg.header.msg_type === 'comm_open' &&
-      this._verdict !== 'open'
-    ) {
-      delete (msg.content as { target_module?: string }).target_module;
-    }
-  }
-
-  private _set(verdict: Verdict): void {
-    if (verdict !== this._verdict) {
+  private _set(verdict: Verdict, isOther = false): void {
+    if (isOther || verdict !== this._verdict) {
       this._verdict = verdict;
       this._changed.emit();
     }
   }
 
-  private static _wasAnySandboxed = false;
   private readonly _changed = new Signal<SessionGate, void>(this);
   private _kernel: Kernel.IKernelConnection | null = null;
   private _verdict: Verdict = 'unknown';
   private _wasSandboxed = false;
 }
 
+/** All sessions of a page: what belongs to none of them is as safe as the least safe of them. */
+export class PageGate {
+  /** Follow a session until its context is disposed. */
+  add(session: SessionGate, context: Pick<GateContext, 'disposed'>): void {
+    this._sessions.add(session);
+    session.changed.connect(this._look, this);
+    context.disposed.connect(() => {
+      this._look();
+      this._sessions.delete(session);
+      this._look();
+    });
+    this._look();
+  }
+
+  get verdict(): Verdict {
+    return this._verdict;
+  }
+
+  get changed(): ISignal<PageGate, void> {
+    return this._changed;
+  }
+
+  private _look(): void {
+    const sessions = [...this._sessions];
+    this._wasSandboxed ||= sessions.some(({ wasSandboxed }) => wasSandboxed);
+    const isOpen = sessions.every(({ verdict }) => verdict === 'open');
+    const verdict = this._wasSandboxed ? 'closed' : isOpen ? 'open' : 'unknown';
+    if (verdict !== this._verdict) {
+      this._verdict = verdict;
+      this._changed.emit();
+    }
+  }
+
+  private readonly _changed = new Signal<PageGate, void>(this);
+  private readonly _sessions = new Set<SessionGate>();
+  private _verdict: Verdict = 'open';
+  private _wasSandboxed = false;
+}
+
 /** The gate of one set of renderers: `unknown` until it is bound to the session whose outputs they show. */
 export class Gate implements IGate {
+  constructor(private readonly _page: PageGate) {
+    _page.changed.connect(this._emit, this);
+  }
+
   get verdict(): Verdict {
     return this._session?.verdict ?? 'unknown';
   }
 
   get isBound(): boolean {
     return this._session !== null;
+  }
+
+  get elsewhere(): Verdict {
+    return this._page.verdict;
   }
 
   get wasSandboxed(): boolean {
@@ -168,11 +202,17 @@ export class Gate implements IGate {
     return this._changed;
   }
 
+  /** A gate for a clone of the renderers; a clone of a notebook's is the notebook's too. */
+  clone(): Gate {
+    return this.isBound ? this : new Gate(this._page);
+  }
+
   bind(session: SessionGate): void {
     if (session === this._session) {
       return;
     }
     this._session?.changed.disconnect(this._emit, this);
+    this._page.changed.disconnect(this._emit, this);
     this._session = session;
     session.changed.connect(this._emit, this);
     this._emit();
@@ -191,14 +231,16 @@ export class Gate implements IGate {
     });
   }
 
-  /** No widget can be shown safely: let the kernel have none. */
+  /** No widget can be shown safely: let no kernel have one but while the gate is open. */
   refuseWidgets(): void {
-    void this.settled().then(() => {
+    const refuse = (): void => {
       const kernel = this._session?.kernel;
-      if (this.verdict === 'closed' && kernel) {
-        kernel.handleComms = false;
+      if (kernel) {
+        kernel.handleComms = this.verdict === 'open';
       }
-    });
+    };
+    this._changed.connect(refuse);
+    refuse();
   }
 
   private _emit(): void {

@@ -2,6 +2,7 @@
  * Stands before one renderer and decides what it may render.
  */
 import {
+  RenderedCommon,
   RenderedError,
   RenderedHTML,
   RenderedImage,
@@ -16,7 +17,6 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { CARD_MIME_TYPE } from '../protocol';
 import { CardRenderer } from '../widgets/card';
 import { describeFinding, describeType } from './describe';
-import { SessionGate } from './gate';
 import type { IGate } from './gate';
 import { examine } from './html';
 import type { Finding } from './html';
@@ -80,6 +80,9 @@ class OutputGuard {
     if (this._treatment === 'sanitized') {
       this._watchSanitizer();
     }
+    if (_renderer instanceof RenderedCommon) {
+      this._watchDrawing(_renderer);
+    }
     _gate.changed.connect(this._onGateChanged, this);
     _renderer.disposed.connect(() => {
       _gate.changed.disconnect(this._onGateChanged, this);
@@ -92,50 +95,64 @@ class OutputGuard {
     this._model = model;
     this._removeCard();
     const isFree = this._isFree(model);
+    this._wasFree = isFree;
     this._renderer.toggleClass(CONTAINED_CLASS, !isFree);
     if (isFree) {
-      return this._render(model);
+      return this._pass(model);
     }
     if (this._allowed !== null && this._allowed === this._dataOf(model)) {
-      return this._render(asTrusted(model, true));
+      return this._pass(asTrusted(model, true));
     }
     return this._showRestricted(model);
   }
 
+  /** Let the renderer draw a model. */
+  private _pass(model: IRenderMime.IMimeModel): Promise<void> {
+    this._passed = model;
+    return this._render(model);
+  }
+
   /**
-   * Whether JupyterLab's own rules hold. An output waits for its gate to be bound; what else uses a renderer, such as a
+   * Whether JupyterLab's own rules hold. An output waits for its gate to be bound. What else uses a renderer, such as a
    * viewer of a file, is no output of a kernel, unless it is trusted without a person: the debugger does that with a
-   * variable that it was sent.
+   * variable that it was sent, and a help panel with a page that it was sent.
    */
   private _isFree(model: IRenderMime.IMimeModel): boolean {
+    if (this._gate.isBound) {
+      return this._gate.verdict === 'open';
+    }
     return (
-      this._gate.verdict === 'open' ||
-      (!this._gate.isBound && !isOutput(model) && !this._isOfUnknown(model))
+      !isOutput(model) && (!model.trusted || this._gate.elsewhere === 'open')
     );
   }
 
-  private _isOfUnknown(model: IRenderMime.IMimeModel): boolean {
-    return !this._gate.isBound && model.trusted && SessionGate.wasAnySandboxed;
+  /** Whether the person is to be told now that something was blocked. */
+  private _isClosed(): boolean {
+    const { isBound, verdict, elsewhere } = this._gate;
+    return (isBound ? verdict : elsewhere) === 'closed';
   }
 
   private async _showRestricted(model: IRenderMime.IMimeModel): Promise<void> {
     switch (this._treatment) {
       case 'widget':
       case 'shown':
-        return this._render(asTrusted(model, false));
+        return this._pass(asTrusted(model, false));
       case 'picture':
         // Not trusted it would not be shown; the renderer makes an `img` of it, in which no script runs.
-        return this._render(asTrusted(model, true));
+        return this._pass(asTrusted(model, true));
       case 'sanitized': {
         this._findings = [];
-        await this._render(asTrusted(model, false));
+        await this._pass(asTrusted(model, false));
         const [worst] = this._findings;
-        if (worst && this._mayHaveCard(model)) {
+        if (worst && !this._isAuthors(model)) {
           this._placeCard(model, describeFinding(worst, this._trans), true);
         }
         return;
       }
       case 'blocked':
+        if (this._isAuthors(model)) {
+          return this._pass(model);
+        }
         this._renderer.node.textContent = '';
         this._placeCard(
           model,
@@ -145,9 +162,11 @@ class OutputGuard {
     }
   }
 
-  /** The text of a Markdown cell comes through here too; it has its own way to be trusted. */
-  private _mayHaveCard(model: IRenderMime.IMimeModel): boolean {
-    return isOutput(model) || this._mimeType !== 'text/markdown';
+  /** The text of a Markdown cell comes through here too; JupyterLab trusts it no more than it trusts a file. */
+  private _isAuthors(model: IRenderMime.IMimeModel): boolean {
+    return (
+      this._mimeType === 'text/markdown' && !isOutput(model) && !model.trusted
+    );
   }
 
   private _placeCard(
@@ -155,9 +174,7 @@ class OutputGuard {
     kind: string,
     isPartShown: boolean
   ): void {
-    const isClosed =
-      this._gate.verdict === 'closed' || this._isOfUnknown(model);
-    if (!isClosed || this._model !== model) {
+    if (!this._isClosed() || this._model !== model) {
       return;
     }
     const data = this._dataOf(model);
@@ -167,7 +184,7 @@ class OutputGuard {
       kind,
       source: typeof source === 'string' ? source : data,
       isPartShown,
-      isSandboxed: this._gate.wasSandboxed || this._isOfUnknown(model),
+      isSandboxed: this._gate.wasSandboxed || !this._gate.isBound,
       isIsolated: isIsolated(this._mimeType, model),
       trans: this._trans,
       onAllow: async () => {
@@ -193,25 +210,46 @@ class OutputGuard {
     const sanitizer = originalOf(renderer.sanitizer);
     const watching: IRenderMime.ISanitizer = Object.create(sanitizer);
     watching.sanitize = (dirty, options) => {
-      const clean = sanitizer.sanitize(dirty, options);
+      const sanitize = (html: string): string =>
+        sanitizer.sanitize(html, options);
       const model = this._model;
-      if (!model || this._isFree(model) || !this._mayHaveCard(model)) {
-        return clean;
+      if (!model || this._isFree(model)) {
+        return sanitize(dirty);
       }
-      const { html, findings } = examine(dirty, clean);
+      const { html, findings } = examine(dirty, sanitize);
       this._findings = findings;
       return html;
     };
     Object.defineProperty(renderer, 'sanitizer', { value: watching });
   }
 
-  private _onGateChanged(): void {
-    // A text is the same either way, and a view of a widget is taken down by its manager.
-    if (this._model && !['shown', 'widget'].includes(this._treatment)) {
-      void this.show(this._model);
-    }
+  /**
+   * A renderer may draw by itself, without `renderModel`, as when the theme changes: what it draws then is what was
+   * passed to it, or comes here first.
+   */
+  private _watchDrawing(renderer: RenderedCommon): void {
+    const render = renderer.render.bind(renderer);
+    renderer.render = model =>
+      model === this._passed || this._isFree(model)
+        ? render(model)
+        : this.show(model);
   }
 
+  private _onGateChanged(): void {
+    const model = this._model;
+    // A text is the same either way, and a view of a widget is taken down by its manager.
+    if (!model || ['shown', 'widget'].includes(this._treatment)) {
+      return;
+    }
+    // What was rendered freely runs again if it is rendered again. It stays, unless it must not be there.
+    if (this._wasFree && (this._isFree(model) || !this._isClosed())) {
+      return;
+    }
+    void this.show(model);
+  }
+
+  private _passed: IRenderMime.IMimeModel | null = null;
+  private _wasFree = false;
   private _allowed: string | null = null;
   private _findings: Finding[] = [];
   private _model: IRenderMime.IMimeModel | null = null;

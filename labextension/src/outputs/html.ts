@@ -1,8 +1,7 @@
 /**
- * Says what markup would do in the page, and takes out what would speak to other addresses.
- *
- * What protects is the sanitizer; this looks at what went in and what came out.
+ * Says what markup would do in the page, and takes out what would speak to other addresses or look like the page.
  */
+import { harmlessStyle, isHarmlessStyle, mayBeClass } from './looks';
 
 /** What was found in markup, in the order of how much it could do. */
 export type Finding =
@@ -68,27 +67,42 @@ export interface IExamined {
   findings: Finding[];
 }
 
-/** Compare markup with what a sanitizer left of it; what it left loads nothing from elsewhere. */
-export function examine(dirty: string, clean: string): IExamined {
+/** How often what a sanitizer left is made harmless and sanitized anew before it is given up. */
+const ROUNDS = 3;
+
+/**
+ * Compare markup with what a sanitizer leaves of it. What is left loads nothing from elsewhere, and answers to no style
+ * rule of the page.
+ *
+ * The sanitizer has the last word, so nothing that is put together here reaches the page as it is.
+ */
+export function examine(
+  dirty: string,
+  sanitize: (html: string) => string
+): IExamined {
   const found = new Set<Finding>();
-  const before = parse(dirty);
-  const after = parse(clean);
-  const kept = new Set(elements(after).map(element => element.localName));
-  for (const element of elements(before)) {
+  let html = sanitize(dirty);
+  const kept = new Set(elements(parse(html)).map(({ localName }) => localName));
+  for (const element of elements(parse(dirty))) {
     inspect(element, found);
     const tag = element.localName;
     if (!kept.has(tag) && !SILENT_TAGS.has(tag) && !(tag in BY_TAG)) {
       found.add('other');
     }
   }
-  const isRemote = withoutRemote(after);
-  if (isRemote) {
-    found.add('remote');
+  for (let round = 0; ; round++) {
+    const rest = parse(html);
+    const isRemote = withoutRemote(rest);
+    const isLikeThePage = withoutLooks(rest);
+    if (isRemote) {
+      found.add('remote');
+    }
+    if (!isRemote && !isLikeThePage) {
+      break;
+    }
+    html = round < ROUNDS ? sanitize(rest.body.innerHTML) : '';
   }
-  return {
-    html: isRemote ? after.body.innerHTML : clean,
-    findings: ORDER.filter(finding => found.has(finding))
-  };
+  return { html, findings: ORDER.filter(finding => found.has(finding)) };
 }
 
 /** A document that runs and loads nothing. */
@@ -148,6 +162,35 @@ function withoutRemote(root: Document): boolean {
     }
   }
   return isChanged;
+}
+
+/** Take out what a style rule, or a script, of the page answers to, and styles that reach out of an element's box. */
+function withoutLooks(root: Document): boolean {
+  let isChanged = false;
+  for (const element of elements(root)) {
+    for (const name of [...element.classList].filter(one => !mayBeClass(one))) {
+      element.classList.remove(name);
+      isChanged = true;
+    }
+    for (const name of element.getAttributeNames().filter(isHook)) {
+      element.removeAttribute(name);
+      isChanged = true;
+    }
+    const style = element.getAttribute('style');
+    if (style !== null && !isHarmlessStyle(style)) {
+      element.setAttribute('style', harmlessStyle(style));
+      isChanged = true;
+    }
+  }
+  return isChanged;
+}
+
+/** Attributes by which the page finds elements; the sanitizer makes the last of an `id`. */
+const HOOKS = ['id', 'name', 'data-jupyter-id'];
+
+/** Whether an attribute is such a one, or names a command that the page would run. */
+function isHook(name: string): boolean {
+  return HOOKS.includes(name) || name.startsWith('data-commandlinker-');
 }
 
 function isElsewhere(value: string, isSet: boolean): boolean {

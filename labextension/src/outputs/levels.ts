@@ -4,14 +4,14 @@
 import type { Kernel, KernelSpec } from '@jupyterlab/services';
 
 import { RequestError } from '../client';
+import type { IIsolation } from '../client';
 
 /** `unknown`: the server did not answer, or does not know now. */
 export type Level = 'plain' | 'sandboxed' | 'unknown';
 
 /** Who answers for the server. */
 export interface ILevelSource {
-  /** The level that a kernel reached, `null` if it is not known now. */
-  getIsolation(kernelId: string): Promise<string | null>;
+  getIsolation(kernelId: string): Promise<IIsolation>;
 }
 
 /** The kernelspecs, as the server lists them. */
@@ -26,8 +26,14 @@ const PROVISIONER = 'agentbox-sandbox';
 export class KernelLevels {
   constructor(
     private readonly _source: ILevelSource,
-    private readonly _specs: ISpecSource
+    private readonly _specs: ISpecSource,
+    private readonly _onPolicy: (policy: string) => void = () => undefined
   ) {}
+
+  /** What the server said of a kernel, if it was asked before. */
+  known(kernelId: string): Level | undefined {
+    return this._known.get(kernelId);
+  }
 
   async ask(kernel: Pick<Kernel.IModel, 'id' | 'name'>): Promise<Level> {
     const known = this._known.get(kernel.id);
@@ -45,11 +51,14 @@ export class KernelLevels {
     kernel: Pick<Kernel.IModel, 'id' | 'name'>
   ): Promise<Level> {
     try {
-      const isolation = await this._source.getIsolation(kernel.id);
-      if (isolation === null) {
+      const { level, policy } = await this._source.getIsolation(kernel.id);
+      if (policy !== null) {
+        this._onPolicy(policy);
+      }
+      if (level === null) {
         return 'unknown';
       }
-      return isolation === 'none' ? 'plain' : 'sandboxed';
+      return level === 'none' ? 'plain' : 'sandboxed';
     } catch (error) {
       const isAbsent = error instanceof RequestError && error.status === 404;
       return isAbsent ? this._askSpecs(kernel.name) : 'unknown';
@@ -62,12 +71,15 @@ export class KernelLevels {
     if (!spec) {
       return 'unknown';
     }
-    const provisioner = spec.metadata?.['kernel_provisioner'] as
-      { provisioner_name?: unknown } | undefined;
-    return provisioner?.provisioner_name === PROVISIONER
-      ? 'sandboxed'
-      : 'plain';
+    return isSandboxed(spec) ? 'sandboxed' : 'plain';
   }
 
   private readonly _known = new Map<string, Level>();
+}
+
+/** Whether a kernelspec is of a sandboxed kernel. */
+export function isSandboxed(spec: KernelSpec.ISpecModel): boolean {
+  const provisioner = spec.metadata?.['kernel_provisioner'] as
+    { provisioner_name?: unknown } | undefined;
+  return provisioner?.provisioner_name === PROVISIONER;
 }

@@ -2,9 +2,10 @@
  * Puts a gate before all renderers of a rendermime registry, and of its clones.
  */
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { Gate } from './gate';
+import type { Gate } from './gate';
 import { guardRenderer } from './guard';
 import { WIDGET_MIME_TYPE } from './kinds';
 import { quietSanitizer } from './sanitizer';
@@ -30,7 +31,7 @@ export function gateOf(registry: IRenderMimeRegistry): Gate | null {
 export function guardRegistry(
   registry: IRenderMimeRegistry,
   context: IRegistryContext,
-  gate = new Gate()
+  gate: Gate
 ): Gate {
   const known = gates.get(registry);
   if (known) {
@@ -41,6 +42,7 @@ export function guardRegistry(
   const preferredMimeType = registry.preferredMimeType.bind(registry);
   const clone = registry.clone.bind(registry);
   const addFactory = registry.addFactory.bind(registry);
+  const getFactory = registry.getFactory.bind(registry);
   const sanitizer = quietSanitizer(registry.sanitizer, gate);
   Object.defineProperty(registry, 'sanitizer', { value: sanitizer });
 
@@ -54,18 +56,42 @@ export function guardRegistry(
   registry.clone = options => {
     const made = clone(options);
     // A clone of a notebook's registry is the notebook's too.
-    guardRegistry(made, context, gate.isBound ? gate : new Gate());
+    guardRegistry(made, context, gate.clone());
     return made;
   };
 
+  // What a factory makes by itself passes the gate as well.
+  registry.getFactory = mimeType => {
+    const factory = getFactory(mimeType);
+    if (!factory) {
+      return factory;
+    }
+    const guarded = Object.create(factory) as IRenderMime.IRendererFactory;
+    return Object.assign(guarded, {
+      createRenderer: (options: IRenderMime.IRendererOptions) =>
+        guardRenderer(
+          factory.createRenderer(options),
+          options.mimeType,
+          gate,
+          context.trans
+        )
+    });
+  };
+
+  const guardManagers = (): void => {
+    findManager(createRenderer(WIDGET_MIME_TYPE), manager => {
+      context.onWidgetManager(manager, gate);
+    });
+  };
   registry.addFactory = (factory, rank) => {
     addFactory(factory, rank);
     if (factory.mimeTypes.includes(WIDGET_MIME_TYPE)) {
-      findManager(createRenderer(WIDGET_MIME_TYPE), manager => {
-        context.onWidgetManager(manager, gate);
-      });
+      guardManagers();
     }
   };
+  if (getFactory(WIDGET_MIME_TYPE)) {
+    guardManagers();
+  }
   return gate;
 }
 

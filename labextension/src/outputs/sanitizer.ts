@@ -1,5 +1,5 @@
 /**
- * A sanitizer whose results load nothing from other addresses while a gate is closed.
+ * A sanitizer whose results load nothing from other addresses, and look like no part of the page, while a gate is closed.
  *
  * JupyterLab puts sanitized markup of outputs into the page in more places than the output, such as the table of
  * contents; a picture that is loaded there tells its server what its address says.
@@ -19,9 +19,14 @@ export function quietSanitizer(
   const original = originalOf(sanitizer);
   const quiet = Object.create(original) as IRenderMime.ISanitizer;
   quiet.sanitize = (dirty, options) => {
-    const clean = original.sanitize(dirty, options);
-    const isFree = gate.verdict === 'open' || !gate.isBound;
-    return isFree ? clean : examine('', clean).html;
+    const sanitize = (html: string): string => original.sanitize(html, options);
+    const verdict = gate.isBound ? gate.verdict : gate.elsewhere;
+    // Text has no markup to look at; outputs are text more often than not.
+    const isFree =
+      verdict === 'open' ||
+      (verdict === 'unknown' && !gate.isBound) ||
+      !dirty.includes('<');
+    return isFree ? sanitize(dirty) : examine(dirty, sanitize).html;
   };
   originals.set(quiet, original);
   return quiet;

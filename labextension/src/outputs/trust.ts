@@ -17,40 +17,69 @@ export interface ITrustedCells {
   dirty: boolean;
 }
 
-/** Follow the cells of a model for as long as it lives. */
+/**
+ * Follow the cells of a model for as long as it lives.
+ *
+ * Where a sandboxed kernel was, no code cell is trusted. While that is not known, none becomes trusted; one that would
+ * have become so does when the kernel turns out to be a plain one, so that a slow server takes nothing away.
+ */
 export function keepUntrusted(model: ITrustedCells, gate: IGate): void {
   const followed = new WeakSet<ICellModel>();
+  const waiting = new Set<ICellModel>();
 
   const distrust = (cell: ICellModel): void => {
-    const isTrusted = cell.trusted || Boolean(cell.getMetadata('trusted'));
-    if (gate.verdict !== 'closed' || cell.type !== 'code' || !isTrusted) {
-      return;
-    }
     cell.trusted = false;
     // Nothing that a person would undo.
     cell.sharedModel.transact(() => {
       cell.deleteMetadata('trusted');
     }, false);
   };
-  const look = (): void => {
-    for (const cell of model.cells) {
-      if (!followed.has(cell)) {
-        followed.add(cell);
-        cell.stateChanged.connect((_, { name }) => {
-          if (name === 'trusted') {
-            distrust(cell);
-          }
-        });
-      }
+  const look = (cell: ICellModel): void => {
+    const isTrusted = cell.trusted || Boolean(cell.getMetadata('trusted'));
+    if (gate.wasSandboxed && cell.type === 'code' && isTrusted) {
       distrust(cell);
     }
   };
+  const follow = (cell: ICellModel): void => {
+    if (followed.has(cell)) {
+      return;
+    }
+    followed.add(cell);
+    cell.stateChanged.connect((_, { name }) => {
+      if (name !== 'trusted') {
+        return;
+      }
+      if (cell.trusted && gate.verdict !== 'open' && cell.type === 'code') {
+        waiting.add(cell);
+        distrust(cell);
+      }
+      look(cell);
+    });
+  };
+  const lookAtAll = (): void => {
+    for (const cell of model.cells) {
+      follow(cell);
+      look(cell);
+    }
+  };
+  const release = (): void => {
+    if (gate.wasSandboxed) {
+      waiting.clear();
+    } else if (gate.verdict === 'open') {
+      for (const cell of model.cells) {
+        if (waiting.delete(cell)) {
+          cell.trusted = true;
+        }
+      }
+    }
+  };
 
-  model.cells.changed.connect(look);
+  model.cells.changed.connect(lookAtAll);
   gate.changed.connect(() => {
     const { dirty } = model;
-    look();
+    lookAtAll();
+    release();
     model.dirty = dirty;
   });
-  look();
+  lookAtAll();
 }

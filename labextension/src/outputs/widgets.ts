@@ -22,6 +22,7 @@ import { describeFinding } from './describe';
 import type { IGate } from './gate';
 import { examine } from './html';
 import { placeCard } from './placed';
+import { harmlessClass } from './widgetLooks';
 
 /** Modules whose classes take data and no code. */
 const STANDARD_MODULES: ReadonlySet<string> = new Set([
@@ -45,6 +46,8 @@ export interface IManager {
   get_model(id: string): Promise<WidgetModel>;
   create_view(model: WidgetModel): Promise<DOMWidgetView>;
   register_model(id: string, model: Promise<WidgetModel>): void;
+  /** Markup in descriptions goes through this. */
+  inline_sanitize(source: string): string;
 }
 
 /** What a guarded manager gets beside its gate. */
@@ -76,9 +79,13 @@ export function guardManager(
 }
 
 function isManager(value: object): value is IManager {
-  return ['loadClass', 'get_model', 'create_view', 'register_model'].every(
-    name => typeof Reflect.get(value, name) === 'function'
-  );
+  return [
+    'loadClass',
+    'get_model',
+    'create_view',
+    'register_model',
+    'inline_sanitize'
+  ].every(name => typeof Reflect.get(value, name) === 'function');
 }
 
 /**
@@ -162,6 +169,11 @@ class ManagerGuard {
         ? this._loadClass(name, module, version)
         : this._load(name, module, version);
     };
+    const sanitizeInline = _manager.inline_sanitize.bind(_manager);
+    _manager.inline_sanitize = source =>
+      _gate.verdict === 'open'
+        ? sanitizeInline(source)
+        : examine(source, dirty => sanitizeInline(dirty)).html;
   }
 
   /** Show the card of a stand-in, or of a standard model with a view of its own. */
@@ -212,9 +224,10 @@ class ManagerGuard {
     if (!isWidgetClass(found)) {
       throw new Error('What was asked for is no class of a widget.');
     }
+    const View = harmlessClass(found);
     return MARKUP_VIEWS.has(name)
-      ? safeMarkupView(found as ViewClass, this._gate, this._context)
-      : found;
+      ? safeMarkupView(View as ViewClass, this._gate, this._context)
+      : View;
   }
 
   /** A class for models and views alike: the manager does not say which of the two it wants. */
@@ -324,7 +337,9 @@ function safeMarkupView(
       const { model } = this;
       const value = String(model.get('value'));
       const { sanitizer, trans } = context;
-      const { html, findings } = examine(value, sanitizer.sanitize(value));
+      const { html, findings } = examine(value, dirty =>
+        sanitizer.sanitize(dirty)
+      );
       const isAllowed = this._allowed === value;
       this.model = Object.create(model, {
         get: {

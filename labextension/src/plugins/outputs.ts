@@ -3,19 +3,17 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { ISanitizer, Sanitizer } from '@jupyterlab/apputils';
-import type { ISessionContext } from '@jupyterlab/apputils';
 import { IConsoleTracker } from '@jupyterlab/console';
+import { PageConfig } from '@jupyterlab/coreutils';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { AgentBoxClient } from '../client';
-import { SessionGate } from '../outputs/gate';
-import type { Gate } from '../outputs/gate';
-import { KernelLevels } from '../outputs/levels';
-import { gateOf, guardRegistry } from '../outputs/registry';
-import { keepUntrusted } from '../outputs/trust';
-import { guardManager, hardenErrors } from '../outputs/widgets';
+import { OutputsGuard } from '../outputs/installation';
+import { isSandboxed, KernelLevels } from '../outputs/levels';
+import { enforcePolicy } from '../outputs/policy';
+import { awaitSandbox } from '../outputs/presence';
 
 /** Lets outputs of sandboxed kernels run no code in the page that a person did not allow. */
 export const outputsPlugin: JupyterFrontEndPlugin<void> = {
@@ -29,47 +27,33 @@ export const outputsPlugin: JupyterFrontEndPlugin<void> = {
     rendermime: IRenderMimeRegistry,
     notebooks: INotebookTracker | null,
     consoles: IConsoleTracker | null,
-    optionalSanitizer: ISanitizer | null,
+    sanitizer: ISanitizer | null,
     translator: ITranslator | null
   ): void => {
-    const trans = (translator ?? nullTranslator).load('jupyter-agentbox');
-    const sanitizer = optionalSanitizer ?? new Sanitizer();
     const { kernelspecs, serverSettings } = app.serviceManager;
     const client = new AgentBoxClient(serverSettings);
-    const levels = new KernelLevels(client, kernelspecs);
-    const sessions = new WeakMap<ISessionContext, SessionGate>();
-
-    const bind = (context: ISessionContext, registry: IRenderMimeRegistry) => {
-      const session = sessions.get(context) ?? new SessionGate(context, levels);
-      sessions.set(context, session);
-      const gate = gateOf(registry) ?? guardRegistry(registry, options);
-      gate.bind(session);
-      return gate;
-    };
-    const options = {
-      trans,
-      onWidgetManager: (manager: object | null, gate: Gate) => {
-        if (!guardManager(manager, gate, { sanitizer, trans })) {
-          console.error('Unknown widget manager: sandboxed kernels get none.');
-          gate.refuseWidgets();
-        }
-      }
-    };
-
-    hardenErrors();
-    guardRegistry(rendermime, options);
-    notebooks?.widgetAdded.connect((_, { content, sessionContext }) => {
-      const gate = bind(sessionContext, content.rendermime);
-      const follow = (): void => {
-        if (content.model) {
-          keepUntrusted(content.model, gate);
-        }
-      };
-      content.modelChanged.connect(follow);
-      follow();
+    const levels = new KernelLevels(client, kernelspecs, enforcePolicy);
+    const guard = new OutputsGuard({
+      rendermime,
+      notebooks,
+      consoles,
+      levels,
+      serverSettings,
+      sanitizer: sanitizer ?? new Sanitizer(),
+      trans: (translator ?? nullTranslator).load('jupyter-agentbox')
     });
-    consoles?.widgetAdded.connect((_, { console, sessionContext }) => {
-      bind(sessionContext, console.rendermime);
+
+    // Only a server that says that it has no sandboxed kernels is believed; one that says nothing may have some.
+    if (PageConfig.getOption('agentboxSandboxedKernels') !== 'false') {
+      guard.install();
+      return;
+    }
+    const hasSpecs = (): boolean =>
+      Object.values(kernelspecs.specs?.kernelspecs ?? {}).some(
+        spec => spec && isSandboxed(spec)
+      );
+    awaitSandbox({ notebooks, consoles, kernelspecs, levels, hasSpecs }, () => {
+      guard.install();
     });
   }
 };

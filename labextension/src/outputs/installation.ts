@@ -1,0 +1,142 @@
+/**
+ * Puts the guard of outputs into a page, where there are or may be sandboxed kernels.
+ */
+import type { ISessionContext } from '@jupyterlab/apputils';
+import type { CodeCell } from '@jupyterlab/cells';
+import type { ConsolePanel, IConsoleTracker } from '@jupyterlab/console';
+import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
+import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import type { ServerConnection } from '@jupyterlab/services';
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import { Gate, PageGate, SessionGate } from './gate';
+import type { KernelLevels } from './levels';
+import { withoutModules } from './messages';
+import { gateOf, guardRegistry } from './registry';
+import { keepUntrusted } from './trust';
+import { guardManager, hardenErrors } from './widgets';
+
+/** What the guard stands before, and what it needs to know. */
+export interface IOutputsContext {
+  rendermime: IRenderMimeRegistry;
+  notebooks: INotebookTracker | null;
+  consoles: IConsoleTracker | null;
+  levels: KernelLevels;
+  serverSettings: ServerConnection.ISettings;
+  sanitizer: IRenderMime.ISanitizer;
+  trans: TranslationBundle;
+}
+
+/** Guards the outputs of a page. */
+export class OutputsGuard {
+  constructor(private readonly _context: IOutputsContext) {}
+
+  /** Guard what is open and what is opened from now on. */
+  install(): void {
+    const { rendermime, notebooks, consoles, serverSettings } = this._context;
+    hardenErrors();
+    const isRefused = (): boolean => this._page.verdict !== 'open';
+    if (!withoutModules(serverSettings, isRefused)) {
+      console.error(
+        'Jupyter AgentBox: messages of kernels cannot be changed, so sandboxed kernels get no comms. ' +
+          'Tested with JupyterLab 4.6.'
+      );
+      this._hasComms = false;
+    }
+    this._guard(rendermime);
+    notebooks?.forEach(panel => {
+      this._addNotebook(panel);
+      this._renew(panel.sessionContext, () =>
+        panel.content.widgets.filter(isCodeCell)
+      );
+    });
+    notebooks?.widgetAdded.connect((_, panel) => {
+      this._addNotebook(panel);
+    });
+    consoles?.forEach(panel => {
+      this._addConsole(panel);
+      this._renew(panel.sessionContext, () =>
+        [...panel.console.cells].filter(isCodeCell)
+      );
+    });
+    consoles?.widgetAdded.connect((_, panel) => {
+      this._addConsole(panel);
+    });
+  }
+
+  private _addNotebook({ content, sessionContext }: NotebookPanel): void {
+    const gate = this._bind(sessionContext, content.rendermime);
+    const follow = (): void => {
+      if (content.model) {
+        keepUntrusted(content.model, gate);
+      }
+    };
+    content.modelChanged.connect(follow);
+    follow();
+  }
+
+  private _addConsole({ console, sessionContext }: ConsolePanel): void {
+    this._bind(sessionContext, console.rendermime);
+  }
+
+  private _bind(context: ISessionContext, registry: IRenderMimeRegistry): Gate {
+    const gate = gateOf(registry) ?? this._guard(registry);
+    gate.bind(this._follow(context));
+    if (!this._hasComms) {
+      gate.refuseWidgets();
+    }
+    return gate;
+  }
+
+  private _follow(context: ISessionContext): SessionGate {
+    const known = this._sessions.get(context);
+    const session = known ?? new SessionGate(context, this._context.levels);
+    if (!known) {
+      this._sessions.set(context, session);
+      this._page.add(session, context);
+    }
+    return session;
+  }
+
+  /** The renderers of what was open before are not guarded: a sandboxed kernel that comes there gets new ones. */
+  private _renew(context: ISessionContext, cells: () => CodeCell[]): void {
+    const session = this._follow(context);
+    const renew = (): void => {
+      if (session.wasSandboxed) {
+        session.changed.disconnect(renew);
+        for (const { outputArea } of cells()) {
+          outputArea.model.fromJSON(outputArea.model.toJSON());
+        }
+      }
+    };
+    session.changed.connect(renew);
+    renew();
+  }
+
+  private _guard(registry: IRenderMimeRegistry): Gate {
+    const { sanitizer, trans } = this._context;
+    const onWidgetManager = (manager: object | null, gate: Gate): void => {
+      if (!guardManager(manager, gate, { sanitizer, trans })) {
+        console.error(
+          'Jupyter AgentBox: an unknown widget manager, so sandboxed kernels get no widgets. ' +
+            'Tested with ipywidgets 8.1.'
+        );
+        gate.refuseWidgets();
+      }
+    };
+    return guardRegistry(
+      registry,
+      { trans, onWidgetManager },
+      new Gate(this._page)
+    );
+  }
+
+  private _hasComms = true;
+  private readonly _page = new PageGate();
+  private readonly _sessions = new WeakMap<ISessionContext, SessionGate>();
+}
+
+function isCodeCell(cell: object): cell is CodeCell {
+  return 'outputArea' in cell;
+}

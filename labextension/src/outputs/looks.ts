@@ -1,0 +1,67 @@
+/**
+ * How markup and widgets of a kernel may look: as they like within their own box, and never like a part of the page.
+ *
+ * A class that a style rule of the page answers to can put an element over another one, or let clicks through it. So can
+ * a position, or a margin that is less than nothing.
+ */
+
+/** Classes of what Jupyter itself makes of outputs: tables of pandas, colours of terminals, code and diagrams. */
+const CLASSES =
+  /^(dataframe|tex2jax_ignore|widget-interact|ansi-[a-z0-9-]+|language-[\w+#-]+|\u037c\w+|jp-RenderedMermaid(-Details|-Summary)?)$/;
+
+/** Properties that change nothing outside of an element's box, whatever their value is. */
+const PROPERTIES =
+  /^(color|background(-color)?|border(-(top|right|bottom|left))?(-(color|style|width))?|border-radius|border-collapse|border-spacing|caption-side|empty-cells|font(-(family|size|style|variant|weight|stretch))?|line-height|list-style(-(position|type))?|opacity|padding(-(top|right|bottom|left))?|text-(align|decoration|decoration-line|transform|overflow)|vertical-align|white-space|word-break|word-wrap|overflow-wrap|table-layout|(min-|max-)?(width|height)|margin(-(top|right|bottom|left))?|float|clear|display|overflow(-x|-y)?|flex(-(flow|direction|wrap|grow|shrink|basis))?|justify-content|align-(items|content|self))$/;
+
+/** Less than nothing is no size, so a difference is harmless. */
+const SIZES = /^(min-|max-)?(width|height)$|^flex|^grid/;
+
+/** Loads something, or is written so that one cannot tell. */
+const OPAQUE =
+  /url\s*\(|image\s*\(|image-set|src\s*\(|var\s*\(|env\s*\(|attr\s*\(|\\|\/\*/i;
+
+/** Less than nothing, or a sum that may be. */
+const NEGATIVE = /(^|[\s,(/])-\s*[\d.]|calc|\b(min|max)\s*\(|clamp/i;
+
+/** Whether an element may have a class. */
+export function mayBeClass(name: string): boolean {
+  return CLASSES.test(name);
+}
+
+/** Whether a property of markup may have a value. */
+export function mayBeStyle(property: string, value: string): boolean {
+  return PROPERTIES.test(property) && mayBeValue(property, value);
+}
+
+/** Whether a value loads nothing and, where it would move an element, moves it over no other. */
+export function mayBeValue(property: string, value: string): boolean {
+  return !OPAQUE.test(value) && (SIZES.test(property) || !NEGATIVE.test(value));
+}
+
+/** The declarations of a style attribute that may be there. */
+export function harmlessStyle(style: string): string {
+  return declarations(style)
+    .filter(([property, value]) => mayBeStyle(property, value))
+    .map(([property, value]) => `${property}: ${value}`)
+    .join('; ');
+}
+
+/** Whether all declarations of a style attribute may be there. */
+export function isHarmlessStyle(style: string): boolean {
+  return declarations(style).every(([property, value]) =>
+    mayBeStyle(property, value)
+  );
+}
+
+/** What a browser could read as declarations; a part without a colon is none, and counts as one that may not be there. */
+function declarations(style: string): [string, string][] {
+  return style
+    .split(';')
+    .filter(part => part.trim() !== '')
+    .map(part => {
+      const at = part.indexOf(':');
+      return at < 0
+        ? ['', part]
+        : [part.slice(0, at).trim().toLowerCase(), part.slice(at + 1).trim()];
+    });
+}
