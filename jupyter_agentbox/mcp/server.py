@@ -209,13 +209,21 @@ class ManagedServer:
             _reject(ready, error)
         except Exception as error:  # noqa: BLE001
             # boundary: the root of a task; whatever the SDK raises must end as this server's status
-            _log.exception("MCP server %s failed", self.configuration.name)
-            text = self._redact(f"{type(error).__name__}: {error}"[:_LONGEST_ERROR])
-            failure = ToolServerError(f"`{self.configuration.name}` failed: {text}")
+            failure = self._failure(error)
             self._fail(failure)
             _reject(ready, failure)
         finally:
             _reject(ready, ToolServerError(f"the server `{self.configuration.name}` was stopped"))
+
+    def _failure(self, error: Exception) -> ToolServerError:
+        """Return what went wrong; the SDK's groups of tasks raise a group of errors even of one of ours."""
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        if isinstance(error, ToolServerError):
+            return error
+        _log.error("MCP server %s failed", self.configuration.name, exc_info=error)
+        text = self._redact(f"{type(error).__name__}: {error}"[:_LONGEST_ERROR])
+        return ToolServerError(f"`{self.configuration.name}` failed: {text}")
 
     async def _run(self, ready: asyncio.Future[Session]) -> None:
         connections = await asyncio.to_thread(import_connections)

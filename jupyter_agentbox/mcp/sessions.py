@@ -34,15 +34,13 @@ from jupyter_agentbox.exceptions import (
 from .deliveries import Delivery, Fate, following
 from .logs import LogRing, Redactor
 from .server_errors import text_of
-from .tool_lists import describe, is_wrapper
+from .tool_lists import MOST_TOOLS, describe, is_wrapper
 from .transport_http import HttpTransport
 from .transport_stdio import StdioTransport
 from .wire import Wire
 
 #: A server that lists more pages than this is taken to never end.
 MOST_PAGES: Final = 100
-#: A server that lists more tools than this, likewise.
-MOST_TOOLS: Final = 10_000
 #: How the SDK names the end of a stream of events that had no answer. A server that says the same of itself gets what
 #: is the more careful of both: it is not known what its tool did.
 _ENDED: Final = ("SSE stream ended ", "SSE stream failed: ")
@@ -159,7 +157,7 @@ class Session:
             cursor = page.next_cursor
             if cursor is None:
                 return found
-            if cursor in seen or len(found) > MOST_TOOLS:
+            if cursor in seen or len(found) >= MOST_TOOLS:
                 break
             seen.add(cursor)
         self._log.add(f"the list of tools does not end: stopped after {len(found)} tools")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, Final, cast
 
@@ -12,6 +13,10 @@ from pydantic import ValidationError
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.tools import ToolDescription
 
+#: Of a server's tools, this many are taken.
+MOST_TOOLS: Final = 2000
+#: The longest description of one tool with its schemas, as JSON.
+_LARGEST_TOOL: Final = 2_000_000
 #: Fields that a tool can be used without.
 _OPTIONAL: Final = frozenset({"outputSchema", "annotations", "icons", "execution", "title", "description", "_meta"})
 
@@ -35,16 +40,40 @@ def repair_tool_list(result: dict[str, Any], version: str, log: Callable[[str], 
         methods.validate_server_result("tools/list", version, {**result, "tools": []})
     except (ValueError, KeyError):
         return result
+    if len(tools) > MOST_TOOLS:
+        log(f"{len(tools)} tools are listed: only the first {MOST_TOOLS} are taken")
+    if _is_right(result, tools, version):
+        return {**result, "tools": tools[:MOST_TOOLS]}
     repaired: dict[str, Any] = {}
-    for number, tool in enumerate(tools):
+    for number, tool in enumerate(tools[:MOST_TOOLS]):
         name = tool.get("name") if isinstance(tool, dict) else None
         if not isinstance(name, str) or not name:
             log(f"tool number {number + 1} is left out: it has no name")
         elif name in repaired:
             log(f"tool `{name}` is listed twice; the first one counts")
+        elif (size := len(json.dumps(tool))) > _LARGEST_TOOL:
+            log(f"tool `{name:.100}` is left out: its description has {size / 1e6:.1f} MB")
         elif (usable := _repair_tool(result, tool, version, log)) is not None:
             repaired[name] = usable
     return {**result, "tools": list(repaired.values())}
+
+
+def _is_right(result: dict[str, Any], tools: list[Any], version: str) -> bool:
+    """Say whether nothing has to be repaired, as of nearly all servers."""
+    tools = tools[:MOST_TOOLS]
+    if not all(isinstance(tool, dict) and isinstance(tool.get("inputSchema"), dict) for tool in tools):
+        return False
+    names = {tool.get("name") for tool in tools if isinstance(tool.get("name"), str)}
+    has_types = all(tool["inputSchema"].get("type") is not None and None not in tool.values() for tool in tools)
+    if "" in names or len(names) < len(tools) or not has_types:
+        return False
+    if any(len(json.dumps(tool)) > _LARGEST_TOOL for tool in tools):
+        return False
+    try:
+        methods.validate_server_result("tools/list", version, {**result, "tools": tools})
+    except (ValueError, KeyError):
+        return False
+    return True
 
 
 def _repair_tool(

@@ -203,10 +203,10 @@ class _Incoming:
         self._wire = wire
 
     async def receive(self) -> SessionMessage | Exception:
-        item = await self._inner.receive()
-        if isinstance(item, SessionMessage):
-            self._wire.received(item.message)
-        return item
+        while True:
+            item = await self._inner.receive()
+            if not isinstance(item, SessionMessage) or self._wire.received(item.message) is not None:
+                return item
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -215,10 +215,10 @@ class _Incoming:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        item = await self._inner.__anext__()
-        if isinstance(item, SessionMessage):
-            self._wire.received(item.message)
-        return item
+        while True:
+            item = await self._inner.__anext__()
+            if not isinstance(item, SessionMessage) or self._wire.received(item.message) is not None:
+                return item
 
     async def __aenter__(self) -> _Incoming:
         await self._inner.__aenter__()

@@ -16,18 +16,24 @@ from typing import Final
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
+from mcp_types import JSONRPCMessage, JSONRPCNotification, jsonrpc_message_adapter
 
 from jupyter_agentbox.processes.process import Command, OwnedProcess
 
 from .deliveries import Fate
-from .lines import LineSplitter, LongLine, response_id
+from .lines import KEPT, LineSplitter, LongLine, response_id
 from .wire import Wire
 
 #: Longest line of standard error that is kept, in bytes.
 _LONGEST_LOG_LINE: Final = 16 * 1024
 #: Reading pauses when this many messages wait, and goes on when half of them are left.
 _MOST_WAITING: Final = 1000
+#: When so many wait, of the progress of a call only the last is passed on.
+_MANY_WAITING: Final = 20
+#: After so many messages the loop has its turn, also if more wait.
+_TURN: Final = 20
+#: The longest list of tools that is read, in bytes.
+_LONGEST_LIST: Final = 16_000_000
 #: How an answer begins, also one whose id stands at its end.
 _ANSWER: Final = re.compile(rb'\s*\{\s*"(?:jsonrpc|result|error|id)"')
 #: Seconds that a server has to end by itself when its input closes, as the specification asks it to.
@@ -93,10 +99,13 @@ class StdioTransport:
             self._on_line(line)
 
     def _on_line(self, line: bytes | LongLine, *, is_cut: bool = False) -> None:
+        if not isinstance(line, LongLine) and self._is_long_list(line):
+            line = LongLine(line[:KEPT], line[-KEPT:], len(line))
         if not isinstance(line, LongLine):
             message = _parse(line)
             if message is not None:
-                self._deliver(SessionMessage(self._wire.received(message)))
+                if (passed := self._wire.received(message)) is not None:
+                    self._deliver(SessionMessage(passed))
                 return
             if not line.strip():
                 return
@@ -109,11 +118,15 @@ class StdioTransport:
             request_id = response_id(line)
             if request_id is None:
                 request_id = self._wire.only_call()
-            reason = f"its answer has {_megabytes(line.length)}, more than the {_megabytes(self._cap)} that are allowed"
-            self._wire.log(f"a message of {_megabytes(line.length)} was dropped: more than {_megabytes(self._cap)}")
+            cap = min(self._cap, _LONGEST_LIST) if self._wire.lists_tools(request_id) else self._cap
+            reason = f"its answer has {_megabytes(line.length)}, more than the {_megabytes(cap)} that are allowed"
+            self._wire.log(f"a message of {_megabytes(line.length)} was dropped: more than {_megabytes(cap)}")
         fate = Fate.CUT_OFF if is_cut else Fate.UNUSABLE
         if request_id is not None and (failure := self._wire.failure(request_id, reason, fate)):
             self._deliver(failure)
+
+    def _is_long_list(self, line: bytes) -> bool:
+        return len(line) > _LONGEST_LIST and self._wire.lists_tools(response_id(line))
 
     def _on_error_output(self, chunk: bytes) -> None:
         for line in self._log_lines.feed(chunk):
@@ -139,7 +152,9 @@ class _Incoming:
     def __init__(self, pause: Callable[[bool], None]) -> None:
         self._pause = pause
         self._is_paused = False
-        self._waiting: deque[SessionMessage] = deque()
+        self._waiting: deque[list[SessionMessage]] = deque()
+        self._last: dict[object, list[SessionMessage]] = {}
+        self._taken = 0
         self._news = asyncio.Event()
         self._has_ended = False
         self._is_closed = False
@@ -148,7 +163,14 @@ class _Incoming:
         """Add a message, unless the session is gone."""
         if self._is_closed or self._has_ended:
             return
-        self._waiting.append(message)
+        key = _replaceable(message)
+        if key is not None and len(self._waiting) > _MANY_WAITING and (place := self._last.get(key)) is not None:
+            place[0] = message
+            return
+        place = [message]
+        self._waiting.append(place)
+        if key is not None:
+            self._last[key] = place
         self._news.set()
         self._check()
 
@@ -165,13 +187,21 @@ class _Incoming:
                 raise anyio.EndOfStream
             self._news.clear()
             await self._news.wait()
-        item = self._waiting.popleft()
+        self._taken += 1
+        if self._taken % _TURN == 0:
+            await asyncio.sleep(0)  # this never waits while there are messages, and others want the loop too
+            if not self._waiting:
+                return await self.receive()
+        place = self._waiting.popleft()
+        if self._last.get(key := _replaceable(place[0])) is place:
+            del self._last[key]
         self._check()
-        return item
+        return place[0]
 
     def close(self) -> None:
         self._is_closed = True
         self._waiting.clear()
+        self._last.clear()
         self._news.set()
 
     async def aclose(self) -> None:
@@ -226,6 +256,17 @@ class _Outgoing:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         return
+
+
+def _replaceable(item: SessionMessage) -> object:
+    """Return what a message is about if a later one about the same says all that it says; else ``None``."""
+    message = item.message
+    if not isinstance(message, JSONRPCNotification):
+        return None
+    if message.method == "notifications/progress":
+        token = (message.params or {}).get("progressToken")
+        return ("progress", token) if isinstance(token, str | int) else None
+    return message.method if message.method.endswith("/list_changed") else None
 
 
 def _parse(line: bytes) -> JSONRPCMessage | None:

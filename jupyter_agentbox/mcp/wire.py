@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from typing import Any
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from mcp.shared.message import SessionMessage
 from mcp_types import (
@@ -22,6 +23,9 @@ from mcp_types import (
 
 from .deliveries import Delivery, Fate, current
 from .tool_lists import repair_tool_list
+
+#: How much of a message for the log is looked at, in characters.
+_LONGEST_LOG_MESSAGE: Final = 16 * 1024
 
 
 class Wire:
@@ -52,9 +56,12 @@ class Wire:
             if isinstance(cancelled, (int, str)):
                 self.settle(cancelled)
 
-    def received(self, message: JSONRPCMessage) -> JSONRPCMessage:
-        """Note an incoming message and return it, repaired if need be."""
+    def received(self, message: JSONRPCMessage) -> JSONRPCMessage | None:
+        """Note an incoming message and return it, repaired if need be; ``None`` if it was for the log."""
         self.has_received = True
+        if isinstance(message, JSONRPCNotification) and message.method == "notifications/message":
+            self.log(_line(message.params or {}))
+            return None
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
             request, delivery = self.settle(message.id)
             if delivery is not None:
@@ -62,6 +69,11 @@ class Wire:
             if request is not None and isinstance(message, JSONRPCResponse):
                 self._repair(request, message)
         return message
+
+    def lists_tools(self, request_id: RequestId | None) -> bool:
+        """Say whether this is an open request for the server's tools."""
+        request, _ = self._open.get(request_id, (None, None)) if request_id is not None else (None, None)
+        return request is not None and request.method == "tools/list"
 
     def settle(self, request_id: RequestId) -> tuple[JSONRPCRequest | None, Delivery | None]:
         """Forget an open request; return it and what is known of its way. Servers may answer ``7`` with ``"7"``."""
@@ -106,3 +118,11 @@ class Wire:
             meta: dict[str, Any] = (request.params or {}).get("_meta") or {}
             version = meta.get(PROTOCOL_VERSION_META_KEY, self._version)
             response.result = repair_tool_list(response.result, version, self.log)
+
+
+def _line(params: Mapping[str, Any]) -> str:
+    """Return what a server logs by a message, as a line of its log."""
+    data = params.get("data")
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
+    logger = f" {params['logger']}:" if params.get("logger") else ""
+    return f"[{params.get('level', 'info')}]{logger} {text}"[:_LONGEST_LOG_MESSAGE].replace("\n", " ")

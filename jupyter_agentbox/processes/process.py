@@ -217,6 +217,8 @@ class _Input(asyncio.BaseProtocol):
         self._transport.write(data)
         if not self._may_write.is_set():
             await self._may_write.wait()
+            if self._transport is None:
+                raise BrokenPipeError
 
     def close(self) -> None:
         # abort would lose what is not yet written; close waits for it, and the reaper bounds the wait

@@ -386,6 +386,36 @@ async def test_progress_reaches_the_caller(running: Running, script: Script) -> 
     ]
 
 
+async def test_of_a_flood_of_progress_the_last_arrives(running: Running, script: Script) -> None:
+    seen: list[Progress] = []
+    async with running({"raw": script("raw.py")}) as servers:
+        await servers.call_tool(call("much_progress", steps=50_000), on_progress=seen.append)
+    assert seen[-1].progress == 50_000
+    assert len(seen) < 25_000
+
+
+@pytest.mark.parametrize(
+    ("params", "line"),
+    [
+        ({"level": "warning", "logger": "db", "data": "slow query"}, "[warning] db: slow query"),
+        ({"level": "info", "data": {"rows": 3}}, '[info] {"rows": 3}'),
+        ({}, "[info] null"),
+    ],
+)
+async def test_what_a_server_logs_by_messages_stands_in_its_log(
+    running: Running, script: Script, params: JsonValue, line: str
+) -> None:
+    async with running({"raw": script("raw.py")}) as servers:
+        await servers.call_tool(call("log_message", params=params))
+        assert status(servers).log == (line,)
+
+
+async def test_a_list_of_tools_that_is_too_long_is_not_read(running: Running, script: Script) -> None:
+    async with running({"raw": script("raw.py", "long-list")}) as servers:
+        with pytest.raises(ToolServerError, match=r"17\.0 MB, more than the 16\.0 MB"):
+            await servers.list_tools("raw")
+
+
 async def test_an_argument_that_json_cannot_say_is_not_altered_but_refused(running: Running, script: Script) -> None:
     async with running({"raw": script("raw.py")}) as servers:
         for value in (float("nan"), "\ud800"):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.mcp.tool_lists import is_wrapper, repair_tool_list
+from jupyter_agentbox.mcp.tool_lists import MOST_TOOLS, is_wrapper, repair_tool_list
 
 CORPUS = Path(__file__).parent.parent / "data" / "mcp-corpus"
 RESULT: JsonObject = {"type": "object", "properties": {"result": {}}, "required": ["result"]}
@@ -20,6 +20,18 @@ def test_no_tool_of_the_corpus_is_changed_but_for_a_missing_type(path: Path, ver
     repaired = repair_tool_list({"tools": tools}, version, log.append)["tools"]
     assert repaired == [{**tool, "inputSchema": {**tool["inputSchema"], "type": "object"}} for tool in tools]
     assert log == []
+
+
+@pytest.mark.parametrize("has_types", [True, False])
+def test_of_too_many_tools_the_first_are_taken_and_a_tool_that_is_too_large_is_left_out(has_types: bool) -> None:
+    schema = {"type": "object"} if has_types else {}
+    large = {"name": "large", "inputSchema": {**schema, "properties": {"a": {"pattern": "(" * 3_000_000}}}}
+    tools = [large, *({"name": f"t{n}", "inputSchema": schema} for n in range(MOST_TOOLS + 50))]
+    log: list[str] = []
+    repaired = repair_tool_list({"tools": tools}, "2025-11-25", log.append)["tools"]
+    assert [tool["name"] for tool in repaired] == [f"t{n}" for n in range(MOST_TOOLS - 1)]
+    assert len(log) == 2
+    assert "`large` is left out" in log[1]
 
 
 def test_what_is_no_tool_list_is_left_to_the_sdk() -> None:

@@ -97,12 +97,12 @@ async def test_writing_to_a_process_that_has_ended_fails() -> None:
     await process.stop(patience=0)
 
 
-async def test_writing_waits_for_a_process_that_does_not_read() -> None:
+async def test_writing_waits_for_a_process_that_does_not_read_and_fails_when_it_ends() -> None:
     process, _, _ = start(sys.executable, "-c", "import time; time.sleep(600)", grace=0.2)
     await process.start()
     writing = asyncio.create_task(process.write(b"x" * 10_000_000))
     done, _ = await asyncio.wait([writing], timeout=0.2)
     assert not done
     await process.stop(patience=0)
-    await asyncio.wait([writing], timeout=5)
-    assert writing.done()
+    with pytest.raises(BrokenPipeError):
+        await asyncio.wait_for(writing, timeout=5)

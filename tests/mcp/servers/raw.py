@@ -134,6 +134,21 @@ def progress(request, arguments):
 
 
 @tool
+def much_progress(request, arguments):
+    token = request["params"]["_meta"]["progressToken"]
+    params = b'{"progressToken":%d,"progress":%d}'
+    steps = (params % (token, step) for step in range(1, arguments["steps"] + 1))
+    write(b"".join(b'{"jsonrpc":"2.0","method":"notifications/progress","params":%s}\n' % step for step in steps))
+    text(request, "done")
+
+
+@tool
+def log_message(request, arguments):
+    send({"jsonrpc": "2.0", "method": "notifications/message", "params": arguments["params"]})
+    text(request, "ok")
+
+
+@tool
 def environment(request, arguments):
     text(request, json.dumps(dict(os.environ)))
 
@@ -213,6 +228,8 @@ def list_tools(request):
         return answer(request, tools=[schema(f"t{number}")], nextCursor=str(number + 1))
     if behaviour == "circle":
         return answer(request, tools=[schema("t")], nextCursor="again")
+    if behaviour == "long-list":
+        tools[0]["description"] = "x" * 17_000_000
     if behaviour == "odd-list":
         tools = [
             {"name": "untyped", "inputSchema": {"properties": {"a": {"type": "string"}}}},
