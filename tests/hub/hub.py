@@ -46,6 +46,7 @@ c.JupyterHub.hub_ip = "127.0.0.1"
 c.JupyterHub.hub_port = facts["hub_port"]
 c.JupyterHub.db_url = "sqlite:///hub.sqlite"
 c.JupyterHub.allow_named_servers = True
+c.JupyterHub.tornado_settings = {{"slow_stop_timeout": 60}}
 c.JupyterHub.authenticator_class = "dummy"
 c.DummyAuthenticator.password = facts["password"]
 c.Authenticator.allow_all = True
@@ -137,6 +138,10 @@ class Hub:
             with urllib.request.urlopen(request, timeout=TIMEOUT) as progress:
                 told = progress.read().decode()  # it ends when the server is ready, or failed
             assert '"ready": true' in told, told
+
+    def stop_server(self) -> None:
+        """Stop the owner's default server, and wait until it has ended."""
+        self.api(f"users/{OWNER}/server", method="DELETE")
 
     def new_request(self, server: str = "") -> Any:
         """Let a program ask to add an MCP server, and return the request, which waits."""

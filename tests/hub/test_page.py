@@ -58,3 +58,20 @@ def test_a_collaborator_decides_in_a_browser_of_their_own(hub: Hub, page: Page) 
 
     decision = hub.read(request)["decision"]
     assert (decision["via"], decision["reviewer"], decision["hub_server"]) == ("browser", COLLABORATOR, f"{OWNER}/")
+
+
+def test_a_card_whose_server_was_stopped_has_no_buttons_and_says_what_to_do(hub: Hub, page: Page) -> None:
+    hub.new_request()
+    person = log_in(page, hub, OWNER, hub.server())
+    person.status.click()
+    item = person.item("agentbox.register_mcp_server")
+    allow = item.get_by_role("button", name="Allow once")
+    expect(allow).to_be_visible()
+    try:
+        hub.stop_server()
+
+        expect(allow).to_be_hidden()
+        expect(item.get_by_role("timer")).to_be_hidden()
+        expect(item.get_by_role("status")).to_contain_text("it was stopped, start it again and reload the page")
+    finally:
+        hub.start_servers("")

@@ -10,6 +10,7 @@ import { visible } from '../visibleText';
 import { Card } from './Card';
 import { LongRequest } from './LongArguments';
 import { useSignal } from './useSignal';
+import { WhileConnected } from './WhileConnected';
 
 /** What every view of requests needs. */
 export interface ICardContext {
@@ -37,7 +38,12 @@ export interface IRequestCardProps {
 
 /** Another request is another card: with buttons that are not ready yet, and with no form that was open. */
 export function RequestCard(props: IRequestCardProps): JSX.Element {
-  return <OneRequest key={props.requestId} {...props} />;
+  const { requestId, context } = props;
+  return (
+    <WhileConnected key={requestId} requestId={requestId} context={context}>
+      <OneRequest {...props} />
+    </WhileConnected>
+  );
 }
 
 function OneRequest(props: IRequestCardProps): JSX.Element {
