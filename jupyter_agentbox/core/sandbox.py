@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
 from typing import Any, Final, Self
 
 from jupyter_agentbox.exceptions import SandboxConfigError
@@ -109,10 +110,41 @@ class SandboxSettings:
             raise SandboxConfigError(f'{source}: `srt_settings` are for `srt` only; set `levels` to ["srt"]')
         return settings
 
+    def within(self, ceiling: Mapping[str, Any]) -> Self:
+        """Return settings that are nowhere looser than others.
+
+        Parameters
+        ----------
+        ceiling : mapping
+            Those settings that may only be tightened, as JSON has them; others are left as they are.
+        """
+        values = {name: _tighter(name, getattr(self, name), ceiling[name]) for name in _CHECKS if name in ceiling}
+        return replace(self, **values)
+
     def as_json(self) -> dict[str, Any]:
         """Return the settings as JSON has them."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def _tighter(name: str, value: Any, ceiling: Any) -> Any:
+    """Return a setting that is not looser than another of the same name."""
+    if name in _FORBIDDING:
+        return tuple(dict.fromkeys((*ceiling, *value)))
+    if name.endswith("_limit"):
+        return min((one for one in (value, ceiling) if one is not None), default=None)
+    if isinstance(value, tuple):
+        return tuple(one for one in value if _is_among(one, ceiling))
+    return ceiling or value
+
+
+def _is_among(one: str, ceiling: Iterable[str]) -> bool:
+    if one in ceiling:
+        return True
+    if any(sign in one for sign in "*?["):
+        return False  # a pattern is as narrow as another only if it is the same
+    above = () if ".." in one.split("/") else tuple(f"{top.rstrip('/')}/" for top in ceiling if "/" in top)
+    return one.startswith(above) or any(fnmatchcase(one, top) for top in ceiling if "/" not in top)
 
 
 def _is_text(value: object) -> bool:
@@ -135,6 +167,8 @@ def _is_limit(value: object) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0)
 
 
+#: Lists that take away: the longer, the tighter.
+_FORBIDDING: Final = ("hidden", "read_only")
 _SRT_PARTS: Final = ("network", "filesystem")
 _LEVELS: Final = (_is_levels, "a list of `bubblewrap`, `bubblewrap-host-proc`, `landlock` and `srt`")
 _OBJECT: Final = (_is_object, "an object with the objects `network` and `filesystem`")

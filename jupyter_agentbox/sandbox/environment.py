@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,7 +16,37 @@ ALLOWED = (
     *("PYTHONDEVMODE", "PYTHONFAULTHANDLER", "PYTHONWARNINGS", "PYDEVD_DISABLE_FILE_VALIDATION", "JPY_SESSION_NAME"),
 )
 
+#: Names of variables that open doors. They pass by their exact name only, and only if the site or the owner says so.
+_SECRET = re.compile(
+    r"^(JUPYTERHUB_|JPY_|JUPYTER_TOKEN|AWS_|AZURE_|GOOGLE_APPLICATION|VAULT_|SSH_|GPG_|KRB5)|TOKEN|SECRET|PASSW|PASSPHRASE"
+    r"|CREDENTIAL|COOKIE|API_?KEY|PRIVATE|ACCESS_?KEY|AUTH|_KEY$|_PWD$|_DSN$|DATABASE_URL|CONNECTION_STRING",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
+
 _SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
+
+
+def looks_secret(name: str) -> bool:
+    """Whether a variable of this name is kept from kernels unless it is named exactly by who may.
+
+    Parameters
+    ----------
+    name : str
+        The variable's.
+    """
+    return _SECRET.search(name) is not None
+
+
+def without_secrets(env: Mapping[str, str]) -> dict[str, str]:
+    """Return those of a kernelspec's variables that stand for no secret of the server (``${JUPYTERHUB_API_TOKEN}``).
+
+    Parameters
+    ----------
+    env : mapping
+        As the kernelspec has them.
+    """
+    return {name: text for name, text in env.items() if not any(map(looks_secret, _REFERENCE.findall(text)))}
 
 
 def kernel_environment(
@@ -27,6 +58,7 @@ def kernel_environment(
     temporary: Path,
     prefixes: Iterable[Path],
     proxy: Mapping[str, str] | None = None,
+    trusted: Iterable[str] = (),
 ) -> dict[str, str]:
     """Return a kernel's environment.
 
@@ -46,8 +78,16 @@ def kernel_environment(
         The interpreter's; their programs come first on the path.
     proxy : mapping, optional
         What leads programs to the sandbox's proxy; no other could be reached.
+    trusted : iterable of str
+        Of `extra`, the names whose variables pass also if they look like secrets.
     """
     patterns = (*ALLOWED, *extra)
+    named_exactly = set(trusted)
+    server = {
+        name: value
+        for name, value in server.items()
+        if name in ALLOWED or name in named_exactly or not looks_secret(name)
+    }
     kept = {name: value for name, value in server.items() if any(fnmatchcase(name, one) for one in patterns)}
     programs = [str(prefix / "bin") for prefix in prefixes]
     private = {"IPYTHONDIR": "ipython", "MPLCONFIGDIR": "matplotlib", "JUPYTER_CONFIG_DIR": "jupyter/config"}

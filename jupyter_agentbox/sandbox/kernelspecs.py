@@ -2,18 +2,55 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel
-from traitlets import default
+from tornado.web import HTTPError
+from traitlets import List, Unicode, default
 
 from jupyter_agentbox.core.sandbox import PROVISIONER
 
+from .site import is_site
+
+
+class NotAKernelError(NoSuchKernel, HTTPError):
+    """A kernel's name that does not exist here, or is refused; over HTTP, 404."""
+
+    def __init__(self, name: str) -> None:
+        NoSuchKernel.__init__(self, name)
+        HTTPError.__init__(self, 404, "no kernel is named `%s`", name)
+
 
 class SandboxedKernelSpecManager(KernelSpecManager):
-    """Knows the kernelspecs whose kernels are started in a sandbox, and starts no others.
+    """Knows the kernelspecs of the site whose kernels are started in a sandbox, and starts no others.
 
     Jupyter's own `allowed_kernelspecs` hides other kernelspecs from the list, but a request that names one starts it.
     Here a name that is not allowed does not exist. A kernel of Python itself is not supplied.
     """
+
+    kernelspec_dirs = List(
+        Unicode(),
+        help=(
+            "The directories of kernelspecs. Default: those of Jupyter that the user of the server can change neither"
+            " themselves nor by what leads there."
+        ),
+    ).tag(config=True)
+
+    @default("kernel_dirs")
+    def _site_dirs(self) -> list[str]:
+        if self.kernelspec_dirs:
+            return [str(Path(name).expanduser().absolute()) for name in self.kernelspec_dirs]
+        known: list[str] = self._kernel_dirs_default()
+        kept = [one for one in known if is_site(Path(one).absolute())]
+        for one in known:
+            if one not in kept and Path(one).is_dir():
+                self.log.warning(
+                    "kernelspecs in `%s` do not count, because the user of the server can change them; name the"
+                    " directory in SandboxedKernelSpecManager.kernelspec_dirs if they shall",
+                    one,
+                )
+        return kept
 
     @default("ensure_native_kernel")
     def _ensure_native_kernel(self) -> bool:
@@ -29,14 +66,18 @@ class SandboxedKernelSpecManager(KernelSpecManager):
 
         Raises
         ------
-        NoSuchKernel
+        NotAKernelError
             If there is none of that name, it is not allowed, or its kernels would have no sandbox.
         """
-        spec = super().get_kernel_spec(kernel_name)
+        try:
+            spec = super().get_kernel_spec(kernel_name)
+        except NoSuchKernel:
+            raise NotAKernelError(kernel_name) from None
         allowed = {name.lower() for name in self.allowed_kernelspecs}
-        provisioner = spec.metadata.get("kernel_provisioner", {})
-        if (allowed and kernel_name.lower() not in allowed) or provisioner.get("provisioner_name") != PROVISIONER:
-            raise NoSuchKernel(kernel_name)
+        provisioner: Any = spec.metadata.get("kernel_provisioner", {})
+        is_other = not isinstance(provisioner, dict) or provisioner.get("provisioner_name") != PROVISIONER
+        if is_other or (allowed and kernel_name.lower() not in allowed):
+            raise NotAKernelError(kernel_name)
         return spec
 
     def _is_sandboxed(self, name: str) -> bool:

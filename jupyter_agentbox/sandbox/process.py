@@ -212,6 +212,7 @@ class SandboxedProcess:
                 os.environ,
                 named=launch.env,
                 extra=settings.environment,
+                trusted=settings.environment,  # whoever runs an executor owns the variables
                 home=box.home,
                 temporary=box.temporary,
                 prefixes=prefixes,

@@ -16,6 +16,7 @@ from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from tornado.web import HTTPError
 from traitlets import Dict, Enum, Int, List, TraitError, Unicode
+from traitlets.config.loader import LazyConfigValue
 
 from jupyter_agentbox.core.ends import KernelEnd
 from jupyter_agentbox.core.isolation import Isolation
@@ -25,7 +26,7 @@ from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
 
 from .boxes import Box, Order
 from .ends import end_of
-from .environment import kernel_environment
+from .environment import kernel_environment, looks_secret, without_secrets
 from .interpreter import prefixes_of
 from .kinds import make_box
 from .network import proxy_variables
@@ -35,6 +36,7 @@ from .programs import check_source, with_programs
 from .record import record, recorded
 from .rundir import RunDirectory, base_directory, sweep
 from .settings import Domains, Limits, Places, absolute
+from .site import is_site
 from .surroundings import protected_by
 
 #: ``503 Service Unavailable`` would be retried, and ``500`` would look like a fault.
@@ -242,22 +244,42 @@ class SandboxProvisioner(LocalProvisioner):
     def _read_config(self) -> None:
         if not self.sandbox_config:
             return
+        self._found = found = self._read_file(self.sandbox_config)
         try:
-            found = json.loads(Path(self.sandbox_config).expanduser().read_text(encoding="utf-8"))
+            for name, value in found.items():
+                setattr(self, name, value)
+        except TraitError as error:
+            raise SandboxConfigError(f"`{self.sandbox_config}` cannot be used: {error}") from error
+
+    def _read_file(self, file: str) -> dict[str, Any]:
+        """Return the settings of a file."""
+        try:
+            found = json.loads(Path(file).expanduser().read_text(encoding="utf-8"))
             if is_srt_file(found):
                 found = from_srt_file(found)
             known = set(self.trait_names(config=True)) - {"sandbox_config"}
             if not isinstance(found, dict) or found.keys() - known:
                 raise ValueError(f"it must be an object with keys of {', '.join(sorted(known))}")
-            self._found = found
-            for name, value in found.items():
-                setattr(self, name, value)
-        except (OSError, ValueError, TraitError) as error:
-            raise SandboxConfigError(f"`{self.sandbox_config}` cannot be used: {error}") from error
+        except (OSError, ValueError) as error:
+            raise SandboxConfigError(f"`{file}` cannot be used: {error}") from error
+        return found
 
     def _settings(self) -> SandboxSettings:
         names = set(self.trait_names(config=True)) - {"sandbox_config"}
-        return SandboxSettings.from_mapping({name: getattr(self, name) for name in names})
+        settings = SandboxSettings.from_mapping({name: getattr(self, name) for name in names})
+        return settings if self._is_of_site() else settings.within(self._ceiling())
+
+    def _is_of_site(self) -> bool:
+        """Whether the kernelspec is one that the user cannot change."""
+        directory = self.kernel_spec.resource_dir
+        return bool(directory) and is_site(Path(directory).absolute())
+
+    def _ceiling(self) -> dict[str, Any]:
+        """Return what is set for the server: a kernelspec of the user can only tighten it."""
+        config = self.config.get("SandboxProvisioner", {})
+        known = {name: value for name, value in config.items() if not isinstance(value, LazyConfigValue)}
+        file = known.pop("sandbox_config", "")
+        return {**known, **(self._read_file(file) if file else {})}
 
     def _with_programs(self, settings: SandboxSettings, cwd: str | None) -> SandboxSettings:
         """Return settings whose programs are none that a kernel could have put where they are."""
@@ -327,9 +349,20 @@ class SandboxProvisioner(LocalProvisioner):
         self._kernels_places = (work, *order.places.writable)
         record(base, self._kernels_places)
         env = kwargs["env"]
+        is_of_site = self._is_of_site()
+        trusted = settings.environment if is_of_site else self._ceiling().get("environment", ())
+        if kept_out := [name for name in settings.environment if looks_secret(name) and name not in trusted]:
+            self.log.warning(
+                "kernel %s does not get %s: what looks like a secret is named in the server's own"
+                " `SandboxProvisioner.environment`, or in a kernelspec that the user cannot change",
+                self.kernel_id,
+                ", ".join(kept_out),
+            )
+        spec_env = self.kernel_spec.env if is_of_site else without_secrets(self.kernel_spec.env)
         kwargs["env"] = kernel_environment(
-            env,
-            named={name: env[name] for name in self.kernel_spec.env},
+            {name: value for name, value in env.items() if name not in self.kernel_spec.env},
+            trusted=trusted,
+            named={name: env[name] for name in spec_env},
             extra=settings.environment,
             home=box.home,
             temporary=box.temporary,

@@ -133,9 +133,9 @@ def make_view(
     kept = [way_to(path) for path in (*protected.configuration, *places.read_only)]
     mounts += [Mount(path, Access.READ) for root in shown for path in _at_or_inside([real for real, _ in kept], root)]
     obeyed = [one for root in (work, *places.writable) for one in _obeyed(root, home, places.unprotected)]
-    # Only in what is written anyway: a link that a kernel left must not show what it leads to.
-    for root in (work, *places.writable):
-        mounts += [Mount(path, Access.READ) for path in _at_or_inside([real for real, _ in obeyed], root)]
+    # What is elsewhere is not shown: a kernel could have made the link, or the setting, that leads there.
+    written = (work, *places.writable)
+    mounts += [Mount(path, Access.READ) for root in written for path in _inside([real for real, _ in obeyed], root)]
     mounts += _anchors(mounts)
     view = View(
         mounts=_ordered(mounts, work=work, home=home),
@@ -159,6 +159,10 @@ def _obeyed(root: Path, home: Path, unprotected: Sequence[str]) -> list[tuple[Pa
     # A link among them (`CLAUDE.md` to `AGENTS.md`) is kept in what it leads to, and can be exchanged itself.
     kept: list[tuple[Path, list[Path]]] = [(real, []) for path in found if root in (real := path.resolve()).parents]
     return kept + repositories.hold(repositories.obeyed(root, home=home, is_open=".git" in unprotected), root)
+
+
+def _inside(paths: Iterable[Path], root: Path) -> list[Path]:
+    return [path for path in _at_or_inside(paths, root) if path != root]
 
 
 def _at_or_inside(paths: Iterable[Path], root: Path) -> list[Path]:

@@ -105,6 +105,7 @@ async def test_an_administrator_can_make_the_sandboxed_kernel_the_only_one(
         options=(
             "--ServerApp.kernel_spec_manager_class=jupyter_agentbox.sandbox.kernelspecs.SandboxedKernelSpecManager",
             "--KernelSpecManager.allowed_kernelspecs={'agentbox-sandbox'}",
+            f"--SandboxedKernelSpecManager.kernelspec_dirs={tmp_path / 'data' / 'kernels'}",
             "--MultiKernelManager.default_kernel_name=agentbox-sandbox",
         ),
     )
@@ -113,7 +114,7 @@ async def test_an_administrator_can_make_the_sandboxed_kernel_the_only_one(
         assert (list(listed["kernelspecs"]), listed["default"]) == (["agentbox-sandbox"], "agentbox-sandbox")
         for name in ("plain", "python3", "python", "PLAIN", "of-the-user", "no-such"):
             code, answer = await server.api("POST", "api/kernels", {"name": name})
-            assert code >= 400, (name, answer)
+            assert code == 404, (name, answer)
         assert (await server.api("GET", "api/kernels"))[1] == []
 
         code, answer = await server.api("POST", "api/kernels", {})  # no name: the default
@@ -125,6 +126,34 @@ async def test_an_administrator_can_make_the_sandboxed_kernel_the_only_one(
             assert failed.error
     finally:
         # Jupyter keeps what it could not start, such as a kernel of no such name, among its kernels, and cannot end.
+        server.process.kill()
+        await server.stop()
+
+
+async def test_a_kernelspec_of_the_user_does_not_loosen_the_one_that_the_docs_make_the_only_one(
+    tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "sandbox-kernels.md").read_text("utf-8")
+    recipe = page.partition("## Make it the only kernel")[2].partition("```python\n")[2].partition("```")[0]
+    site = tmp_path / "site"
+    assert '"/opt/site/share/jupyter/kernels"' in recipe
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "jupyter_server_config.py").write_text(
+        recipe.replace("/opt/site/share/jupyter/kernels", str(site / "data" / "kernels"))
+    )
+    install(site, "agentbox-sandbox", levels=[level])
+    install(tmp_path, "agentbox-sandbox", levels=[level], environment=["*", "JUPYTERHUB_API_TOKEN"])
+    install(tmp_path, "loose", levels=[level], environment=["*"])
+    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "of the hub")
+    server = await start_server(tmp_path)
+    try:
+        _, listed = await server.api("GET", "api/kernelspecs")
+        assert list(listed["kernelspecs"]) == ["agentbox-sandbox"]
+        assert (await server.api("POST", "api/kernels", {"name": "loose"}))[0] == 404
+        async with server.kernel("walk.ipynb", "agentbox-sandbox") as kernel:
+            done = await kernel.run("import os\n'JUPYTERHUB_API_TOKEN' in os.environ")
+            assert done.value == "False"
+    finally:
         server.process.kill()
         await server.stop()
 

@@ -144,3 +144,22 @@ def test_reading_settings_of_git_runs_nothing(work: Path) -> None:
     list(repositories.obeyed(work, home=Path(os.devnull), is_open=False))
 
     assert not (work.parent / "ran").exists()
+
+
+def test_a_link_or_a_setting_that_a_kernel_left_shows_nothing_that_is_elsewhere(work: Path) -> None:
+    secrets = work.parent / "secrets"
+    (secrets / "store").mkdir(parents=True)
+    (secrets / "linked").mkdir()
+    (work / ".vscode").symlink_to(secrets)
+    (work / ".git" / "objects" / "linked").symlink_to(secrets / "linked")
+    shutil.rmtree(work / ".git" / "hooks")
+    (work / ".git" / "hooks").symlink_to(secrets / "linked")
+    (work / "tree").mkdir()
+    (work / "tree" / ".git").write_text(f"gitdir: {secrets / 'store'}\n")
+    configure(work, "core.hooksPath", str(secrets))
+    configure(work, "include.path", str(secrets / "included"))
+    (secrets / "included").touch()
+    view = view_of(work)
+
+    for path in (secrets, secrets / "linked", secrets / "store", secrets / "included"):
+        assert view.access(path) not in (Access.READ, Access.WRITE)
