@@ -41,7 +41,7 @@ from jupyter_agentbox.protocol.messages import (
     to_json,
     too_large,
 )
-from jupyter_agentbox.protocol.sizes import MAX_VALUES, count_values, weight, weight_of
+from jupyter_agentbox.protocol.sizes import MAX_VALUES, VALUE_SIZE, count_values, weight_of
 
 log = logging.getLogger(__name__)
 
@@ -213,7 +213,7 @@ class ZmqKernelChannel:
         try:
             _, parts = self._session.feed_identities(list(frames))
             content = cast(bytes, parts[_CONTENT])
-            _check_size(frames, content)
+            values = _check_size(frames, content)
             message = self._session.deserialize(parts)
             kind, content_read = message["msg_type"], message["content"]
         except TooLargeError as error:
@@ -226,7 +226,7 @@ class ZmqKernelChannel:
         if kind not in ("comm_open", "comm_msg") or not isinstance(content_read, dict):
             return None
         comm_id, data = str(content_read.get("comm_id")), content_read.get("data")
-        return Received(comm_id=comm_id, data=data, weight=weight(content))
+        return Received(comm_id=comm_id, data=data, weight=len(content) + VALUE_SIZE * values)
 
     def _refuse(self, frames: Sequence[bytes], error: TooLargeError) -> None:
         """Tell the kernel side that its message was not taken, if it is known which one that was."""
@@ -281,13 +281,15 @@ class ZmqKernelChannel:
             await self._control.recv_multipart()
 
 
-def _check_size(frames: Sequence[bytes], content: bytes) -> None:
+def _check_size(frames: Sequence[bytes], content: bytes) -> int:
+    """Return how many values the content has."""
     size = sum(map(len, frames))
     if size > MAX_MESSAGE:
         raise TooLargeError(f"a message of {size:,} bytes, of which {MAX_MESSAGE:,} are allowed", id=head_id(content))
     values = count_values(content)
     if values > MAX_VALUES:
         raise TooLargeError(f"a message of {values:,} values, of which {MAX_VALUES:,} are allowed", id=head_id(content))
+    return values
 
 
 def _pack(value: object) -> bytes:
