@@ -39,6 +39,8 @@ TIMEOUT = 30
 MARK = "agentbox-evidence:"
 #: How many requests of one kernel may wait on this server.
 MOST_PENDING = 20
+#: Bytes of memory that unanswered calls of one kernel may take on this server.
+MAX_WAITING_BYTES = 20_000_000
 MEMORY_LIMIT = 2 << 30
 PROCESS_LIMIT = 60
 DESK_SERVER = Path(__file__).with_name("desk_server.py")
@@ -357,8 +359,8 @@ def _serve(listener: socket.socket, answer: bytes) -> None:
     threading.Thread(target=run, daemon=True).start()
 
 
-def make_world(root: Path) -> World:
-    """Start the server, with everything around it."""
+def make_world(root: Path, *options: str) -> World:
+    """Start the server, with everything around it; `options` are more of its own, and win."""
     token, hub_token = secrets.token_hex(16), secrets.token_hex(16)
     credential, ssh_key = secrets.token_hex(16), secrets.token_hex(16)
     for name in ("config", "runtime", "data/kernels", "home/.ssh", "home/project/.git/hooks", "neighbour", "lib"):
@@ -392,6 +394,7 @@ def make_world(root: Path) -> World:
                 *("--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0"),
                 f"--ServerApp.root_dir={root / 'home'}",
                 f"--AgentBoxApp.max_pending={MOST_PENDING}",
+                *(options or [f"--AgentBoxApp.max_waiting_bytes={MAX_WAITING_BYTES}"]),
             ],
             env=environment,
             cwd=root / "neighbour",

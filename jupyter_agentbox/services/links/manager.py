@@ -64,6 +64,10 @@ class _Line:
         """Note that a message is answered."""
         del self.tasks[key]
         self.weight -= self.weights.pop(key)
+        self.remember(key)
+
+    def remember(self, key: tuple[str, str]) -> None:
+        """Remember that a message was answered: the kernel may have repeated it meanwhile."""
         self.answered[key] = None
         if len(self.answered) > MOST_ANSWERED:
             del self.answered[next(iter(self.answered))]
@@ -195,6 +199,7 @@ class LinkManager:
             if weight is None:
                 weight = weight_of(message.arguments) if isinstance(message, messages.Call) else 0
             if (refusal := self._refusal(line, message, weight)) is not None:
+                line.remember(key)
                 self._send(line, comm_id, _failure(message.id, refusal))
                 return
             self._start(line, key, weight, lambda: self._respond(line, kernel_id, comm_id, message))

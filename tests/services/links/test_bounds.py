@@ -69,6 +69,21 @@ async def test_calls_that_take_more_memory_than_a_kernel_may_are_refused_until_o
     await kernel.links.kernel_lost("k1")
 
 
+async def test_a_refused_call_that_was_repeated_is_not_asked_about_once_there_is_room(services: Services) -> None:
+    kernel = limited(services, kernel=1_000_000)
+    kernel.say(a_call("1", 800_000))
+    kernel.say(a_call("2", 300_000))
+    await kernel.answer("failure", "2")
+    await kernel.answer("waiting", "1")
+    kernel.say(Cancel(id="1"))
+    await asyncio.wait(kernel.links._lines["k1"].tasks.values())
+    kernel.say(a_call("2", 300_000))  # the kernel had sent it again before the answer came
+    kernel.say(a_call("3", 300_000))
+    await kernel.answer("waiting", "3")
+    assert len(services.approvals.pending_of("k1")) == 1
+    await kernel.links.kernel_lost("k1")
+
+
 async def test_a_lone_call_is_taken_whatever_it_takes(services: Services) -> None:
     kernel = limited(services, kernel=1_000_000)
     kernel.say(a_call("1", 2_000_000))
