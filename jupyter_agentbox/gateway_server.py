@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ def main() -> None:
     config_dir = _config_dir()
     # Only what is set here: the user's pages and extensions have no place in it.
     os.environ["JUPYTER_NO_CONFIG"] = "1"
+    tempfile.tempdir = str(
+        Path(sys.argv[1]).parent
+    )  # Jupyter then makes a directory for no configuration, and never removes it
 
     import zmq  # noqa: PLC0415  # after the environment says what Jupyter may read
     from jupyter_server.serverapp import ServerApp  # noqa: PLC0415
@@ -35,6 +39,7 @@ def main() -> None:
     app = ServerApp.instance()
     app.update_config(_config(settings, config_dir))
     app.initialize(argv=[])
+    tempfile.tempdir = None
     os.environ.pop("JUPYTER_NO_CONFIG")  # kernels shall find the user's configuration
     manager: Any = app.kernel_spec_manager
     # With sandboxes there are no other kernels: one without could be started by its name.
@@ -58,7 +63,7 @@ def _send_at_once() -> None:
 
 
 def _config_dir() -> str:
-    from jupyter_core.paths import jupyter_config_dir  # noqa: PLC0415  # before `JUPYTER_NO_CONFIG` is set
+    from jupyter_core.paths import jupyter_config_dir  # noqa: PLC0415  # which reads the environment
 
     return jupyter_config_dir()
 

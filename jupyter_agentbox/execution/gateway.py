@@ -6,10 +6,8 @@ import asyncio
 import json
 import os
 import secrets
-import shutil
 import socket
 import sys
-import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +17,7 @@ from typing import Any, Final, Self
 
 from jupyter_agentbox.core.terminal import TerminalFilter
 from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.processes.directories import PrivateDirectory
 from jupyter_agentbox.processes.environment import process_environment
 from jupyter_agentbox.processes.process import Command, OwnedProcess
 
@@ -103,7 +102,7 @@ class KernelGateway:
             self._sandbox = read_sandbox_config(sandbox_config, work_dir=given)
         self.sandbox = self._sandbox is not None
         self._process: OwnedProcess | None = None
-        self._directory: Path | None = None
+        self._directory: PrivateDirectory | None = None
         self._words: deque[str] = deque(maxlen=50)
         self._filter = TerminalFilter()
 
@@ -134,9 +133,9 @@ class KernelGateway:
             await self._start()
 
     async def _start(self) -> None:
-        self._directory = Path(tempfile.mkdtemp(prefix="agentbox-gateway-"))
+        self._directory = PrivateDirectory("gateway-")
         self._process = OwnedProcess(
-            self._command(self._directory),
+            self._command(self._directory.path),
             grace=_GRACE,
             on_output=self._hear,
             on_error_output=self._hear,
@@ -174,7 +173,7 @@ class KernelGateway:
         if process is not None:
             await process.stop(patience=0)
         if directory is not None:
-            shutil.rmtree(directory, ignore_errors=True)
+            directory.remove()
 
     async def join(self) -> None:
         """Wait until the server has ended."""

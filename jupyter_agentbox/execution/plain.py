@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Final
 
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.processes.directories import PrivateDirectory
 from jupyter_agentbox.processes.environment import process_environment
 from jupyter_agentbox.processes.process import Command, OwnedProcess
 
@@ -36,7 +35,7 @@ class PlainProcess:
 
     def __init__(self, hear: Hear) -> None:
         self._hear = hear
-        self._directory: Path | None = None
+        self._directory: PrivateDirectory | None = None
         self._process: OwnedProcess | None = None
 
     @property
@@ -47,11 +46,11 @@ class PlainProcess:
     def open(self) -> Path:
         """Make a private directory for the kernel's sockets and return it."""
         self._directory = _make_directory()
-        return self._directory
+        return self._directory.path
 
     async def start(self, launch: Launch) -> None:
         """Start the kernel."""
-        directory = self._directory or self.open()
+        directory = self._directory.path if self._directory is not None else self.open()
         connection = directory / "connection.json"
         connection.touch(mode=0o600)
         connection.write_text(launch.connection)
@@ -79,13 +78,13 @@ class PlainProcess:
         if self._process is not None:
             await self._process.stop(patience=patience)
         if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory.remove()
             self._directory = None
 
 
-def _make_directory() -> Path:
-    directory = Path(tempfile.mkdtemp(prefix="agentbox-"))
-    if len(str(directory)) > _LONGEST_DIRECTORY:
-        directory.rmdir()
-        directory = Path(tempfile.mkdtemp(prefix="agentbox-", dir="/tmp"))
+def _make_directory() -> PrivateDirectory:
+    directory = PrivateDirectory()
+    if len(str(directory.path)) > _LONGEST_DIRECTORY:
+        directory.remove()
+        directory = PrivateDirectory(parent=Path("/tmp"))  # noqa: S108  # made for this process alone
     return directory

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -36,6 +35,7 @@ from pydantic import ValidationError
 from jupyter_agentbox import __version__
 from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.executor.executor import CodeExecutor
+from jupyter_agentbox.processes.directories import PrivateDirectory
 
 from . import results, tools
 from .jupyter import JupyterSession, find_jupyterlab, place_of
@@ -73,7 +73,7 @@ class CodeServer:
         self._asking = asyncio.Lock()
         self._tasks: set[asyncio.Task[CallToolResult]] = set()
         self._closing: asyncio.Future[None] | None = None
-        self._images: tempfile.TemporaryDirectory[str] | None = None
+        self._images: PrivateDirectory | None = None
 
     def build(self) -> Server[Any]:
         """Return the server in the terms of the SDK."""
@@ -103,7 +103,7 @@ class CodeServer:
             await session.aclose()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._images is not None:
-            self._images.cleanup()
+            self._images.remove()
 
     async def _list_tools(
         self, _context: ServerRequestContext[Any], _params: PaginatedRequestParams | None
@@ -262,8 +262,8 @@ class CodeServer:
         if self._settings.images_dir is not None:
             return self._settings.images_dir
         if self._images is None:
-            self._images = tempfile.TemporaryDirectory(prefix="agentbox-images-", ignore_cleanup_errors=True)
-        return Path(self._images.name)
+            self._images = PrivateDirectory("images-")
+        return self._images.path
 
 
 class _Elicitor:

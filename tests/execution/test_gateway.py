@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -80,3 +82,17 @@ async def test_stop_ends_the_kernels_too(tmp_path: Path) -> None:
         assert len(processes) >= 3
     assert not await asyncio.to_thread(survivors, processes)
     await client.disconnect()
+
+
+async def test_a_gateway_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="abx-") as short:  # the path of a socket is in it
+        monkeypatch.setenv("TMPDIR", short)
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        async with (
+            KernelGateway(port=0, working_dir=tmp_path) as gateway,
+            KernelClient(port=gateway.port, token=gateway.token) as client,
+        ):
+            assert (await client.execute("1")).text == "1"
+
+        # But the place of all of the user's run directories, which is for the next one, too.
+        assert {one.name for one in Path(short).iterdir()} <= {f"agentbox-{os.getuid()}"}
