@@ -6,9 +6,9 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { toFormSchema } from './formSchema';
 import {
   isEqual,
-  isLossless,
   isObject,
   JsonSyntaxError,
+  namesOf,
   parse,
   stringify
 } from './json';
@@ -78,12 +78,6 @@ export function switchMode(
     );
     return { ...draft, problem };
   }
-  if (!isLossless(values)) {
-    const problem = trans.__(
-      'A number here has more digits than a form can keep.'
-    );
-    return { ...draft, problem };
-  }
   if (!toFormSchema(schema, values)) {
     const problem = trans.__('There is no form for these arguments.');
     return { ...draft, problem };
@@ -96,7 +90,7 @@ export function changedNames(
   before: IJsonObject,
   after: IJsonObject
 ): string[] {
-  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const names = new Set([...namesOf(before), ...namesOf(after)]);
   return [...names].filter(
     name =>
       Object.hasOwn(before, name) !== Object.hasOwn(after, name) ||

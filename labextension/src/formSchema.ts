@@ -5,7 +5,16 @@
  * regular expressions, formats and remote references are left out, and the server checks the result against the
  * whole schema. Defaults are left out too: what the code did not send must not be added by looking at it.
  */
-import { ExactNumber, isObject, isLossless, stringify } from './json';
+import {
+  ExactNumber,
+  isObject,
+  JsonSyntaxError,
+  namesOf,
+  parse,
+  setMember,
+  setOrder,
+  stringify
+} from './json';
 import type { IJsonObject, JsonValue } from './json';
 import { label } from './visibleText';
 
@@ -46,7 +55,7 @@ export function toFormSchema(
   source: IJsonObject,
   values: IJsonObject
 ): IFormSchema | null {
-  if (!isLossless(values) || !isObject(source['properties'])) {
+  if (!isObject(source['properties'])) {
     return null;
   }
   const reader = new SchemaReader(source);
@@ -73,6 +82,132 @@ export function toFormSchema(
     },
     jsonOnly
   };
+}
+
+/**
+ * Values as a form has them: numbers are the text of their field, or a field would show, and send back, other digits than
+ * were typed.
+ */
+export function toFormData(value: JsonValue, schema: JsonValue): JsonValue {
+  return isNumber(value) && isNumeric(schema)
+    ? stringify(value)
+    : mapParts(value, schema, toFormData);
+}
+
+/**
+ * What was typed into a form, with the names in the order of the values before. A field that was emptied is not there.
+ */
+export function fromFormData(
+  data: JsonValue,
+  schema: JsonValue,
+  before?: JsonValue
+): JsonValue {
+  if (typeof data === 'string' && isNumeric(schema)) {
+    return numberOf(data);
+  }
+  const values = mapParts(data, schema, fromFormData, before);
+  if (isObject(values) && isObject(before)) {
+    setOrder(values, namesOf(before));
+  }
+  return values;
+}
+
+/** The arguments that a form has fields for. The library that draws it would make copies of the others. */
+export function withFields(
+  values: IJsonObject,
+  { properties }: IJsonObject
+): IJsonObject {
+  return pick(values, name => hasMember(properties, name));
+}
+
+/** What a form has fields for, and the other arguments as they were. */
+export function withOthers(
+  edited: IJsonObject,
+  before: IJsonObject,
+  { properties }: IJsonObject
+): IJsonObject {
+  const values = pick(before, name => !hasMember(properties, name));
+  for (const name of Object.keys(edited)) {
+    setMember(values, name, edited[name]);
+  }
+  setOrder(values, [...new Set([...namesOf(before), ...namesOf(edited)])]);
+  return values;
+}
+
+function pick(
+  values: IJsonObject,
+  isWanted: (name: string) => boolean
+): IJsonObject {
+  const picked: IJsonObject = {};
+  for (const name of namesOf(values).filter(isWanted)) {
+    setMember(picked, name, values[name]);
+  }
+  return picked;
+}
+
+function hasMember(object: JsonValue, name: string): boolean {
+  return isObject(object) && Object.hasOwn(object, name);
+}
+
+/** The numbers as a validator takes them: rounded, which matters to no limit. */
+export function toValidated(value: JsonValue, schema: JsonValue): JsonValue {
+  const found = typeof value === 'string' && isNumeric(schema);
+  const number = found ? numberOf(value) : value;
+  return number instanceof ExactNumber
+    ? Number(number.text)
+    : mapParts(number, schema, toValidated);
+}
+
+/** A number as it was typed; a text that is none stays what it is, for the server to refuse. */
+function numberOf(text: string): JsonValue {
+  try {
+    const value = parse(text);
+    return isNumber(value) ? value : text;
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) {
+      return text;
+    }
+    throw error;
+  }
+}
+
+/** Map the items of an array or the members of an object, each with its schema. */
+function mapParts(
+  value: JsonValue,
+  schema: JsonValue,
+  map: (part: JsonValue, schema: JsonValue, before?: JsonValue) => JsonValue,
+  before?: JsonValue
+): JsonValue {
+  const { items = null, properties = null } = isObject(schema) ? schema : {};
+  if (Array.isArray(value)) {
+    const old = Array.isArray(before) ? before : [];
+    // An item that was emptied is still an item.
+    return value.map((part, index) => map(part ?? '', items, old[index]));
+  }
+  if (!isObject(value)) {
+    return value;
+  }
+  const mapped: IJsonObject = {};
+  for (const name of namesOf(value)) {
+    const part: JsonValue | undefined = value[name];
+    if (part !== undefined) {
+      const own = isObject(properties) ? (properties[name] ?? null) : null;
+      const old = isObject(before) ? before[name] : undefined;
+      setMember(mapped, name, map(part, own, old));
+    }
+  }
+  setOrder(mapped, namesOf(value));
+  return mapped;
+}
+
+function isNumber(value: JsonValue | undefined): boolean {
+  return typeof value === 'number' || value instanceof ExactNumber;
+}
+
+function isNumeric(schema: JsonValue): boolean {
+  const types = isObject(schema) ? [schema['type']].flat() : [];
+  const isChoice = isObject(schema) && 'enum' in schema;
+  return !isChoice && (types.includes('number') || types.includes('integer'));
 }
 
 /** The widgets for these values: text that has lines needs room for lines. */
@@ -148,7 +283,7 @@ function isFit(schema: IJsonObject, value: JsonValue | undefined): boolean {
       })
     );
   }
-  if (typeof value === 'number') {
+  if (isNumber(value)) {
     return types.includes('number') || types.includes('integer');
   }
   return types.includes(typeof value as 'string' | 'boolean');

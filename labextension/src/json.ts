@@ -1,11 +1,12 @@
 /**
- * JSON that keeps every digit.
+ * JSON that keeps every digit, and every name in its place.
  *
- * `JSON.parse` rounds 12345678901234567890 to 12345678901234567000. A person who approves a call must see, and send
- * back, the number that runs, so a number that a double cannot hold stays text here.
+ * `JSON.parse` rounds 12345678901234567890 to 12345678901234567000, makes 149.0 an integer, and moves names like "10" to
+ * the front. A person who approves a call must see, and send back, what runs: a number that JavaScript would write in
+ * another way stays text here, and an object remembers the order of its names.
  */
 
-/** A number whose digits a double does not keep. */
+/** A number that JavaScript would write in another way. */
 export class ExactNumber {
   constructor(readonly text: string) {}
 
@@ -22,6 +23,47 @@ export interface IJsonObject {
 /** A JSON value. */
 export type JsonValue =
   null | boolean | number | string | ExactNumber | JsonValue[] | IJsonObject;
+
+/** The order of the names of objects that have it otherwise than JavaScript does. */
+const orders = new WeakMap<IJsonObject, readonly string[]>();
+
+/** A name that JavaScript puts before all others. */
+const INDEX = /^(?:0|[1-9]\d*)$/;
+
+/** The names of an object in their order. */
+export function namesOf(object: IJsonObject): string[] {
+  const names = Object.keys(object);
+  const order = orders.get(object);
+  if (!order) {
+    return names;
+  }
+  const known = new Set(order);
+  return [
+    ...order.filter(name => Object.hasOwn(object, name)),
+    ...names.filter(name => !known.has(name))
+  ];
+}
+
+/** Give an object's names an order; names that are not in it come last. */
+export function setOrder(object: IJsonObject, order: readonly string[]): void {
+  if (order.some(name => INDEX.test(name))) {
+    orders.set(object, order);
+  }
+}
+
+/** Set a member of an object: an own property even for a name like `__proto__`. */
+export function setMember(
+  object: IJsonObject,
+  name: string,
+  value: JsonValue
+): void {
+  Object.defineProperty(object, name, {
+    value,
+    configurable: true,
+    enumerable: true,
+    writable: true
+  });
+}
 
 /** A text that is not JSON, with the place where it stops being so. */
 export class JsonSyntaxError extends Error {
@@ -53,7 +95,7 @@ export function parse(text: string): JsonValue {
   return new Parser(text).parse();
 }
 
-/** Print a JSON value with the digits it was parsed with. */
+/** Print a JSON value with the digits and the order it was parsed with; what is `undefined` is not there. */
 export function stringify(value: JsonValue, indent = 0, level = 0): string {
   if (value instanceof ExactNumber) {
     return value.text;
@@ -63,12 +105,14 @@ export function stringify(value: JsonValue, indent = 0, level = 0): string {
   }
   const parts = Array.isArray(value)
     ? value.map(item => stringify(item, indent, level + 1))
-    : Object.keys(value).map(
-        name =>
-          JSON.stringify(name) +
-          (indent ? ': ' : ':') +
-          stringify(value[name], indent, level + 1)
-      );
+    : namesOf(value)
+        .filter(name => value[name] !== undefined)
+        .map(
+          name =>
+            JSON.stringify(name) +
+            (indent ? ': ' : ':') +
+            stringify(value[name], indent, level + 1)
+        );
   const [open, close] = Array.isArray(value) ? '[]' : '{}';
   if (!indent || parts.length === 0) {
     return open + parts.join(',') + close;
@@ -81,17 +125,6 @@ export function stringify(value: JsonValue, indent = 0, level = 0): string {
 /** Whether two JSON values are the same; the order of names does not matter. */
 export function isEqual(a: JsonValue, b: JsonValue): boolean {
   return canonical(a) === canonical(b);
-}
-
-/** Whether a double keeps every number in the value, so that a form may edit it. */
-export function isLossless(value: JsonValue): boolean {
-  if (value instanceof ExactNumber) {
-    return false;
-  }
-  if (Array.isArray(value)) {
-    return value.every(isLossless);
-  }
-  return !isObject(value) || Object.values(value).every(isLossless);
 }
 
 function canonical(value: JsonValue): string {
@@ -108,21 +141,9 @@ function canonical(value: JsonValue): string {
   return stringify(value);
 }
 
-/** The significant digits of a number's text: no sign, point, exponent or outer zeros. */
-function digits(text: string): string {
-  return text
-    .replace(/^-/, '')
-    .replace(/[eE].*$/, '')
-    .replace('.', '')
-    .replace(/^0+/, '')
-    .replace(/0+$/, '');
-}
-
 function toNumber(text: string): number | ExactNumber {
   const number = Number(text);
-  const isExact =
-    Number.isFinite(number) && digits(String(number)) === digits(text);
-  return isExact ? number : new ExactNumber(text);
+  return String(number) === text ? number : new ExactNumber(text);
 }
 
 const SPACE = /[ \t\n\r]*/y;
@@ -164,6 +185,7 @@ class Parser {
 
   private _object(): IJsonObject {
     const object: IJsonObject = {};
+    const order = new Set<string>();
     this._at++;
     this._match(SPACE);
     if (this._take('}')) {
@@ -179,14 +201,10 @@ class Parser {
       if (!this._take(':')) {
         this._fail('a colon');
       }
-      // An own property even for a name like `__proto__`.
-      Object.defineProperty(object, name, {
-        value: this._value(),
-        configurable: true,
-        enumerable: true,
-        writable: true
-      });
+      setMember(object, name, this._value());
+      order.add(name);
       if (this._take('}')) {
+        setOrder(object, [...order]);
         return object;
       }
       if (!this._take(',')) {

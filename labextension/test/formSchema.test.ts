@@ -1,6 +1,14 @@
 import type { IJsonObject } from '../src/json';
-import { parse } from '../src/json';
-import { toFormSchema, toUiSchema } from '../src/formSchema';
+import { parse, stringify } from '../src/json';
+import {
+  fromFormData,
+  toFormData,
+  toFormSchema,
+  toUiSchema,
+  toValidated,
+  withFields,
+  withOthers
+} from '../src/formSchema';
 
 function schemaOf(property: IJsonObject): IJsonObject {
   return { type: 'object', properties: { x: property } };
@@ -82,9 +90,57 @@ test('a value that the field would change is for JSON', () => {
   ]);
 });
 
-test('arguments with more digits than a form keeps have no form', () => {
-  const values = parse('{"x": 12345678901234567890}') as IJsonObject;
-  expect(toFormSchema(schemaOf({ type: 'integer' }), values)).toBeNull();
+const NUMBERS: IJsonObject = {
+  type: 'object',
+  properties: {
+    '2': { type: 'integer' },
+    note: { type: 'string' },
+    lines: {
+      type: 'array',
+      items: { type: 'object', properties: { price: { type: 'number' } } }
+    }
+  }
+};
+
+test('a form shows and gives back the digits and the order of what it was opened with', () => {
+  const text =
+    '{"note":"a","2":12345678901234567890,"lines":[{"price":149.0}]}';
+  const values = parse(text) as IJsonObject;
+  const schema = toFormSchema(NUMBERS, values)?.schema ?? {};
+  const data = toFormData(values, schema) as IJsonObject;
+  expect(data).toMatchObject({ '2': '12345678901234567890' });
+  expect(stringify(fromFormData({ ...data }, schema, values))).toBe(text);
+});
+
+test('what was typed is what is sent, and what was emptied is not sent', () => {
+  const { schema = {} } = toFormSchema(NUMBERS, {}) ?? {};
+  const typed = { '2': '-0', note: undefined, lines: [{ price: '1e23' }] };
+  const values = fromFormData(typed as unknown as IJsonObject, schema);
+  expect(stringify(values)).toBe('{"2":-0,"lines":[{"price":1e23}]}');
+  expect(fromFormData({ '2': 'two' }, schema)).toEqual({ '2': 'two' });
+});
+
+test('what no field is for stays exactly as it was, in its place', () => {
+  const text = '{"b":1e23,"2":7,"1":149.0,"note":"a"}';
+  const values = parse(text) as IJsonObject;
+  const { schema = {} } = toFormSchema(NUMBERS, values) ?? {};
+  expect(Object.keys(withFields(values, schema))).toEqual(['2', 'note']);
+  const edited = { '2': 8, note: 'a', lines: [] };
+  const after = withOthers(edited, values, schema);
+  expect(stringify(after)).toBe(
+    '{"b":1e23,"2":8,"1":149.0,"note":"a","lines":[]}'
+  );
+  expect(stringify(values)).toBe(text);
+});
+
+test('limits hold for the numbers that the texts of fields stand for', () => {
+  const { schema = {} } = toFormSchema(NUMBERS, {}) ?? {};
+  const typed = { '2': '12', note: '7', lines: [{ price: '149.0' }] };
+  expect(toValidated(typed, schema)).toEqual({
+    '2': 12,
+    note: '7',
+    lines: [{ price: 149 }]
+  });
 });
 
 test('text with lines gets room for lines', () => {

@@ -4,7 +4,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import { ExactNumber, isObject, stringify } from '../json';
+import { ExactNumber, isObject, namesOf, stringify } from '../json';
 import type { IJsonObject, JsonValue } from '../json';
 import { hasHidden } from '../visibleText';
 import { LinkButton, TextBlock, VisibleText } from './VisibleText';
@@ -23,7 +23,7 @@ export interface IArgumentsProps {
 /** Names and values, one below the other. */
 export function Arguments({ values, trans }: IArgumentsProps): JSX.Element {
   const [isWhole, setWhole] = React.useState(false);
-  const names = Object.keys(values);
+  const names = namesOf(values);
   const isHidden = React.useMemo(() => hasHiddenText(values), [values]);
   if (names.length === 0) {
     return (

@@ -10,12 +10,20 @@ import React from 'react';
 
 import { changedNames, draftArguments, switchMode } from '../draft';
 import type { IDraft } from '../draft';
-import { toFormSchema, toUiSchema } from '../formSchema';
+import {
+  fromFormData,
+  toFormData,
+  toFormSchema,
+  toUiSchema,
+  toValidated,
+  withFields,
+  withOthers
+} from '../formSchema';
 import type { IJsonObject } from '../json';
 import type { IApproval } from '../protocol';
 import { label } from '../visibleText';
 import { DecisionButton } from './DecisionButton';
-import { FORM_WIDGETS } from './formWidgets';
+import { FORM_FIELDS, FORM_WIDGETS } from './formWidgets';
 import type { IArgumentError } from './useSending';
 
 export interface IEditFormProps {
@@ -31,7 +39,19 @@ export interface IEditFormProps {
   onCancel: () => void;
 }
 
-const validator = customizeValidator<ReadonlyJSONObject>();
+const ajv = customizeValidator<ReadonlyJSONObject>();
+
+/** Checks the numbers that the texts of fields stand for. */
+const validator: typeof ajv = Object.create(ajv, {
+  validateFormData: {
+    value: (data: IJsonObject, schema: IJsonObject, ...rest: []) =>
+      ajv.validateFormData(
+        toValidated(data, schema) as ReadonlyJSONObject,
+        schema as RJSFSchema,
+        ...rest
+      )
+  }
+});
 
 /** Nothing that was typed is lost, whatever is wrong with it. */
 export function EditForm(props: IEditFormProps): JSX.Element {
@@ -153,8 +173,14 @@ function Fields(props: IEditFormProps): JSX.Element | null {
         idPrefix={`jp-AgentBox-${prefix}`}
         tagName="div"
         validator={validator}
+        fields={FORM_FIELDS}
         widgets={FORM_WIDGETS}
-        formData={draft.values as ReadonlyJSONObject}
+        formData={
+          toFormData(
+            withFields(draft.values, form.schema),
+            form.schema
+          ) as ReadonlyJSONObject
+        }
         extraErrors={toErrorSchema(error, form.schema)}
         extraErrorsBlockSubmit={false}
         experimental_defaultFormStateBehavior={{
@@ -168,7 +194,12 @@ function Fields(props: IEditFormProps): JSX.Element | null {
         showErrorList={false}
         translator={props.translator}
         onChange={event => {
-          const values = { ...(event.formData as IJsonObject) };
+          const edited = fromFormData(
+            event.formData as IJsonObject,
+            form.schema,
+            draft.values
+          ) as IJsonObject;
+          const values = withOthers(edited, draft.values, form.schema);
           props.onChange({ ...draft, values, problem: null });
         }}
       />

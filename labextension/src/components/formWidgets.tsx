@@ -1,7 +1,7 @@
 /**
  * The fields of a form. JupyterLab's own have no name that a screen reader could say.
  */
-import type { WidgetProps } from '@rjsf/utils';
+import type { FieldProps, WidgetProps } from '@rjsf/utils';
 import React from 'react';
 
 /** What all fields have: the name, and whether something is wrong. */
@@ -75,6 +75,15 @@ function SelectWidget(props: WidgetProps): JSX.Element {
     </select>
   );
 }
+
+/** A number's field keeps the text that was typed: the library's own would make it a number, with other digits. */
+function NumberField(props: FieldProps): JSX.Element {
+  const { StringField } = props.registry.fields;
+  return <StringField {...props} />;
+}
+
+/** The fields by the names that the form library has for them. */
+export const FORM_FIELDS = { NumberField };
 
 /** The widgets by the names that the form library has for them. */
 export const FORM_WIDGETS = { TextWidget, TextareaWidget, SelectWidget };
