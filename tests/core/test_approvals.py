@@ -22,6 +22,7 @@ from jupyter_agentbox.core.approvals import (
 )
 from jupyter_agentbox.core.calls import LONG
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
+from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
 from jupyter_agentbox.core.tools import Progress
 from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionError, StaleDigestError
 from tests.samples import NOON, a_call, a_decision, a_request
@@ -236,3 +237,32 @@ def test_long_arguments_are_left_out_of_a_list_and_of_nothing_else() -> None:
         assert listed[part]["omitted"]["head"].startswith('{"text": "xxx')  # type: ignore[call-overload, index, union-attr]  # JSON
         assert listed[part]["digest"] == whole[part]["digest"]  # type: ignore[call-overload, index]  # JSON
     assert listed["call"]["omitted"]["size"] == size  # type: ignore[call-overload, index]  # JSON
+
+
+def test_a_decision_as_json_says_who_made_it_and_how_that_is_known() -> None:
+    reviewer = Reviewer(
+        name="robot",
+        via=Via.API_TOKEN,
+        kind=ReviewerKind.SERVICE,
+        display_name="Robby",
+        credential="5e0",
+        hub_server="ada/gpu",
+    )
+    asked = a_request()
+
+    decision = request_to_json(asked.decide(a_decision(asked, reviewer=reviewer)))["decision"]
+
+    assert isinstance(decision, dict)
+    told = {
+        name: decision[name]
+        for name in ("reviewer", "reviewer_kind", "reviewer_name", "via", "credential", "hub_server", "arguments")
+    }
+    assert told == {
+        "reviewer": "robot",
+        "reviewer_kind": "service",
+        "reviewer_name": "Robby",
+        "via": "api_token",
+        "credential": "5e0",
+        "hub_server": "ada/gpu",
+        "arguments": None,
+    }
