@@ -21,6 +21,8 @@ _SCHEMAS: Final = Path(__file__).parent.parent / "event_schemas"
 
 #: Seconds between two announcements of the same running call's progress.
 PROGRESS_INTERVAL: Final = 0.25
+#: How many requests' last announcements are remembered.
+MOST_TOLD: Final = 10_000
 
 
 class EventAnnouncer:
@@ -36,6 +38,7 @@ class EventAnnouncer:
         self._events = events
         self._told: dict[str, tuple[str, str | None]] = {}
         self._later: dict[str, asyncio.TimerHandle] = {}
+        self._untold: set[str] = set()
         for schema in sorted(_SCHEMAS.glob("*.yaml")):
             if not any(id in schema.read_text() for id in events.schemas.schema_ids):
                 events.register_event_schema(schema)
@@ -48,6 +51,8 @@ class EventAnnouncer:
             self._announce_progress(request)
             return
         self._told[request.id] = state
+        if len(self._told) > MOST_TOLD:  # of some no end is ever announced
+            self._forget(next(iter(self._told)))
         if outcome not in (None, OutcomeState.RUNNING.value) or request.status.value not in ("pending", "approved"):
             self._forget(request.id)
         self._emit_approval(request)
@@ -62,17 +67,22 @@ class EventAnnouncer:
 
     def _announce_progress(self, request: ApprovalRequest) -> None:
         if request.id in self._later:
+            self._untold.add(request.id)
             return
         loop = asyncio.get_running_loop()
         self._later[request.id] = loop.call_later(PROGRESS_INTERVAL, self._tell_progress, request)
         self._emit_approval(request)
 
     def _tell_progress(self, request: ApprovalRequest) -> None:
+        """Announce what came meanwhile, if anything did."""
         self._later.pop(request.id, None)
-        self._emit_approval(request)
+        if request.id in self._untold:
+            self._untold.discard(request.id)
+            self._announce_progress(request)
 
     def _forget(self, request_id: str) -> None:
         self._told.pop(request_id, None)
+        self._untold.discard(request_id)
         timer = self._later.pop(request_id, None)
         if timer is not None:
             timer.cancel()

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from tornado.websocket import WebSocketClientConnection, WebSocketClosedError
 
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import JsonObject
 
 from .ports import Lost, Receive
@@ -141,7 +142,11 @@ class RemoteKernel:
             await self._api.ask("GET", "api", "kernels", self.id)
         self._socket = await self._api.open_channels(self.id, self._session)
         self._socket.protocol.set_nodelay(True)  # type: ignore[union-attr]  # it is open, so it has a protocol
-        self._reading = asyncio.ensure_future(self._read(self._socket))
+        self._reading = in_background(
+            self._read(self._socket),
+            what="reading from a kernel",
+            on_failure=lambda: self._lost("the connection to the kernel failed; the log says why"),
+        )
         while not self._ready.is_set():
             # A kernel that runs something answers on its control channel only; not every kernel has one that answers.
             for channel in ("control", "shell"):

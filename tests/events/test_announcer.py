@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from jupyter_events import EventLogger
+
+from jupyter_agentbox.events import announcer as module
+from jupyter_agentbox.events.announcer import APPROVAL_EVENT, EventAnnouncer
+from tests.samples import a_request
+
+
+@pytest.fixture
+def announced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(module, "PROGRESS_INTERVAL", 0.02)
+    return []
+
+
+def an_announcer(announced: list[str]) -> EventAnnouncer:
+    events = EventLogger()
+    announcer = EventAnnouncer(events)
+
+    async def listen(logger: EventLogger, schema_id: str, data: Any) -> None:  # by name
+        announced.append(data["id"])
+
+    events.add_listener(schema_id=APPROVAL_EVENT, listener=listen)
+    return announcer
+
+
+async def pass_the_interval() -> None:
+    passed = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.1, passed.set)
+    await passed.wait()
+
+
+async def test_progress_is_announced_once_and_again_only_if_more_came(announced: list[str]) -> None:
+    announcer, request = an_announcer(announced), a_request()
+    announcer.approval_changed(request)
+    announcer.approval_changed(request)  # its call is further
+    await pass_the_interval()
+    assert announced == ["r1", "r1"]
+    for _ in range(10):
+        announcer.approval_changed(request)
+    await pass_the_interval()
+    assert announced == ["r1"] * 4
+
+
+async def test_requests_whose_end_is_never_announced_are_forgotten(
+    announced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_TOLD", 5)
+    announcer = an_announcer(announced)
+    for number in range(20):
+        announcer.approval_changed(a_request(f"r{number}"))
+    assert list(announcer._told) == [f"r{number}" for number in range(15, 20)]
