@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Final
@@ -54,7 +55,7 @@ class Turn:
         self.reply: dict[str, Any] | None = None
         self.failure: str | None = None
         self._is_idle = False
-        self._items: list[object] = []
+        self._items: deque[object] = deque()
         self._news = asyncio.Event()
 
     def put(self, item: object) -> None:
@@ -62,20 +63,29 @@ class Turn:
         self._items.append(item)
         self._news.set()
 
-    def take(self) -> list[object]:
-        """Return what came since the last call."""
-        items, self._items = self._items, []
-        self._news.clear()
-        return items
+    @property
+    def is_read(self) -> bool:
+        """Whether what is put here is taken: the turn runs, and is not being ended."""
+        return not self.ended.is_set() and self.ending is None
+
+    @property
+    def has_items(self) -> bool:
+        """Whether `take` has something."""
+        return bool(self._items)
+
+    def take(self) -> object:
+        """Return the next thing that came. What is not taken stays here, also when the reader leaves."""
+        return self._items.popleft()
 
     def wake(self) -> None:
         """Let who reads the turn look at its deadline again."""
         self._news.set()
 
     async def news(self) -> None:
-        """Wait until `take` has something, the turn has ended, or `wake` was called."""
+        """Wait until something came, the turn has ended, or `wake` was called."""
         if not self.ended.is_set():
             await self._news.wait()
+            self._news.clear()
 
     def receive(self, message: Message) -> None:
         """Take a message that belongs to this request."""
@@ -191,12 +201,10 @@ class Turns:
             When the deadline has passed; the turn still has to be ended.
         """
         while True:
-            for item in turn.take():
+            while turn.has_items:
                 turn.consumer = asyncio.current_task()
-                yield item
+                yield turn.take()
             if turn.ended.is_set():
-                for item in turn.take():
-                    yield item
                 return
             limit = deadline()
             seconds = None if limit is None else max(0.0, limit - time.monotonic())

@@ -100,8 +100,8 @@ class CodeExecutor:
     sandbox_config : mapping, Path or str, optional
         The sandbox's settings, or the JSON file that has them; the keys are those of the traits of sandboxed kernels.
         Implies `sandbox`.
-    log_level : str
-        Of this package's logger.
+    log_level : str, optional
+        Sets the level of this package's logger, for the whole process; else it is left as it is.
     approve_tool_calls : bool
         Whether tool calls ask. If not, they run, and are recorded.
     approve_shell_cmds : bool
@@ -147,7 +147,7 @@ class CodeExecutor:
         kernel_init_timeout: float = 30,
         sandbox: bool = False,
         sandbox_config: SandboxConfig | None = None,
-        log_level: str = "WARNING",
+        log_level: str | None = None,
         approve_tool_calls: bool = True,
         approve_shell_cmds: bool = False,
         require_shell_escape: bool = False,
@@ -167,7 +167,8 @@ class CodeExecutor:
             )
         if require_shell_escape and not approve_shell_cmds:
             raise ValueError("`require_shell_escape` needs `approve_shell_cmds`: nothing would be left to use")
-        logging.getLogger("jupyter_agentbox").setLevel(log_level)
+        if log_level is not None:
+            logging.getLogger("jupyter_agentbox").setLevel(log_level)
         directory = Path(working_dir).resolve() if working_dir is not None else None
         self._sandbox = None
         if sandbox or sandbox_config is not None:
@@ -241,7 +242,8 @@ class CodeExecutor:
         try:
             self._running = await self._start_kernel(self._desk)
         except BaseException:
-            self._desk = None
+            desk, self._desk = self._desk, None
+            await asyncio.shield(desk.aclose())
             raise
         if self.approve_shell_cmds:
             self._desk.preload()
@@ -342,6 +344,7 @@ class CodeExecutor:
                     yield CodeExecutionChunk(text=item)
         finally:
             is_cancelled = turn.ending is not None
+            self._take_back(running, turn)
             has_ended = await running.turns.end(turn)
         if is_over:
             raise TimeoutError(budget.exceeded(running.turns.resists()))
@@ -430,6 +433,13 @@ class CodeExecutor:
         running.unseen.clear()
         self._pace(running)
 
+    @staticmethod
+    def _take_back(running: _Running, turn: Turn) -> None:
+        """Keep for the next turn the requests that nobody will read from this one."""
+        while turn.has_items:
+            if isinstance(item := turn.take(), ApprovalRequest):
+                running.unseen.append(item)
+
     def _request_changed(self, stored: StoredRequest) -> None:
         running = self._running
         if running is None or self._desk is None:
@@ -437,7 +447,7 @@ class CodeExecutor:
         known = running.requests.get(stored.id)
         if known is None and stored.status is Status.PENDING:
             request = running.requests[stored.id] = ApprovalRequest(stored, self._desk.decide)
-            if (turn := running.turns.current) is not None and not turn.ended.is_set():
+            if (turn := running.turns.current) is not None and turn.is_read:
                 turn.put(request)
             else:
                 running.unseen.append(request)
