@@ -189,6 +189,10 @@ class ConfigurationProblem:
     line: int | None = None
     column: int | None = None
 
+    def __str__(self) -> str:
+        place = "" if self.line is None or self.column is None else f":{self.line}:{self.column}"
+        return f"{self.path}{place}: {self.message}"
+
     def to_json(self) -> JsonObject:
         """Return the problem as the REST API sends it."""
         return {"path": self.path, "message": self.message, "line": self.line, "column": self.column}

@@ -14,6 +14,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.exceptions import AgentBoxError, ToolArgumentsError, ToolCallRejectedError, ToolError
 from jupyter_agentbox.protocol.messages import (
     MAX_MESSAGE,
@@ -86,6 +87,8 @@ class Link:
     ) -> None:
         self.patience = patience or Patience()
         self.welcome: Welcome | None = None
+        #: What was wrong with the configuration of the MCP servers when they were listed last.
+        self.problems: list[str] = []
         self._transport = transport
         self._cells = cells
         self._clock = clock
@@ -141,7 +144,9 @@ class Link:
 
     def list_servers(self, *, within: float | None = None) -> list[Any]:
         """Return the configured MCP servers as JSON; give up after `within` seconds."""
-        return _list(self.ask(ListServers(id=uuid4().hex), within=within), "servers")
+        reply = self.ask(ListServers(id=uuid4().hex), within=within)
+        self.problems = [_problem(found) for found in _list(reply, "problems") if isinstance(found, dict)]
+        return _list(reply, "servers")
 
     def list_pending(self, *, within: float | None = None) -> list[Any]:
         """Return this kernel's pending requests as JSON; give up after `within` seconds."""
@@ -306,6 +311,12 @@ def _ending(code: str, error: AgentBoxError) -> str:
 
 def _local_failure(wait: Wait, code: str, message: str) -> Failure:
     return Failure(id=wait.question.id, code=code, message=message, request_id=wait.request_id)
+
+
+def _problem(found: JsonObject) -> str:
+    """Return what is wrong with a configuration file, with its place as compilers and editors write it."""
+    place = [str(found[key]) for key in ("path", "line", "column") if found.get(key) is not None]
+    return one_line(f"{':'.join(place)}: {found.get('message', '')}", 1000)
 
 
 def _list(reply: Reply, key: str) -> list[Any]:

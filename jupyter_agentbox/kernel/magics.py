@@ -80,7 +80,10 @@ def _show_servers(_arguments: Sequence[str]) -> str:
         )
         for entry in runtime.link().list_servers(within=_WITHIN)
     ]
-    return _table(rows) or "No MCP server is configured: add one to `mcp.json` in Jupyter's configuration directory."
+    problems = [f"Not read: {problem}" for problem in runtime.link().problems]
+    if not rows and not problems:
+        return "No MCP server is configured: add one to `mcp.json` in Jupyter's configuration directory."
+    return "\n".join(filter(None, [_table(rows), *problems]))
 
 
 def _show_tools(arguments: Sequence[str]) -> str:

@@ -91,10 +91,11 @@ class Servers:
                 return self._identifiers[name]
             if name in servers:
                 return name
+        problems = "".join(f" Not read: {problem}." for problem in runtime.link().problems)
         listed = ", ".join(f"`{identifier}`" for identifier in sorted(servers)) or "none is configured"
         raise UnknownServerError(
             f"there is no MCP server `{one_line(name)}`. Servers: {listed}. They are configured in `mcp.json` in"
-            " Jupyter's configuration directory; `%agentbox servers` shows them."
+            f" Jupyter's configuration directory; `%agentbox servers` shows them.{problems}"
         )
 
     def name(self, identifier: str) -> str:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar, Final, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
@@ -150,6 +151,9 @@ def parse_configuration(path: Path, text: str, environment: Mapping[str, str]) -
     except RecursionError:
         return Configuration(problems=(ConfigurationProblem(path=str(path), message="nested too deeply"),))
     found = [value[key] for key in SERVER_KEYS if key in value] if isinstance(value, dict) else [None]
+    if isinstance(value, dict) and value and not found:
+        message = f'has no "mcpServers": write {{"mcpServers": {{{json.dumps(next(iter(value)))}: ...}}}}'
+        return Configuration(problems=(ConfigurationProblem(path=str(path), message=message, line=1, column=1),))
     entries: JsonObject = {}
     for part in reversed(found):
         if isinstance(part, dict):
@@ -210,7 +214,9 @@ def _read_entry(name: str, entry: JsonValue, base: Path, environment: Mapping[st
 def _read_stdio(name: str, entry: JsonObject, base: Path, expander: Expander) -> ServerConfiguration:
     command = expander.expand(_string(entry, "command") or "")
     if not command:
-        raise _EntryError('needs a "command", or a "url"')
+        meant = [key for key in entry if get_close_matches(key, ("command", "url"), 1)]
+        hint = f' (is "{meant[0]:.40}" a typing error?)' if meant else ""
+        raise _EntryError(f'needs a "command", or a "url"{hint}')
     args = entry.get("args", [])
     if not isinstance(args, list):
         raise _EntryError('"args" must be a list of strings')

@@ -140,7 +140,7 @@ class McpServers:
             return self._servers[name]
         except KeyError:
             known = ", ".join(f"`{known}`" for known in self._servers) or "none"
-            problems = "".join(f"; {problem.path}: {problem.message}" for problem in self._loaded.problems)
+            problems = "".join(f"; {problem}" for problem in self._loaded.problems)
             raise UnknownServerError(
                 f"no MCP server `{name}` is configured in mcp.json (configured: {known}){problems}"
             ) from None
@@ -150,6 +150,8 @@ class McpServers:
         if loaded is self._loaded or self._is_closed:
             return
         self._loaded = loaded
+        for problem in loaded.problems:
+            _log.warning("MCP servers: %s", problem)
         old, self._servers = self._servers, {}
         for name, configuration in loaded.servers.items():
             server = old.get(name)

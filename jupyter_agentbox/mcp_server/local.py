@@ -70,7 +70,7 @@ class LocalSession:
     async def servers(self) -> Sequence[JsonObject]:
         """Return the configured MCP servers."""
         manager = await self._manager()
-        problems = [f"{problem.path}: {problem.message}" for problem in manager.problems()]
+        problems = [str(problem) for problem in manager.problems()]
         if problems and not manager.servers():
             raise SessionError("; ".join(problems))
         return [

@@ -60,6 +60,7 @@ class ServerEnd:
         self.servers = dict(servers or {})
         self.script: Script = approved
         self.pending: list[JsonValue] = []
+        self.problems: list[JsonValue] = []
         self.here = True
         self.received: list[FromKernel] = []
 
@@ -81,7 +82,7 @@ class ServerEnd:
                     {"name": name, "state": "running", "error": "", "tool_count": len(tools)}
                     for name, tools in self.servers.items()
                 ]
-                return [Reply(id=message.id, content={"servers": listed})]
+                return [Reply(id=message.id, content={"servers": listed, "problems": self.problems})]
             case ListPending():
                 return [Reply(id=message.id, content={"approvals": self.pending})]
             case GetModule():

@@ -58,6 +58,19 @@ def test_servers_are_a_table(tools: Any, server: ServerEnd, capsys: Output) -> N
     assert shown[1].startswith("No MCP server is configured")
 
 
+def test_a_configuration_that_cannot_be_read_is_not_called_none(tools: Any, server: ServerEnd, capsys: Output) -> None:
+    server.servers.clear()
+    server.problems = [{"path": "/etc/mcp.json", "message": "not valid JSON: a comma", "line": 3, "column": 5}]
+
+    agentbox("servers")
+    with pytest.raises(AttributeError) as raised:
+        tools.shop  # noqa: B018
+
+    problem = "Not read: /etc/mcp.json:3:5: not valid JSON: a comma"
+    assert capsys.readouterr().out == f"{problem}\n"
+    assert problem in str(raised.value)
+
+
 def test_tools_of_a_server_are_a_table(tools: Any, server: ServerEnd, capsys: Output) -> None:
     server.servers["empty"] = []
 

@@ -161,3 +161,24 @@ def test_json_of_another_shape_is_reported(text: str) -> None:
 
 def test_a_file_without_servers_configures_nothing() -> None:
     assert parse_configuration(PATH, "{}", {}) == Configuration()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"shop": {"command": "x"}}', 'has no "mcpServers": write {"mcpServers": {"shop": ...}}'),
+        (
+            '{"mcpServers": {"shop": {"comand": "x"}}}',
+            'server `shop`: needs a "command", or a "url" (is "comand" a typing error?)',
+        ),
+    ],
+)
+def test_a_likely_slip_is_named(text: str, message: str) -> None:
+    [problem] = parse_configuration(Path("/etc/mcp.json"), text, {}).problems
+
+    assert problem.message == message
+    assert str(problem).startswith("/etc/mcp.json:1:")
+
+
+def test_an_empty_file_of_servers_is_no_problem() -> None:
+    assert parse_configuration(Path("/etc/mcp.json"), "{}", {}).problems == ()

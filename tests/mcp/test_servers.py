@@ -682,3 +682,17 @@ def test_the_whole_tree_ends_when_its_owner_is_killed(script: Script, tmp_path: 
         owner.wait()
 
     assert not survivors(tree)
+
+
+async def test_what_is_wrong_with_the_configuration_is_in_the_log_once(
+    running: Running, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running({}) as servers:
+        (tmp_path / "mcp.json").write_text('{"mcpServers": {\n"shop" 1}}')
+        with caplog.at_level("WARNING"):
+            servers.problems()
+            servers.servers()
+
+    assert [record.getMessage().partition(": not")[0] for record in caplog.records] == [
+        f"MCP servers: {tmp_path / 'mcp.json'}:2:8"
+    ]
