@@ -63,16 +63,29 @@ export function visible(text: string): string {
 
 /** The text in one line and at most `length` characters long, for labels. */
 export function label(text: string, length = 120): string {
-  const line = visible(text.replace(/\s+/g, ' ').trim());
-  return line.length > length ? line.slice(0, length - 1) + '…' : line;
+  // Only what a person sees as a blank becomes one; what cannot be seen becomes an escape.
+  const line = visible(text.replace(/[ \t\r\n]+/g, ' ').replace(/^ | $/g, ''));
+  // Enough for any characters that a person could tell apart; a whole megabyte would take long.
+  const start = line.slice(0, length * 20);
+  const characters = graphemes(start);
+  return characters.length > length || start.length < line.length
+    ? characters.slice(0, length - 1).join('') + '…'
+    : line;
 }
 
 /** The text in one line and its end, at most `length` characters long: of a path, the file's name. */
 export function tail(text: string, length: number): string {
   const line = label(text, Infinity);
-  return line.length > length
-    ? '…' + line.slice(line.length - length + 1)
+  const characters = graphemes(line);
+  return characters.length > length
+    ? '…' + characters.slice(characters.length - length + 1).join('')
     : line;
+}
+
+/** What a person takes for one character each: an emoji may have many code units. */
+function graphemes(text: string): string[] {
+  const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+  return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }
 
 function isPlain(text: string, index: number, character: string): boolean {

@@ -34,3 +34,13 @@ test('a label is one short line', () => {
   expect(label('  a\n b ')).toBe('a b');
   expect(label('abcdef', 4)).toBe('abc…');
 });
+
+test('a label shows blanks that are not a space as escapes', () => {
+  expect(label('delete\u00a0all\u3000now\n  please')).toBe(
+    'delete\\u00a0all\\u3000now please'
+  );
+});
+
+test('a label that is cut ends with a whole character', () => {
+  expect(label('👍🏽👍🏽👍🏽', 2)).toBe('👍🏽…');
+});
