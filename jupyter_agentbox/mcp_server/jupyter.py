@@ -156,7 +156,7 @@ class JupyterSession:
 
     async def list_tools(self, server: str) -> Sequence[ToolDescription]:
         """Return a server's tools."""
-        found = await self._ask("GET", "servers", server, "tools")
+        found = await self._ask("POST", "servers", server, "tools")
         return [ToolDescription(**tool) for tool in found["tools"]]
 
     async def register(self, name: str, configuration: JsonObject, asker: Asker) -> Sequence[str]:  # noqa: ARG002
