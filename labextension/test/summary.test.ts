@@ -51,3 +51,13 @@ test('a conflict names the winner', () => {
     'Already decided by ada. Your answer was not used.'
   );
 });
+
+test('an answer that reached the server is not said to have been lost', () => {
+  const failed = new RequestError(500, 'disk full', null, null);
+  expect(explain(failed, nameOf, trans)).toContain('an error (disk full)');
+  const gone = new RequestError(404, 'none', null, null);
+  expect(explain(gone, nameOf, trans)).toContain('no such approval request');
+  expect(explain(new TypeError('offline'), nameOf, trans)).toContain(
+    'did not reach the server (offline)'
+  );
+});

@@ -55,7 +55,9 @@ export function PendingList(props: IPendingListProps): JSX.Element {
           setNotice('');
         }}
       />
-      {pending.length === 0 ? <Empty trans={trans} /> : null}
+      {pending.length === 0 && model.connection === 'connected' ? (
+        <Empty trans={trans} />
+      ) : null}
       {[...groups].map(([path, approvals]) => (
         <Group
           key={path}

@@ -82,6 +82,15 @@ export function explain(
     return trans.__('You are not allowed to decide this request.');
   }
   const why = label(error instanceof Error ? error.message : '', 300);
+  if (error instanceof RequestError && error.status === 404) {
+    return trans.__('This server has no such approval request any more.');
+  }
+  if (error instanceof RequestError) {
+    return trans.__(
+      'The server answered with an error (%1). Look at what became of the request before you try again.',
+      why
+    );
+  }
   return trans.__(
     'The answer did not reach the server (%1). Nothing is lost: try again.',
     why
