@@ -116,7 +116,7 @@ pytest: install $(IK630_READY) system-packages ## Run the Python tests: unit, in
 	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 #: What depends on who runs it, one of each kind: limits, processes, files, system calls, sockets, the server's own.
-USER_TESTS := tests/sandbox/test_allowance.py tests/sandbox/test_groups.py tests/sandbox/test_probes.py \
+USER_TESTS := tests/sandbox/test_limits.py tests/sandbox/watch/test_cgroups.py tests/sandbox/test_probes.py \
     $(addprefix tests/attacks/test_,fork_bomb.py memory_bomb.py signals.py ptrace.py token_from_proc.py ssh_key.py \
     symlink.py hard_link.py chroot.py setuid.py devices.py tcp.py raw_socket.py abstract_socket.py package.py)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from jupyter_agentbox import ApprovalRequest, CodeExecutor
 from jupyter_agentbox.core.calls import ToolCall
-from jupyter_agentbox.mcp.servers import McpServers
+from jupyter_agentbox.mcp_client.servers import McpServers
 
 SERVER = Path(__file__).with_name("server.py")
 PENDING = """

@@ -22,8 +22,8 @@ from jupyter_client.manager import AsyncKernelManager
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
-from jupyter_agentbox.sandbox.probes import reach
-from jupyter_agentbox.sandbox.warden import tree
+from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.watch.watchdog import tree
 
 
 def processor_time() -> float:

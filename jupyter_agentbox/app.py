@@ -16,28 +16,28 @@ from traitlets import Bool, Dict, Enum, Float, Int, List, TraitError, Unicode, d
 
 from jupyter_agentbox import __version__
 from jupyter_agentbox.background import in_background
-from jupyter_agentbox.bridge.ends import KernelEnds
-from jupyter_agentbox.bridge.files import KernelPlaces, keep_to_places
+from jupyter_agentbox.bridge.isolation import IsolationLookup
+from jupyter_agentbox.bridge.kernel_exits import KernelExits
 from jupyter_agentbox.bridge.kernelspecs import SandboxedKernels
-from jupyter_agentbox.bridge.levels import KernelLevels
 from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
-from jupyter_agentbox.bridge.served_files import serve_no_links
 from jupyter_agentbox.composition import AgentBox, Settings, build, module_json
+from jupyter_agentbox.contents.managers import KernelPlaces, keep_to_places
+from jupyter_agentbox.contents.served_files import serve_no_links
 from jupyter_agentbox.core.content_security import check_sources
 from jupyter_agentbox.core.reviewers import DecideWith
-from jupyter_agentbox.events.announcer import EventAnnouncer
+from jupyter_agentbox.events import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError
-from jupyter_agentbox.executor.places import added_servers_path, keep_server
-from jupyter_agentbox.mcp.limits import Limits, start_apart
-from jupyter_agentbox.mcp.registry import ServerRegistry
+from jupyter_agentbox.mcp_client.limits import Limits, start_apart
+from jupyter_agentbox.mcp_client.registry import ServerRegistry
+from jupyter_agentbox.paths import added_servers_path, keep_server
 from jupyter_agentbox.protocol.messages import Welcome
-from jupyter_agentbox.sandbox.record import could_write, recorded_places
+from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_places
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
+from jupyter_agentbox.services.kernel_connections.manager import KernelConnectionManager, MemoryLimits
 from jupyter_agentbox.services.kernels import handlers as kernel_handlers
-from jupyter_agentbox.services.kernels.manager import EndManager
-from jupyter_agentbox.services.links.manager import LinkManager, MemoryLimits
+from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.headers import protect_pages
 from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
@@ -214,7 +214,7 @@ class AgentBoxApp(ExtensionApp):
         settings = self._settings_of_traits(places)
         self._box: AgentBox = build(settings, announcer=announcer)
         notebooks = SessionNotebooks(server.session_manager)
-        self._links = LinkManager(
+        self._links = KernelConnectionManager(
             calls=self._box.calls,
             approvals=self._box.approvals,
             policies=self._box.policies,
@@ -230,8 +230,10 @@ class AgentBoxApp(ExtensionApp):
             listener=self._links,
             load_kernel_side=self.load_kernel_side,
         )
-        ends = EndManager(notebooks=notebooks, announce=announcer.kernel_ended, clock=SystemClock(), ids=RandomIds())
-        self._ends = KernelEnds(kernels=server.kernel_manager, events=events, listener=ends)
+        ends = KernelExitManager(
+            notebooks=notebooks, announce=announcer.kernel_ended, clock=SystemClock(), ids=RandomIds()
+        )
+        self._ends = KernelExits(kernels=server.kernel_manager, events=events, listener=ends)
         self._registrations = RegistrationManager(
             approvals=self._box.approvals, checker=self._box.checker, registry=self._registry(settings.limits)
         )
@@ -247,7 +249,7 @@ class AgentBoxApp(ExtensionApp):
             approvals=self._box.approvals,
             servers=self._box.servers,
             registrations=self._registrations,
-            isolation=KernelLevels(server.kernel_manager),
+            isolation=IsolationLookup(server.kernel_manager),
             ends=ends,
             pages=self._pages,
         )

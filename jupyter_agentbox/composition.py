@@ -14,10 +14,10 @@ from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.ports import Announcer, ToolRunner
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.mcp.arguments import JsonSchemaChecker
-from jupyter_agentbox.mcp.configuration_files import ConfigurationFiles
-from jupyter_agentbox.mcp.limits import Limits
-from jupyter_agentbox.mcp.servers import McpServers
+from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
+from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
+from jupyter_agentbox.mcp_client.limits import Limits
+from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.policies.manager import PolicyManager

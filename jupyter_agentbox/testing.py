@@ -15,8 +15,8 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, ToolCall
-from jupyter_agentbox.core.cursors import Cursor, microseconds
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.pagination import Cursor, microseconds
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery
 from jupyter_agentbox.core.tools import (
     ConfigurationProblem,

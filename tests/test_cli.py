@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
+from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from tests.sandbox.conftest import can_reach
 from tests.terminals import TerminalCommand
 

@@ -14,7 +14,7 @@ from jupyter_agentbox.app import AgentBoxApp
 from jupyter_agentbox.core.approvals import Answer, Lapse, Outcome, OutcomeState, Status, request_to_json
 from jupyter_agentbox.core.tools import ServerState, ServerStatus, ToolDescription
 from jupyter_agentbox.exceptions import ERRORS_BY_CODE
-from jupyter_agentbox.mcp import configuration
+from jupyter_agentbox.mcp_client import configuration
 from jupyter_agentbox.sandbox.provisioner import SandboxProvisioner
 from tests.samples import a_decision, a_request
 

@@ -11,9 +11,9 @@ from jupyter_client.multikernelmanager import MultiKernelManager
 from jupyter_server.gateway.managers import GatewayKernelSpecManager
 
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.sandbox import PROVISIONER
+from jupyter_agentbox.core.sandbox_settings import PROVISIONER
 
-from .levels import KernelLevels
+from .isolation import IsolationLookup
 
 
 class SandboxedKernels:
@@ -30,7 +30,7 @@ class SandboxedKernels:
     def __init__(self, specs: KernelSpecManager, kernels: MultiKernelManager) -> None:
         self._specs = specs
         self._kernels = kernels
-        self._levels = KernelLevels(kernels)
+        self._levels = IsolationLookup(kernels)
 
     def exist(self) -> bool:
         """Whether a kernelspec names the sandbox's provisioner, or a kernel runs that it started."""

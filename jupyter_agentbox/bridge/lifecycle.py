@@ -16,13 +16,13 @@ from jupyter_events import EventLogger
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.ports import KernelChannel
+from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
 from jupyter_agentbox.trusted_imports import in_kernel
 
 from .channel import Received, ZmqKernelChannel, make_context
 
 log = logging.getLogger(__name__)
 
-KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
 
 _LOAD = in_kernel("import jupyter_agentbox\njupyter_agentbox.load_ipython_extension(get_ipython())")
 

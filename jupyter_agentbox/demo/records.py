@@ -52,7 +52,7 @@ class OrderSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class SandboxSpec:
     """An order with all its lines. The total is in euros."""
 
     id: int

@@ -41,9 +41,9 @@ from .arguments import plain_arguments
 from .cells import Cell, Cells
 from .display import Card, attempt
 from .failures import error_of, no_answer, not_in_kernel, not_taken, server_lost, server_restarted
+from .pending_requests import Answer, Patience, PendingRequest, PendingRequests
 from .results import CallResult, result_of
 from .transport import Transport
-from .waits import Answer, Patience, Wait, Waits
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class Link:
         self._transport = transport
         self._cells = cells
         self._clock = clock
-        self._waits = Waits()
+        self._waits = PendingRequests()
         self._heard_at = self._pinged_at = clock()
         self._unanswered_ping: float | None = None
         self._process = os.getpid()
@@ -129,7 +129,7 @@ class Link:
             with suppress(RuntimeError):  # the loop was closed, so nobody waits any more
                 loop.call_soon_threadsafe(inbox.put_nowait, answer)
 
-        wait = Wait(question=_call(server, tool, arguments, cell), deliver=deliver, cell=cell)
+        wait = PendingRequest(question=_call(server, tool, arguments, cell), deliver=deliver, cell=cell)
         with closing(self._exchange(wait)) as steps:
             try:
                 seconds = next(steps)
@@ -160,7 +160,7 @@ class Link:
         """Send a question and wait for its reply, in the calling thread."""
         __tracebackhide__ = True
         inbox: SimpleQueue[Answer] = SimpleQueue()
-        wait = Wait(question=question, deliver=inbox.put, cell=cell or self._cells.current())
+        wait = PendingRequest(question=question, deliver=inbox.put, cell=cell or self._cells.current())
         wait.give_up_at = None if within is None else self._clock() + within
         with closing(self._exchange(wait)) as steps:
             try:
@@ -197,7 +197,7 @@ class Link:
             wait.deliver(_local_failure(wait, "cancelled", message))
             self._send(Cancel(id=wait.question.id))
 
-    def _exchange(self, wait: Wait) -> Generator[float, Answer | None, Reply]:
+    def _exchange(self, wait: PendingRequest) -> Generator[float, Answer | None, Reply]:
         """One request from the first message to the last, whoever does the waiting.
 
         Yields how many seconds to wait for an answer; takes the answer, or ``None`` if none came.
@@ -232,18 +232,18 @@ class Link:
             if card is not None:
                 attempt(card.finish, ending or "withdrawn")
 
-    def _begin(self, wait: Wait) -> None:
+    def _begin(self, wait: PendingRequest) -> None:
         if self.welcome is None:
             self._send(Hello())
         self._waits.add(wait)
         wait.sent_at = self._clock()
         self._send(wait.question)
 
-    def _seconds(self, wait: Wait) -> float:
+    def _seconds(self, wait: PendingRequest) -> float:
         seconds = self.patience.ping if wait.answered else self.patience.repeat
         return seconds if wait.give_up_at is None else max(0.0, min(seconds, wait.give_up_at - self._clock()))
 
-    def _tend(self, wait: Wait) -> None:
+    def _tend(self, wait: PendingRequest) -> None:
         """Do what silence asks for: give up, repeat, ping."""
         now = self._clock()
         silence = self._silence(wait, now)
@@ -264,7 +264,7 @@ class Link:
                 self._unanswered_ping = now
             self._send(Ping(ids=self._waits.ids))
 
-    def _silence(self, wait: Wait, now: float) -> float:
+    def _silence(self, wait: PendingRequest, now: float) -> float:
         """Return for how many seconds the server has not answered.
 
         A server that was not asked is not silent: while this process was stopped, or a cell blocked the loop that
@@ -309,7 +309,7 @@ def _ending(code: str, error: AgentBoxError) -> str:
     return ending
 
 
-def _local_failure(wait: Wait, code: str, message: str) -> Failure:
+def _local_failure(wait: PendingRequest, code: str, message: str) -> Failure:
     return Failure(id=wait.question.id, code=code, message=message, request_id=wait.request_id)
 
 

@@ -14,11 +14,11 @@ from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.execution.client import KernelClient
-from jupyter_agentbox.execution.results import ExecutionError, ExecutionResult
-from jupyter_agentbox.execution.running import known_token, running_servers
-from jupyter_agentbox.execution.server_api import ServerAddress, ServerApi
-from jupyter_agentbox.executor.budget import Budget
+from jupyter_agentbox.headless.client import KernelClient
+from jupyter_agentbox.headless.deadline import PausableDeadline
+from jupyter_agentbox.headless.discovery import known_token, running_servers
+from jupyter_agentbox.headless.results import ExecutionError, ExecutionResult
+from jupyter_agentbox.headless.server_api import ServerAddress, ServerApi
 
 from .questions import Asker
 from .sessions import Cell, Executed, SessionError
@@ -246,7 +246,7 @@ class _Run:
         self._cell = cell
         self._client = client
         self._pending = pending
-        self._budget = Budget(cell.timeout)
+        self._budget = PausableDeadline(cell.timeout)
         self._chunks: list[str] = []
 
     async def execute(self) -> Executed:

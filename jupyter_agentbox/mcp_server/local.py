@@ -15,12 +15,12 @@ from jupyter_agentbox.exceptions import (
     SandboxRefusedError,
     ServerConfigurationError,
 )
-from jupyter_agentbox.executor.executor import CodeExecutor
-from jupyter_agentbox.executor.places import register_server
-from jupyter_agentbox.executor.requests import ApprovalRequest
-from jupyter_agentbox.executor.results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
-from jupyter_agentbox.executor.sources import from_here, list_tools_of
-from jupyter_agentbox.mcp.registration import check_configuration, check_name, redactor
+from jupyter_agentbox.headless.executor import CodeExecutor
+from jupyter_agentbox.headless.executor_results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
+from jupyter_agentbox.headless.mcp_sources import from_here, list_tools_of
+from jupyter_agentbox.headless.requests import ApprovalRequest
+from jupyter_agentbox.mcp_client.registration import check_configuration, check_name, redactor
+from jupyter_agentbox.paths import register_server
 from jupyter_agentbox.services.servers.manager import ServerManager
 
 from . import registration

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jupyter_agentbox.core.calls import JsonValue
-from jupyter_agentbox.mcp.registration import masked
+from jupyter_agentbox.mcp_client.registration import masked
 
 from .questions import Question
 

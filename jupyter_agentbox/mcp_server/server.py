@@ -34,7 +34,7 @@ from pydantic import ValidationError
 
 from jupyter_agentbox import __version__
 from jupyter_agentbox.core.reviewers import Via
-from jupyter_agentbox.executor.executor import CodeExecutor
+from jupyter_agentbox.headless.executor import CodeExecutor
 from jupyter_agentbox.processes.directories import PrivateDirectory
 
 from . import results, tools

@@ -7,7 +7,7 @@ from enum import Enum
 from pathlib import Path
 
 from jupyter_agentbox.core.policy import Policy
-from jupyter_agentbox.execution.sandbox_config import SandboxConfig
+from jupyter_agentbox.headless.sandbox_config import SandboxConfig
 
 
 class Approver(str, Enum):

@@ -15,10 +15,9 @@ from typing import Any
 from jupyter_client.kernelspec import KernelSpecManager
 
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.sandbox import PROVISIONER, SandboxSettings
+from jupyter_agentbox.core.sandbox_settings import PROVISIONER, SandboxSettings
 from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
-
-from .probes import reach
+from jupyter_agentbox.sandbox.server.probes import reach
 
 DEFAULT_NAME = "agentbox-sandbox"
 

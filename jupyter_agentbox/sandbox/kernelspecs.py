@@ -9,9 +9,8 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKerne
 from tornado.web import HTTPError
 from traitlets import List, Unicode, default
 
-from jupyter_agentbox.core.sandbox import PROVISIONER
-
-from .site import is_site
+from jupyter_agentbox.core.sandbox_settings import PROVISIONER
+from jupyter_agentbox.sandbox.server.site import is_site
 
 
 class NotAKernelError(NoSuchKernel, HTTPError):

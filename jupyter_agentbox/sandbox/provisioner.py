@@ -18,26 +18,25 @@ from tornado.web import HTTPError
 from traitlets import Dict, Enum, Int, List, TraitError, Unicode
 from traitlets.config.loader import LazyConfigValue
 
-from jupyter_agentbox.core.ends import KernelEnd
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.sandbox import NO_SANDBOXED_KERNEL, SANDBOX_LEVELS, SandboxSettings
-from jupyter_agentbox.core.srt import from_srt_file, is_srt_file
+from jupyter_agentbox.core.kernel_exits import KernelExit
+from jupyter_agentbox.core.sandbox_settings import NO_SANDBOXED_KERNEL, SANDBOX_LEVELS, SandboxSettings
+from jupyter_agentbox.core.srt_settings import from_srt_file, is_srt_file
 from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
-
-from .boxes import Box, Order
-from .ends import end_of
-from .environment import kernel_environment, looks_secret, without_secrets
-from .interpreter import prefixes_of
-from .kinds import make_box
-from .network import proxy_variables
-from .opened import Opened
-from .probes import reach
-from .programs import check_source, with_programs
-from .record import record, recorded
-from .rundir import RunDirectory, base_directory, sweep
-from .settings import Domains, Limits, Places, absolute
-from .site import is_site
-from .surroundings import protected_by
+from jupyter_agentbox.sandbox.server.backend_factory import make_box
+from jupyter_agentbox.sandbox.server.backends import SandboxBackend, SandboxSpec
+from jupyter_agentbox.sandbox.server.environment import kernel_environment, looks_secret, without_secrets
+from jupyter_agentbox.sandbox.server.exit_reasons import end_of
+from jupyter_agentbox.sandbox.server.interpreter import prefixes_of
+from jupyter_agentbox.sandbox.server.network import proxy_variables
+from jupyter_agentbox.sandbox.server.opened_directories import Opened
+from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.programs import check_source, with_programs
+from jupyter_agentbox.sandbox.server.protected_path_discovery import protected_by
+from jupyter_agentbox.sandbox.server.run_directory import RunDirectory, base_directory, sweep
+from jupyter_agentbox.sandbox.server.settings import Domains, Limits, Places, absolute
+from jupyter_agentbox.sandbox.server.site import is_site
+from jupyter_agentbox.sandbox.server.writable_directories import record, recorded
 
 #: ``503 Service Unavailable`` would be retried, and ``500`` would look like a fault.
 _REFUSED = 403
@@ -119,7 +118,7 @@ class SandboxProvisioner(LocalProvisioner):
         " Or a settings file of srt, for the level `srt`."
     ).tag(config=True)
 
-    _box: Box | None = None
+    _box: SandboxBackend | None = None
     _run: RunDirectory | None = None
     _kernels_places: tuple[Path, ...] = ()
     _found: Mapping[str, Any] = {}  # replaced, never changed
@@ -135,7 +134,7 @@ class SandboxProvisioner(LocalProvisioner):
         return self._box.level if self._box is not None else Isolation.NONE
 
     @property
-    def ended_by(self) -> KernelEnd | None:
+    def ended_by(self) -> KernelExit | None:
         """Why the kernel has ended; ``None`` if it runs, or ended of its own accord. Not known once it starts anew."""
         status = self.process.poll() if self.process is not None else None
         return end_of(status, self._box.excess) if self._box is not None and status is not None else None
@@ -164,7 +163,7 @@ class SandboxProvisioner(LocalProvisioner):
             kwargs = await super().pre_launch(**kwargs)
             kwargs["cwd"] = str(work)
             self._box = self._make_box(settings, level, self._run, work, opened, kwargs, base)
-            stack.pop_all()  # from here on the box closes them
+            stack.pop_all()  # from here on the sandbox closes them
         except SandboxRefusedError as error:
             await asyncio.to_thread(self._end)
             self._forget_start(manager)
@@ -209,8 +208,8 @@ class SandboxProvisioner(LocalProvisioner):
         if not restart:
             await asyncio.to_thread(self._end)
 
-    async def _start(self, box: Box, command: list[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
-        """Start the box, which waits for its processes, without the loop waiting."""
+    async def _start(self, box: SandboxBackend, command: list[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
+        """Start the sandbox, which waits for its processes, without the loop waiting."""
         starting = asyncio.ensure_future(asyncio.to_thread(box.start, command, env=env))
         try:
             return await asyncio.shield(starting)
@@ -328,9 +327,9 @@ class SandboxProvisioner(LocalProvisioner):
         opened: Opened,
         kwargs: dict[str, Any],
         base: Path,
-    ) -> Box:
+    ) -> SandboxBackend:
         manager: Any = self.parent
-        order = Order(
+        order = SandboxSpec(
             run=run,
             work=work,
             protected=self._protected(base),

@@ -29,7 +29,7 @@ from jupyter_agentbox.exceptions import (
     UnknownServerError,
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
-from jupyter_agentbox.services.kernels.manager import EndManager
+from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.manager import PageManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.services.servers.manager import ServerManager
@@ -64,7 +64,7 @@ class Services:
     servers: ServerManager
     registrations: RegistrationManager
     isolation: IsolationFinder
-    ends: EndManager
+    ends: KernelExitManager
     pages: PageManager
 
 

@@ -18,14 +18,14 @@ from sqlalchemy.dialects import postgresql, sqlite
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.calls import is_long
-from jupyter_agentbox.core.cursors import Cursor, microseconds
+from jupyter_agentbox.core.pagination import Cursor, microseconds
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, Clock
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 
-from .committer import GroupCommitter
 from .database import Database, JournalMode
-from .owners import owners_for
+from .group_commit import GroupCommitter
+from .leases import owners_for
 from .retention import Retention, RetentionLimits
 from .rows import (
     arguments_row,

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Outcome, OutcomeState, Status
 from jupyter_agentbox.core.calls import HEAD, Omission, Origin, ToolCall
-from jupyter_agentbox.core.cursors import microseconds
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
 from jupyter_agentbox.core.tools import ToolDescription

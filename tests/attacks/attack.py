@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
+from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 
 LEVELS = (Isolation.NONE, *SANDBOX_LEVELS)
 HERE = Path(__file__).parent

@@ -30,7 +30,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
-from jupyter_agentbox.sandbox.probes import reach
+from jupyter_agentbox.sandbox.server.probes import reach
 
 from .attack import LEVELS, Attack
 from .report import report_table

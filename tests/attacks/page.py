@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, expect, sync_playwright
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.probes import reach
+from jupyter_agentbox.sandbox.server.probes import reach
 from tests.browser.conftest import CHROMIUM, CHROMIUM_OPTIONS
 from tests.browser.lab import Lab, running_lab
 from tests.browser.outputs import ASK

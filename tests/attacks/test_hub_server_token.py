@@ -12,7 +12,7 @@ import pytest
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
-from jupyter_agentbox.sandbox.probes import reach
+from jupyter_agentbox.sandbox.server.probes import reach
 from tests.hub.hub import ANY, OWNER, Hub, missing, run, running_hub
 
 from .attack import LEVELS, Attack

@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, FloatRect, Locator, expect, sync_playwright
 
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
+from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.probes import reach
+from jupyter_agentbox.sandbox.server.probes import reach
 
 from .lab import Lab, running_lab
 from .person import Person

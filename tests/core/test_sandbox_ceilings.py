@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_agentbox.core.sandbox import SandboxSettings
+from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 
 
 @pytest.mark.parametrize(

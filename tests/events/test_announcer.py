@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from jupyter_events import EventLogger
 
-from jupyter_agentbox.events import announcer as module
-from jupyter_agentbox.events.announcer import APPROVAL_EVENT, EventAnnouncer
+from jupyter_agentbox import events as module
+from jupyter_agentbox.events import APPROVAL_EVENT, EventAnnouncer
 from tests.samples import a_request
 
 

@@ -11,7 +11,7 @@ from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.protocol.messages import ListServers
 from jupyter_agentbox.testing import FakeKernelChannel
 from tests.services.conftest import Services
-from tests.services.links.test_manager import COMM, Kernel
+from tests.services.kernel_connections.test_manager import COMM, Kernel
 
 from .fuzzing import fuzz, limited, texts, values
 

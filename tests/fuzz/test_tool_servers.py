@@ -15,8 +15,8 @@ from jupyter_agentbox.codegen.modules import generate_module
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.exceptions import AgentBoxError
 from jupyter_agentbox.kernel.results import CallResult, result_of
-from jupyter_agentbox.mcp.servers import McpServers
-from tests.mcp.conftest import Running, running
+from jupyter_agentbox.mcp_client.servers import McpServers
+from tests.mcp_client.conftest import Running, running
 
 from .fuzzing import fuzz, limited, texts, values
 

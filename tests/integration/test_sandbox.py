@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
+from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
-from jupyter_agentbox.sandbox.probes import reach
+from jupyter_agentbox.sandbox.server.probes import reach
 
 from .conftest import KERNEL_EVENT, TIMEOUT, Kernel, Server, start_server
 

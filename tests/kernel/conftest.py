@@ -10,7 +10,7 @@ from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.kernel import runtime
 from jupyter_agentbox.kernel.cells import Cells
 from jupyter_agentbox.kernel.link import Link
-from jupyter_agentbox.kernel.waits import Patience
+from jupyter_agentbox.kernel.pending_requests import Patience
 
 from .ends import FakeTransport, ServerEnd
 

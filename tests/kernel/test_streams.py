@@ -11,7 +11,7 @@ import zmq
 from ipykernel.iostream import IOPubThread
 from jupyter_client.session import Session
 
-from jupyter_agentbox.kernel.streams import WatchedStream
+from jupyter_agentbox.kernel_app.streams import WatchedStream
 
 TIMEOUT = 30
 

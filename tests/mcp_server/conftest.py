@@ -16,7 +16,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, ElicitResult
 
-from tests.executor.conftest import MINI
+from tests.headless.executor.conftest import MINI
 
 TIMEOUT = 60
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,7 @@ from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.mcp_server.server import PULSE
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.system import SystemClock
-from tests.executor.conftest import MINI
+from tests.headless.executor.conftest import MINI
 
 from .conftest import ADD, TIMEOUT, Connect, Person, command, rejects, text_of
 

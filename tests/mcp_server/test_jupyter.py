@@ -14,7 +14,7 @@ import pytest
 from jupyter_agentbox import KernelGateway
 from jupyter_agentbox.mcp_server.jupyter import find_jupyterlab, place_of
 from jupyter_agentbox.mcp_server.sessions import SessionError
-from tests.executor.conftest import MINI
+from tests.headless.executor.conftest import MINI
 from tests.integration.conftest import Server, start_server
 
 from .conftest import ADD, TIMEOUT, Connect, Person, text_of

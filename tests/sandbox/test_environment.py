@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jupyter_agentbox.sandbox.environment import kernel_environment, without_secrets
+from jupyter_agentbox.sandbox.server.environment import kernel_environment, without_secrets
 
 
 def test_only_what_is_allowed_or_named_passes() -> None:

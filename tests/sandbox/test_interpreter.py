@@ -3,7 +3,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from jupyter_agentbox.sandbox.interpreter import prefixes_of, readable_of
+from jupyter_agentbox.sandbox.server.interpreter import prefixes_of, readable_of
 
 
 def test_this_interpreter_has_its_environment_and_what_it_was_made_from() -> None:

@@ -18,12 +18,12 @@ import pytest
 from tornado.web import HTTPError
 
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.sandbox import SandboxSettings
+from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.execution.sandbox_config import read_sandbox_config
-from jupyter_agentbox.sandbox.network import proxy_variables
-from jupyter_agentbox.sandbox.probes import reach
-from jupyter_agentbox.sandbox.settings import Domains
+from jupyter_agentbox.headless.sandbox_config import read_sandbox_config
+from jupyter_agentbox.sandbox.server.network import proxy_variables
+from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.settings import Domains
 from tests.processes_alive import children, running, survivors
 
 from .conftest import TIMEOUT, Start, can_reach, manager_of
@@ -88,7 +88,7 @@ async def test_proxy_writes_no_byte_code_into_the_package(start: Start, site: Th
     async with start(private_domains=[at(site)]):
         commands = [process.cmdline() for process in psutil.Process().children(recursive=True)]
 
-    proxies = [command for command in commands if any("outlet.main" in part for part in command)]
+    proxies = [command for command in commands if any("egress.main" in part for part in command)]
     assert proxies
     assert all("-B" in command for command in proxies)
 
@@ -163,7 +163,7 @@ async def test_proxy_ends_with_the_sandbox(start: Start, site: ThreadingHTTPServ
     before = children()
     async with start(private_domains=[at(site)]) as kernel:
         started = children(beside=before)
-        assert running("outlet", started)
+        assert running("egress.main", started)
         if end == "crash":
             kernel.client.execute("import os; os._exit(1)")
             assert not await asyncio.to_thread(survivors, started, TIMEOUT)
@@ -199,7 +199,7 @@ async def test_killing_the_server_ends_the_proxy(level: Isolation, work: Path, p
     async with asyncio.timeout(TIMEOUT):
         assert (await owner.stdout.readline()).strip() == b"ready"
     all_ = children(owner.pid)
-    assert running("outlet", all_)
+    assert running("egress.main", all_)
     owner.kill()
     await owner.wait()
 
@@ -246,7 +246,7 @@ async def test_proxy_gets_no_secret_of_the_server(
     monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "secret")
     before = children()
     async with start(private_domains=[at(site)]):
-        proxies = running("outlet", children(beside=before))
+        proxies = running("egress.main", children(beside=before))
         assert ["JUPYTERHUB_API_TOKEN" in one.environ() for one in proxies] == [False]
 
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
+from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.probes import pins_sources, reach
+from jupyter_agentbox.sandbox.server.probes import pins_sources, reach
 
 from .conftest import can_reach
 
 REACH = """
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.probes import pins_sources, reach
-from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
+from jupyter_agentbox.sandbox.server.probes import pins_sources, reach
+from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 try:
     print(reach(SANDBOX_LEVELS).value)
 except SandboxRefusedError as refusal:
@@ -28,14 +28,14 @@ except SandboxRefusedError as refusal:
 
 #: What the default system-call filter of a container engine refuses.
 NO_NAMESPACES = """
-from jupyter_agentbox.sandbox import kernel_calls, seccomp
-kernel_calls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.LOCAL))
+from jupyter_agentbox.sandbox.inside import seccomp, syscalls
+syscalls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.LOCAL))
 """
 
 #: As on Linux before 5.13: no Landlock either.
 NO_LANDLOCK = """
-from jupyter_agentbox.sandbox import kernel_calls
-kernel_calls.landlock_version = lambda: 0
+from jupyter_agentbox.sandbox.inside import syscalls
+syscalls.landlock_version = lambda: 0
 """
 
 
@@ -83,8 +83,8 @@ def test_landlock_follows_no_link_that_took_the_place_of_a_directory(tmp_path: P
     (tmp_path / "secret").mkdir()
     (tmp_path / "work").symlink_to("secret")
     code = (
-        "import errno\nfrom jupyter_agentbox.sandbox import kernel_calls\n"
-        f"try:\n    kernel_calls.restrict_files([({str(tmp_path / 'work')!r}, kernel_calls.WRITE)])\n"
+        "import errno\nfrom jupyter_agentbox.sandbox.inside import syscalls\n"
+        f"try:\n    syscalls.restrict_files([({str(tmp_path / 'work')!r}, syscalls.WRITE)])\n"
         "except OSError as error:\n    print(errno.errorcode[error.errno])\n"
     )
 

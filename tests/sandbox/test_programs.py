@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_agentbox.core.sandbox import SandboxSettings
+from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.programs import check_source, path_without, with_programs
+from jupyter_agentbox.sandbox.server.programs import check_source, path_without, with_programs
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from tornado.web import HTTPError
 
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
+from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from tests.processes_alive import children, running, survivors
 
 from .conftest import TIMEOUT, Sandboxed, Start, can_reach, manager_of
@@ -86,17 +86,17 @@ async def test_restart_gives_a_fresh_kernel_and_ends_the_old_one(start: Start, l
 @pytest.mark.parametrize("level", [Isolation.LANDLOCK], indirect=True)
 async def test_interrupt_waits_for_no_guardian(start: Start) -> None:
     async with start() as kernel:
-        guardians = [psutil.Process(process_of(kernel))]
-        guardians += guardians[0].children()
+        supervisors = [psutil.Process(process_of(kernel))]
+        supervisors += supervisors[0].children()
         cell = await kernel.begin("import time; print('go', flush=True); time.sleep(60)")
-        for guardian in guardians:
-            guardian.suspend()
+        for supervisor in supervisors:
+            supervisor.suspend()
         try:
             await kernel.manager.interrupt_kernel()
             assert await cell == "KeyboardInterrupt"
         finally:
-            for guardian in guardians:
-                guardian.resume()
+            for supervisor in supervisors:
+                supervisor.resume()
 
 
 async def test_polite_shutdown_leaves_no_process_and_no_file(start: Start) -> None:

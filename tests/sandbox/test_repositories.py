@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox import repositories
-from jupyter_agentbox.sandbox.places import Protected
-from jupyter_agentbox.sandbox.settings import Places
-from jupyter_agentbox.sandbox.view import Access, View, make_view
+from jupyter_agentbox.sandbox.server import repositories
+from jupyter_agentbox.sandbox.server.protected_paths import Protected
+from jupyter_agentbox.sandbox.server.settings import Places
+from jupyter_agentbox.sandbox.server.view import Access, View, make_view
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jupyter_agentbox.core.sandbox import SandboxSettings
+from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 from jupyter_agentbox.sandbox.provisioner import SandboxProvisioner
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_agentbox.sandbox.site import is_site
+from jupyter_agentbox.sandbox.server.site import is_site
 
 
 def test_what_belongs_to_the_system_is_the_sites() -> None:

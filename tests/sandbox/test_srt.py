@@ -14,11 +14,11 @@ from tornado.web import HTTPError
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox import probes
-from jupyter_agentbox.sandbox.probes import reach
-from jupyter_agentbox.sandbox.settings import Domains, Places
-from jupyter_agentbox.sandbox.srt import srt_command, srt_places, srt_settings
-from jupyter_agentbox.sandbox.view import Access, Mount, View
+from jupyter_agentbox.sandbox.server import probes
+from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.settings import Domains, Places
+from jupyter_agentbox.sandbox.server.srt import srt_command, srt_places, srt_settings
+from jupyter_agentbox.sandbox.server.view import Access, Mount, View
 from tests.processes_alive import children, running, survivors
 
 from .conftest import TIMEOUT, Start, can_reach, manager_of
@@ -208,7 +208,7 @@ async def test_its_own_settings_file_is_accepted(
 
 
 async def test_where_there_are_no_guardians_a_reaper_ends_it(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jupyter_agentbox.sandbox.srt_box._ON_LINUX", False)
+    monkeypatch.setattr("jupyter_agentbox.sandbox.server.srt_backend._ON_LINUX", False)
     before = children()
     async with start() as kernel:
         started = children(beside=before)

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.kernel_calls import READ, WRITE
-from jupyter_agentbox.sandbox.landlock import rules_of
-from jupyter_agentbox.sandbox.places import Protected
-from jupyter_agentbox.sandbox.settings import Places
-from jupyter_agentbox.sandbox.view import Access, Mount, View, make_view
+from jupyter_agentbox.sandbox.inside.syscalls import READ, WRITE
+from jupyter_agentbox.sandbox.server.landlock import rules_of
+from jupyter_agentbox.sandbox.server.protected_paths import Protected
+from jupyter_agentbox.sandbox.server.settings import Places
+from jupyter_agentbox.sandbox.server.view import Access, Mount, View, make_view
 
 
 @pytest.fixture

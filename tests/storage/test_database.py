@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, event
 from jupyter_agentbox.core.approvals import Outcome, OutcomeState, Status
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
-from jupyter_agentbox.storage import committer
+from jupyter_agentbox.storage import group_commit as committer
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.storage.database import Database, JournalMode
 from jupyter_agentbox.storage.rows import new_row

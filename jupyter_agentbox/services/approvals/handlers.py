@@ -13,9 +13,10 @@ from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status, req
 from jupyter_agentbox.core.calls import JsonObject, is_long
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, InvalidTransitionError, StaleDigestError
-from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 from jupyter_agentbox.services.reviewers import reviewer_of
+
+from .manager import ApprovalManager, Verdict
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:approvals"
 MAX_LIMIT: Final = 500

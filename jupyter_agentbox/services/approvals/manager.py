@@ -10,15 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from jupyter_agentbox.core.approvals import (
-    Answer,
-    ApprovalRequest,
-    Decision,
-    Lapse,
-    Outcome,
-    OutcomeState,
-    Status,
-)
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Lapse, Outcome, OutcomeState, Status
 from jupyter_agentbox.core.calls import JsonValue, ToolCall, check_arguments
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.ports import (

@@ -9,7 +9,7 @@ from typing import Final
 
 from jupyter_agentbox.core.approvals import json_time
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.ends import KernelEnd
+from jupyter_agentbox.core.kernel_exits import KernelExit
 from jupyter_agentbox.core.ports import Clock, Ids, NotebookFinder
 
 #: How many kernels' ends are kept: a page asks when it is told, which is at once.
@@ -17,7 +17,7 @@ MOST_KEPT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedEnd:
+class RecordedExit:
     """A kernel's end, and which one it was.
 
     Parameters
@@ -34,7 +34,7 @@ class RecordedEnd:
 
     id: str
     at: datetime
-    end: KernelEnd
+    end: KernelExit
     notebook_path: str | None
 
     def to_json(self) -> JsonObject:
@@ -48,8 +48,8 @@ class RecordedEnd:
         }
 
 
-class EndManager:
-    """Keeps each kernel's last end. Implements the bridge's `EndListener`.
+class KernelExitManager:
+    """Keeps each kernel's last end. Implements the bridge's `ExitListener`.
 
     Parameters
     ----------
@@ -68,20 +68,20 @@ class EndManager:
         self._announce = announce
         self._clock = clock
         self._ids = ids
-        self._ends: dict[str, RecordedEnd] = {}
+        self._ends: dict[str, RecordedExit] = {}
 
-    def last_of(self, kernel_id: str) -> RecordedEnd | None:
+    def last_of(self, kernel_id: str) -> RecordedExit | None:
         """Return a kernel's last end that nobody had asked for; ``None`` if there was none."""
         return self._ends.get(kernel_id)
 
-    async def kernel_ended(self, kernel_id: str, end: KernelEnd) -> None:
+    async def kernel_ended(self, kernel_id: str, end: KernelExit) -> None:
         """Keep why a kernel ended, and announce it."""
         at, path = self._clock.now(), await self._notebooks.path_of(kernel_id)
         before = self._ends.pop(kernel_id, None)
         if path is None and before is not None:
             # Jupyter forgets the session of a kernel that it does not start again.
             path = before.notebook_path
-        self._ends[kernel_id] = RecordedEnd(id=self._ids.new(), at=at, end=end, notebook_path=path)
+        self._ends[kernel_id] = RecordedExit(id=self._ids.new(), at=at, end=end, notebook_path=path)
         if len(self._ends) > MOST_KEPT:
             del self._ends[next(iter(self._ends))]
         self._announce(kernel_id)

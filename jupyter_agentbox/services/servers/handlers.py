@@ -8,7 +8,8 @@ from jupyter_server.auth.decorator import authorized
 from tornado import web
 
 from jupyter_agentbox.services.handlers import AgentBoxHandler
-from jupyter_agentbox.services.servers.manager import ServerManager
+
+from .manager import ServerManager
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:servers"
 

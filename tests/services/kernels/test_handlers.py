@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from jupyter_agentbox.core.ends import KernelEnd
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.sandbox import SANDBOX_LEVELS
+from jupyter_agentbox.core.kernel_exits import KernelExit
+from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
-from jupyter_agentbox.sandbox.probes import reach
+from jupyter_agentbox.sandbox.server.probes import reach
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
 
 
@@ -84,7 +84,7 @@ async def test_a_level_that_nobody_knows_is_no_plain_kernel(jp_fetch: Any, jp_se
 
 async def test_a_kernels_last_end_is_said_also_when_the_kernel_is_gone(jp_fetch: Any, jp_serverapp: Any) -> None:
     ends = jp_serverapp.web_app.settings[SETTINGS_KEY].ends
-    await ends.kernel_ended("k1", KernelEnd(reason="its process was ended by SIGSEGV"))
+    await ends.kernel_ended("k1", KernelExit(reason="its process was ended by SIGSEGV"))
     answer = json.loads((await jp_fetch("jupyter-agentbox", "kernels", "k1")).body)
     assert answer == {
         "id": "k1",

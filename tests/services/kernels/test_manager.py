@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from jupyter_agentbox.core.ends import KernelEnd
-from jupyter_agentbox.services.kernels.manager import MOST_KEPT, EndManager, RecordedEnd
+from jupyter_agentbox.core.kernel_exits import KernelExit
+from jupyter_agentbox.services.kernels.manager import MOST_KEPT, KernelExitManager, RecordedExit
 from jupyter_agentbox.testing import FakeClock, FakeIds, FakeNotebookFinder
 
-END = KernelEnd(reason="it needed more than 512 MiB of memory", limit="memory_limit")
+END = KernelExit(reason="it needed more than 512 MiB of memory", limit="memory_limit")
 
 
 @pytest.fixture
@@ -20,34 +20,38 @@ def announced() -> list[str]:
 
 
 @pytest.fixture
-def manage(announced: list[str]) -> Callable[..., EndManager]:
+def manage(announced: list[str]) -> Callable[..., KernelExitManager]:
     """Make a manager that knows some notebooks."""
-    return lambda notebooks: EndManager(
+    return lambda notebooks: KernelExitManager(
         notebooks=notebooks, announce=announced.append, clock=FakeClock(), ids=FakeIds()
     )
 
 
-async def test_an_end_is_kept_and_then_announced(manage: Callable[..., EndManager], announced: list[str]) -> None:
+async def test_an_end_is_kept_and_then_announced(
+    manage: Callable[..., KernelExitManager], announced: list[str]
+) -> None:
     ends = manage(FakeNotebookFinder({"k1": "a.ipynb"}))
     await ends.kernel_ended("k1", END)
 
-    assert ends.last_of("k1") == RecordedEnd(id="r1", at=FakeClock().now(), end=END, notebook_path="a.ipynb")
+    assert ends.last_of("k1") == RecordedExit(id="r1", at=FakeClock().now(), end=END, notebook_path="a.ipynb")
     assert announced == ["k1"]
     assert ends.last_of("k2") is None
 
 
-async def test_the_last_end_is_the_one_that_counts_and_keeps_the_notebook(manage: Callable[..., EndManager]) -> None:
+async def test_the_last_end_is_the_one_that_counts_and_keeps_the_notebook(
+    manage: Callable[..., KernelExitManager],
+) -> None:
     notebooks = FakeNotebookFinder({"k1": "a.ipynb"})
     ends = manage(notebooks)
     await ends.kernel_ended("k1", END)
     notebooks.paths.clear()
-    crash = KernelEnd(reason="its process was ended by SIGSEGV")
+    crash = KernelExit(reason="its process was ended by SIGSEGV")
     await ends.kernel_ended("k1", crash)
 
-    assert ends.last_of("k1") == RecordedEnd(id="r2", at=FakeClock().now(), end=crash, notebook_path="a.ipynb")
+    assert ends.last_of("k1") == RecordedExit(id="r2", at=FakeClock().now(), end=crash, notebook_path="a.ipynb")
 
 
-async def test_the_rest_api_says_all_of_it(manage: Callable[..., EndManager]) -> None:
+async def test_the_rest_api_says_all_of_it(manage: Callable[..., KernelExitManager]) -> None:
     ends = manage(FakeNotebookFinder())
     await ends.kernel_ended("k1", END)
     found = ends.last_of("k1")
@@ -62,7 +66,7 @@ async def test_the_rest_api_says_all_of_it(manage: Callable[..., EndManager]) ->
     }
 
 
-async def test_what_is_kept_is_bounded(manage: Callable[..., EndManager]) -> None:
+async def test_what_is_kept_is_bounded(manage: Callable[..., KernelExitManager]) -> None:
     ends = manage(FakeNotebookFinder())
     for number in range(MOST_KEPT + 1):
         await ends.kernel_ended(f"k{number}", END)

@@ -1,0 +1,78 @@
+"""Hears of the server's kernels that ended though nobody had asked them to, where their provisioner knows why."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any, Protocol
+from weakref import WeakSet
+
+from jupyter_client.manager import KernelManager
+from jupyter_client.multikernelmanager import MultiKernelManager
+from jupyter_events import EventLogger
+
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.kernel_exits import KernelExit
+from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
+
+
+class ExitListener(Protocol):
+    """What wants to know of such ends."""
+
+    async def kernel_ended(self, kernel_id: str, end: KernelExit) -> None:
+        """Take why a kernel ended. Jupyter is about to start it anew, or has given up."""
+
+
+class KernelExits:
+    """Asks the provisioner of every kernel that Jupyter finds dead.
+
+    Who shuts a kernel down, or restarts it, ends it as well: Jupyter does not look for it then, and nobody is told.
+
+    Parameters
+    ----------
+    kernels : MultiKernelManager
+        The server's kernels.
+    events : EventLogger
+        Where the kernels' managers say what they do.
+    listener : EndListener
+        Who wants to know.
+    """
+
+    def __init__(self, *, kernels: MultiKernelManager, events: EventLogger, listener: ExitListener) -> None:
+        self._kernels = kernels
+        self._listener = listener
+        self._watched: WeakSet[KernelManager] = WeakSet()
+        self._telling: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+        events.add_listener(schema_id=KERNEL_ACTIONS, listener=self._on_action)
+
+    def watch_running(self) -> None:
+        """Watch the kernels that already run."""
+        for kernel_id in self._kernels.list_kernel_ids():
+            self._watch(kernel_id)
+
+    async def aclose(self) -> None:
+        """Tell nothing more; return when all is told."""
+        self._is_closed = True
+        await asyncio.gather(*self._telling, return_exceptions=True)
+
+    async def _on_action(self, logger: EventLogger, schema_id: str, data: JsonObject) -> None:  # noqa: ARG002  # by name
+        kernel_id = data.get("kernel_id")
+        if data.get("status") == "success" and isinstance(kernel_id, str) and kernel_id in self._kernels:
+            self._watch(kernel_id)
+
+    def _watch(self, kernel_id: str) -> None:
+        # Jupyter keeps the callbacks for as long as it has the manager, whatever becomes of the manager's kernel.
+        manager = self._kernels.get_kernel(kernel_id)
+        if manager not in self._watched:
+            self._watched.add(manager)
+            for event in ("restart", "dead"):
+                manager.add_restart_callback(partial(self._on_death, kernel_id, manager), event)
+
+    def _on_death(self, kernel_id: str, manager: Any) -> None:
+        # Now: a moment later the provisioner lets go of what it knows.
+        end = getattr(manager.provisioner, "ended_by", None)
+        if isinstance(end, KernelExit) and not self._is_closed:
+            task = asyncio.ensure_future(self._listener.kernel_ended(kernel_id, end))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)

@@ -1,0 +1,76 @@
+"""What the server serves as it is (``/files/``, downloads): through no link that a sandboxed kernel may have made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from jupyter_server.base.handlers import AuthenticatedFileHandler
+from tornado.routing import Rule, RuleRouter
+from tornado.web import Application, HTTPError
+
+from .managers import KernelPlaces, told
+
+_NOT_FOUND = 404
+
+
+def serve_no_links(application: Application, places: KernelPlaces) -> None:
+    """Let the handlers of files follow no link where a sandboxed kernel can write.
+
+    Parameters
+    ----------
+    application : Application
+        The server's. Only handlers that it has already are changed.
+    places : KernelPlaces
+        Where kernels can write.
+    """
+    for rule in _rules(application.default_router):
+        if isinstance(rule.target, type) and issubclass(rule.target, AuthenticatedFileHandler):
+            kept: Any = type(f"Kept{rule.target.__name__}", (_KeptFileHandler, rule.target), {"places": places})
+            rule.target = kept
+
+
+def _rules(router: RuleRouter) -> Iterator[Rule]:
+    for rule in router.rules:
+        if isinstance(rule.target, RuleRouter):
+            yield from _rules(rule.target)
+        else:
+            yield rule
+
+
+class _KeptFileHandler(AuthenticatedFileHandler):
+    """Opens a file that a kernel can exchange once, and serves what it opened."""
+
+    places: KernelPlaces
+    _called: str | None = None
+
+    def initialize(self, *arguments: Any, **options: Any) -> None:
+        self._open = ExitStack()
+        super().initialize(*arguments, **options)
+
+    def validate_absolute_path(self, root: str, absolute_path: str) -> str:
+        # As it was asked for: what Tornado returns has no link in it any more, or is `None` where it redirects.
+        found = self.places.find(absolute_path)
+        path = super().validate_absolute_path(root, absolute_path)
+        if found is None or path is None:
+            return path
+        self._called = absolute_path
+        try:
+            with told(absolute_path):
+                file = self._open.enter_context(found.reading())
+        except FileNotFoundError as error:
+            raise HTTPError(_NOT_FOUND) from error
+        return f"/dev/fd/{file.fileno()}"
+
+    def get_content_type(self) -> str:
+        opened = self.absolute_path
+        self.absolute_path = self._called or opened  # the name says which type it is
+        try:
+            return super().get_content_type()
+        finally:
+            self.absolute_path = opened
+
+    def on_finish(self) -> None:
+        self._open.close()
+        super().on_finish()

@@ -1,0 +1,106 @@
+"""Says through `jupyter_events` that something changed: ids and statuses, never arguments or results."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Final
+
+from jupyter_events import EventLogger
+
+from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState
+
+log = logging.getLogger(__name__)
+
+APPROVAL_EVENT: Final = "https://events.jupyter-agentbox.org/approval/v1"
+SERVERS_EVENT: Final = "https://events.jupyter-agentbox.org/servers/v1"
+KERNEL_EVENT: Final = "https://events.jupyter-agentbox.org/kernel/v1"
+
+_SCHEMAS: Final = Path(__file__).parent / "event_schemas"
+
+#: Seconds between two announcements of the same running call's progress.
+PROGRESS_INTERVAL: Final = 0.25
+#: How many requests' last announcements are remembered.
+MOST_TOLD: Final = 10_000
+
+
+class EventAnnouncer:
+    """An `Announcer` over the server's event logger.
+
+    Parameters
+    ----------
+    events : EventLogger
+        The server's. The package's schemas are registered with it.
+    """
+
+    def __init__(self, events: EventLogger) -> None:
+        self._events = events
+        self._told: dict[str, tuple[str, str | None]] = {}
+        self._later: dict[str, asyncio.TimerHandle] = {}
+        self._untold: set[str] = set()
+        for schema in sorted(_SCHEMAS.glob("*.yaml")):
+            if not any(id in schema.read_text() for id in events.schemas.schema_ids):
+                events.register_event_schema(schema)
+
+    def approval_changed(self, request: ApprovalRequest) -> None:
+        """Announce a new or changed request. Progress of a running call is announced a few times a second at most."""
+        outcome = request.outcome.state.value if request.outcome else None
+        state = (request.status.value, outcome)
+        if self._told.get(request.id) == state:
+            self._announce_progress(request)
+            return
+        self._told[request.id] = state
+        if len(self._told) > MOST_TOLD:  # of some no end is ever announced
+            self._forget(next(iter(self._told)))
+        if outcome not in (None, OutcomeState.RUNNING.value) or request.status.value not in ("pending", "approved"):
+            self._forget(request.id)
+        self._emit_approval(request)
+
+    def servers_changed(self) -> None:
+        """Announce that an MCP server's state, or the configuration, changed."""
+        self._emit(SERVERS_EVENT, {})
+
+    def kernel_ended(self, kernel_id: str) -> None:
+        """Announce that a kernel ended that nobody had asked to end."""
+        self._emit(KERNEL_EVENT, {"kernel_id": kernel_id})
+
+    def _announce_progress(self, request: ApprovalRequest) -> None:
+        if request.id in self._later:
+            self._untold.add(request.id)
+            return
+        loop = asyncio.get_running_loop()
+        self._later[request.id] = loop.call_later(PROGRESS_INTERVAL, self._tell_progress, request)
+        self._emit_approval(request)
+
+    def _tell_progress(self, request: ApprovalRequest) -> None:
+        """Announce what came meanwhile, if anything did."""
+        self._later.pop(request.id, None)
+        if request.id in self._untold:
+            self._untold.discard(request.id)
+            self._announce_progress(request)
+
+    def _forget(self, request_id: str) -> None:
+        self._told.pop(request_id, None)
+        self._untold.discard(request_id)
+        timer = self._later.pop(request_id, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _emit_approval(self, request: ApprovalRequest) -> None:
+        self._emit(
+            APPROVAL_EVENT,
+            {
+                "id": request.id,
+                "status": request.status.value,
+                "outcome": request.outcome.state.value if request.outcome else None,
+                "kernel_id": request.call.origin.kernel_id,
+            },
+        )
+
+    def _emit(self, schema_id: str, data: dict[str, str | None]) -> None:
+        try:
+            self._events.emit(schema_id=schema_id, data=data)
+        except Exception:
+            # A boundary: a page that is not told polls; a listener that fails must not stop a call.
+            log.exception("an event could not be announced")

@@ -1,1 +1,0 @@
-"""Announcements to pages, over Jupyter's event system."""

@@ -1,1 +1,0 @@
-"""Drives kernels without a browser: processes, sockets, outputs."""

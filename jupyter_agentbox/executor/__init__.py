@@ -1,1 +1,0 @@
-"""Runs code with the same approvals as JupyterLab has, and no browser."""

@@ -1,0 +1,324 @@
+"""One cell after the other on one kernel: begins them, follows their messages, ends them.
+
+A turn is over when the kernel has sent both the reply and the status ``idle`` of its request. They come on two
+channels; only then no output of it can follow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, Final
+
+from jupyter_agentbox.core.calls import JsonObject
+
+from .ports import Kernel
+from .results import ExecutionError, ExecutionResult, Outputs, error_text
+from .signing import Message
+
+#: Seconds after which an interrupt that had no effect is sent again, and again.
+_INTERRUPTS: Final = (1.0, 2.0, 2.0)
+#: Seconds in all that code has to end when it is interrupted.
+INTERRUPT_LIMIT: Final = sum(_INTERRUPTS)
+#: What a consumer that is ended has time for, in turns of the event loop.
+_FINALIZING: Final = 4
+
+_RESISTS: Final = (
+    f"the code did not end within {INTERRUPT_LIMIT:g} s of being interrupted, so the kernel cannot be used."
+    " `reset()` gives a fresh one."
+)
+
+#: An interrupt that comes between two steps of ipykernel's own, just before the code, ends the request with no reply.
+_SWALLOWED: Final = "the code was interrupted before it began"
+
+
+class Execution:
+    """One request to execute code.
+
+    Parameters
+    ----------
+    id : str
+        The request's id.
+    """
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self.consumer: asyncio.Task[Any] | None = None
+        self.ending: asyncio.Task[None] | None = None
+        self.has_left = False
+        self.started = asyncio.Event()
+        self.ended = asyncio.Event()
+        self.outputs = Outputs()
+        self.reply: dict[str, Any] | None = None
+        self.failure: str | None = None
+        self._is_idle = False
+        self._items: deque[object] = deque()
+        self._news = asyncio.Event()
+
+    def put(self, item: object) -> None:
+        """Hand something to who reads the turn, in order with the text."""
+        self._items.append(item)
+        self._news.set()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether what is put here is taken: the turn runs, and is not being ended."""
+        return not self.ended.is_set() and self.ending is None
+
+    @property
+    def has_items(self) -> bool:
+        """Whether `take` has something."""
+        return bool(self._items)
+
+    def take(self) -> object:
+        """Return the next thing that came. What is not taken stays here, also when the reader leaves."""
+        return self._items.popleft()
+
+    def wake(self) -> None:
+        """Let who reads the turn look at its deadline again."""
+        self._news.set()
+
+    async def news(self) -> None:
+        """Wait until something came, the turn has ended, or `wake` was called."""
+        if not self.ended.is_set():
+            await self._news.wait()
+            self._news.clear()
+
+    def receive(self, message: Message) -> None:
+        """Take a message that belongs to this request."""
+        if message.channel == "shell":
+            if message.kind == "execute_reply":
+                self.reply = message.content
+        elif message.kind == "status":
+            self._is_idle = self._is_idle or message.content.get("execution_state") == "idle"
+        elif message.kind == "execute_input":
+            self.started.set()
+        elif (text := self.outputs.add(message.kind, message.content)) is not None:
+            self.put(text)
+        if self._is_idle and self.reply is not None:
+            self._end()
+
+    @property
+    def has_lost_its_reply(self) -> bool:
+        """Whether the kernel is done with the request and has not answered it, or not yet."""
+        return self._is_idle and self.reply is None
+
+    def fail(self, reason: str) -> None:
+        """End the turn without a reply."""
+        if not self.ended.is_set():
+            self.failure = reason
+            self._end()
+
+    def error(self) -> ExecutionError | None:
+        """Return the error that the code ended with."""
+        if self.failure is not None:
+            return ExecutionError(self.failure)
+        reply = self.reply or {}
+        if reply.get("status") == "ok":
+            return None
+        return ExecutionError(error_text(self.outputs.error or {"ename": "Aborted", **reply}))
+
+    def _end(self) -> None:
+        self.started.set()
+        self.ended.set()
+        self._news.set()
+
+
+class ExecutionQueue:
+    """The turns of one kernel. Only one at a time; the others wait for theirs.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Runs the code.
+    images_dir : Path
+        Where images are written.
+    on_comm : callable
+        Gets the content of each ``comm_open`` and ``comm_msg``.
+    """
+
+    def __init__(
+        self, kernel: Kernel, *, images_dir: Path, on_comm: Callable[[dict[str, Any]], None] = lambda _: None
+    ) -> None:
+        self._kernel = kernel
+        self._images_dir = images_dir
+        self._on_comm = on_comm
+        self._lock = asyncio.Lock()
+        self._failure: str | None = None
+        self._stuck = False
+        self._endings: set[asyncio.Task[None]] = set()
+        self.current: Execution | None = None
+        kernel.listen(self._receive, self.lose)
+
+    async def begin(self, code: str) -> Execution:
+        """Send code to the kernel, when the cells before it have ended.
+
+        Raises
+        ------
+        ExecutionError
+            If the kernel is gone, or runs code that does not end.
+        RuntimeError
+            If the calling task itself holds up the cell that runs.
+        """
+        await self._check_not_nested()
+        await self._lock.acquire()
+        try:
+            if self._stuck:
+                raise ExecutionError(_RESISTS)
+            if self._failure is not None:
+                raise ExecutionError(self._failure)
+            request: JsonObject = {
+                "code": code,
+                "silent": False,
+                "store_history": False,
+                "user_expressions": {},
+                "allow_stdin": False,
+                "stop_on_error": False,
+            }
+            turn = self.current = Execution(self._kernel.send("execute_request", request))
+        except BaseException:
+            self._lock.release()
+            raise
+        turn.consumer = asyncio.current_task()
+        return turn
+
+    async def items(self, turn: Execution, deadline: Callable[[], float | None]) -> AsyncIterator[object]:
+        """Yield what comes until the turn has ended.
+
+        Parameters
+        ----------
+        turn : Turn
+            From `begin`.
+        deadline : callable
+            Returns when to give up, on the clock of `time.monotonic`.
+
+        Raises
+        ------
+        TimeoutError
+            When the deadline has passed; the turn still has to be ended.
+        """
+        while True:
+            while turn.has_items:
+                turn.consumer = asyncio.current_task()
+                yield turn.take()
+            if turn.ended.is_set():
+                return
+            limit = deadline()
+            seconds = None if limit is None else max(0.0, limit - time.monotonic())
+            async with asyncio.timeout(seconds):
+                await turn.news()
+
+    async def finish(self, turn: Execution) -> ExecutionResult:
+        """Return the result of a turn that has ended.
+
+        Raises
+        ------
+        ExecutionError
+            What the code ended with, with what it gave before.
+        OSError
+            If an image cannot be written.
+        """
+        error = turn.error()
+        try:
+            if turn.outputs.has_images:
+                result = await asyncio.to_thread(turn.outputs.result, self._images_dir)
+            else:
+                result = turn.outputs.result(self._images_dir)
+        except OSError as failure:
+            if error is None:
+                raise
+            raise ExecutionError(f"{error}\nImages from before could not be written: {failure}") from None
+        if error is not None:
+            error.result = result
+            raise error
+        return result
+
+    def begin_ending(self, turn: Execution) -> asyncio.Task[None]:
+        """Interrupt the turn's code, if it runs, in a task of its own that nobody's cancellation stops."""
+        if turn.ending is None:
+            turn.ending = asyncio.ensure_future(self._end(turn))
+            self._endings.add(turn.ending)
+            turn.ending.add_done_callback(self._endings.discard)
+        return turn.ending
+
+    async def end(self, turn: Execution) -> bool:
+        """Make sure that the turn is over: interrupt its code if it runs. Say whether it is over."""
+        if turn.ended.is_set() and turn.ending is None:
+            self._leave(turn)
+        else:
+            await asyncio.shield(self.begin_ending(turn))
+        return turn.ended.is_set()
+
+    async def settle(self) -> None:
+        """Wait until no turn is being ended."""
+        while self._endings:
+            await asyncio.wait(self._endings)
+
+    def resists(self) -> str | None:
+        """Return why the kernel cannot be used, if its code resisted an interrupt."""
+        return _RESISTS if self._stuck else None
+
+    async def _end(self, turn: Execution) -> None:
+        try:
+            async with asyncio.timeout(INTERRUPT_LIMIT):
+                await turn.started.wait()  # before that, the kernel ignores an interrupt
+            for seconds in _INTERRUPTS:
+                await self._kernel.interrupt()
+                try:
+                    async with asyncio.timeout(seconds):
+                        await turn.ended.wait()
+                    return
+                except TimeoutError:
+                    if turn.has_lost_its_reply:
+                        turn.fail(_SWALLOWED)
+                        return
+        except (TimeoutError, OSError):
+            pass  # said below
+        finally:
+            self._stuck = not turn.ended.is_set()
+            self._leave(turn)
+
+    def _leave(self, turn: Execution) -> None:
+        if turn.has_left:
+            return
+        turn.has_left = True
+        if self.current is turn and not self._stuck:
+            self.current = None
+        self._lock.release()
+
+    async def _check_not_nested(self) -> None:
+        for _ in range(_FINALIZING):
+            if not self._is_nested():
+                return
+            await asyncio.sleep(0)  # an iterator that was left is ended by the loop, a few turns later
+        if self._is_nested():
+            raise RuntimeError(
+                "this task iterates over the outputs of the cell that runs, so a second cell would wait for ever:"
+                " finish or close that iterator first"
+            )
+
+    def _is_nested(self) -> bool:
+        turn = self.current
+        if turn is None or turn.has_left or turn.ending is not None:
+            return False
+        return turn.consumer is asyncio.current_task()
+
+    def _receive(self, message: Message) -> None:
+        turn = self.current
+        if message.kind in {"comm_msg", "comm_open"}:
+            self._on_comm(message.content)
+        elif turn is not None and message.parent_id == turn.id:
+            turn.receive(message)
+            if self._stuck and turn.ended.is_set():
+                self._stuck = False  # it ended after all
+                self.current = None
+
+    def lose(self, reason: str) -> None:
+        """End the turn that runs, and refuse all others: the kernel is gone."""
+        self._failure = reason
+        self._stuck = False
+        if self.current is not None:
+            self.current.fail(reason)

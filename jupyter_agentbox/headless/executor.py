@@ -1,0 +1,514 @@
+"""`CodeExecutor`: code in, approval requests and results out."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import logging
+import warnings
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
+from jupyter_agentbox.core.approvals import Status
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
+from jupyter_agentbox.core.reviewers import Reviewer, Via
+from jupyter_agentbox.core.sandbox_settings import SandboxSettings
+from jupyter_agentbox.exceptions import InvalidTransitionError
+from jupyter_agentbox.protocol.shell import SHELL_SERVER
+
+from .backend import BackendSettings, LocalBackend
+from .deadline import PausableDeadline
+from .execution_queue import Execution, ExecutionQueue
+from .executor_results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
+from .local_kernel import KernelSettings, LocalKernel, Preparation
+from .local_process import LocalProcess
+from .ports import Hear, KernelProcess
+from .requests import ApprovalRequest
+from .results import ExecutionError, ExecutionResult
+from .sandbox_config import SandboxConfig, read_sandbox_config
+
+if TYPE_CHECKING:
+    from jupyter_agentbox.services.servers.manager import ServerManager
+
+log = logging.getLogger(__name__)
+
+#: What `CodeExecutor.stream` yields.
+Item = ApprovalRequest | CodeExecutionChunk | CodeExecutionResult
+
+
+@dataclass(slots=True)
+class _End:
+    """Stands among a turn's items and ends its reading."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """The kernel and what belongs to it."""
+
+    kernel: LocalKernel
+    turns: ExecutionQueue
+    budget: PausableDeadline | None = None
+    requests: dict[str, ApprovalRequest] = field(default_factory=dict)
+    unseen: list[ApprovalRequest] = field(default_factory=list)
+
+
+_CANCELLED: Final = _End()
+_OVER: Final = _End()
+
+
+class CodeExecutor:
+    """Runs Python code in a kernel of its own, and asks before each tool call.
+
+    Everything but the kernel and the MCP servers is in this process. Cells run one after the other and share the
+    kernel's state. Each call that no rule decides is yielded by `stream` as an `ApprovalRequest`, and kept with its
+    decision and outcome in the same approval store that JupyterLab uses.
+
+    ::
+
+        async with CodeExecutor() as executor:
+            async for item in executor.stream(code):
+                match item:
+                    case ApprovalRequest():
+                        await item.accept()
+                    case CodeExecutionResult():
+                        print(item.text)
+
+    Parameters
+    ----------
+    kernel_env : mapping, optional
+        Environment variables of the kernel. Of this process's, it gets only what any process needs (``PATH``, ``HOME``,
+        the language and the like), not its secrets.
+    working_dir : Path, optional
+        Where the kernel starts, and where each cell starts again; by default here, and code may change it.
+    images_dir : Path, optional
+        Where PNG images are written, ``images`` by default; made when there is one.
+    approval_timeout : float, optional
+        Seconds that a request waits for its decision; for ever by default.
+    connect_timeout : float
+        Seconds that an MCP server may take to start.
+    kernel_init_timeout : float
+        Seconds that the kernel may take to start.
+    sandbox : bool
+        Whether the kernel runs in a sandbox: no network but allowed domains, no credentials, no files but
+        `working_dir`. If no sandbox can be made, `start` raises and nothing runs.
+    sandbox_config : mapping, Path or str, optional
+        The sandbox's settings, or the JSON file that has them; the keys are those of the traits of sandboxed kernels.
+        Implies `sandbox`.
+    log_level : str, optional
+        Sets the level of this package's logger, for the whole process; else it is left as it is.
+    approve_tool_calls : bool
+        Whether tool calls ask. If not, they run, and are recorded.
+    approve_shell_cmds : bool
+        Whether ``!command``, ``%%bash`` and the like ask too. Their server is ``shell``.
+    require_shell_escape : bool
+        Whether other ways to start a program are refused: a guard against mistakes, not a wall.
+    policy : Policy, optional
+        Rules that allow, ask for or deny calls; the strictest that matches wins.
+    mcp_config_path : Path, optional
+        The file that names the MCP servers. By default, the servers that `generate_mcp_sources` was given, and those
+        of ``mcp.json`` in Jupyter's configuration directory.
+    database_url : str, optional
+        SQLAlchemy URL of the approval store; JupyterLab's by default.
+    via : Via
+        The way in which answers reach `ApprovalRequest.accept` and `reject`, for the record; by default they are this
+        program's own.
+    tool_server_host, tool_server_port, kernel_gateway_host, kernel_gateway_port
+        Taken for programs that were written for ipybox, with a warning: nothing listens on a port here.
+
+    Attributes
+    ----------
+    kernel_env, working_dir, images_dir, approval_timeout, connect_timeout, kernel_init_timeout
+        What was given, paths absolute. To change one, make another executor.
+    sandbox, sandbox_config, log_level, approve_tool_calls, approve_shell_cmds, require_shell_escape
+        What was given.
+
+    Raises
+    ------
+    ValueError
+        If `require_shell_escape` is asked for without `approve_shell_cmds`.
+    SandboxConfigError
+        If `sandbox_config` is not understood. It is a `ValueError`, too.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel_env: Mapping[str, str] | None = None,
+        working_dir: Path | str | None = None,
+        images_dir: Path | str | None = None,
+        approval_timeout: float | None = None,
+        connect_timeout: float = 30,
+        kernel_init_timeout: float = 30,
+        sandbox: bool = False,
+        sandbox_config: SandboxConfig | None = None,
+        log_level: str | None = None,
+        approve_tool_calls: bool = True,
+        approve_shell_cmds: bool = False,
+        require_shell_escape: bool = False,
+        policy: Policy | None = None,
+        mcp_config_path: Path | str | None = None,
+        database_url: str | None = None,
+        via: Via = Via.PROGRAM,
+        tool_server_host: str | None = None,
+        tool_server_port: int | None = None,
+        kernel_gateway_host: str | None = None,
+        kernel_gateway_port: int | None = None,
+    ) -> None:
+        if any((tool_server_host, tool_server_port, kernel_gateway_host, kernel_gateway_port)):
+            warnings.warn(
+                "the hosts and ports of a tool server and a kernel gateway have no effect: there are none",
+                stacklevel=2,
+            )
+        if require_shell_escape and not approve_shell_cmds:
+            raise ValueError("`require_shell_escape` needs `approve_shell_cmds`: nothing would be left to use")
+        if log_level is not None:
+            logging.getLogger("jupyter_agentbox").setLevel(log_level)
+        directory = Path(working_dir).resolve() if working_dir is not None else None
+        self._sandbox = None
+        if sandbox or sandbox_config is not None:
+            self._sandbox = read_sandbox_config(sandbox_config, work_dir=directory)
+            directory = Path(self._sandbox.work_dir).expanduser().resolve() if self._sandbox.work_dir else None
+        self.kernel_env = dict(kernel_env or {})
+        self.working_dir = directory
+        # resolved before any kernel could put a link there
+        self.images_dir = Path(images_dir if images_dir is not None else "images").resolve()
+        self.approval_timeout = approval_timeout
+        self.connect_timeout = connect_timeout
+        self.kernel_init_timeout = kernel_init_timeout
+        self.sandbox = self._sandbox is not None
+        self.sandbox_config = sandbox_config
+        self.log_level = log_level
+        self.approve_tool_calls = approve_tool_calls
+        self.approve_shell_cmds = approve_shell_cmds
+        self.require_shell_escape = require_shell_escape
+        self._kernel_settings = KernelSettings(
+            env=self.kernel_env,
+            start_timeout=kernel_init_timeout,
+            preparation=Preparation(
+                working_dir=str(directory) if directory is not None else None,
+                approve_shell_cmds=approve_shell_cmds,
+                require_shell_escape=require_shell_escape,
+            ),
+        )
+        self._desk_settings = BackendSettings(
+            policy=_policy(policy, approve_tool_calls),
+            approval_timeout=approval_timeout,
+            connect_timeout=connect_timeout,
+            mcp_config_path=Path(mcp_config_path) if mcp_config_path is not None else None,
+            database_url=database_url,
+            reviewer=Reviewer(name=_user(), via=via),
+        )
+        self._backend: LocalBackend | None = None
+        self._running: _Running | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    @property
+    def isolation(self) -> str:
+        """The level of isolation that the running kernel has; ``"none"`` for a plain one, and if none runs."""
+        return (self._running.kernel.isolation if self._running is not None else Isolation.NONE).value
+
+    async def start(self) -> None:
+        """Start the kernel.
+
+        Raises
+        ------
+        RuntimeError
+            If it runs already.
+        CodeExecutionError
+            If it does not start; the text has its last words.
+        SandboxRefusedError
+            If it is to have a sandbox and cannot; the text says what to install or to change.
+        TimeoutError
+            If it takes longer than `kernel_init_timeout`.
+        """
+        if self._backend is not None:
+            raise RuntimeError("the executor is already running")
+        settings = replace(self._desk_settings, kernel_places=_kernel_places(self._sandbox))
+        self._backend = LocalBackend(settings, self._request_changed)
+        try:
+            self._running = await self._start_kernel(self._backend)
+        except BaseException:
+            backend, self._backend = self._backend, None
+            await asyncio.shield(backend.aclose())
+            raise
+        if self.approve_shell_cmds:
+            self._backend.preload()
+        else:
+            self._backend.preload_if_configured()
+
+    async def stop(self) -> None:
+        """End the kernel and the MCP servers, and withdraw what waits. Does nothing if it does not run."""
+        running, self._running = self._running, None
+        backend, self._backend = self._backend, None
+        closing = [part.aclose() for part in (backend,) if part is not None]
+        if running is not None:
+            closing.append(running.kernel.close())
+            running.turns.lose("the executor was stopped")
+        # Also when we are cancelled: what was begun is finished.
+        await asyncio.shield(asyncio.gather(*closing))
+
+    async def reset(self) -> None:
+        """Start again with a fresh kernel: variables are gone, and MCP servers are stopped until they are used.
+
+        A cell that runs ends with an error.
+
+        Raises
+        ------
+        CodeExecutionError, SandboxRefusedError, TimeoutError
+            If the new kernel does not start.
+        """
+        running, backend = self._require()
+        running.turns.lose("the kernel was reset")
+        await backend.detach()
+        ending = asyncio.gather(running.kernel.close(), backend.stop_servers())
+        try:
+            self._running = await self._start_kernel(backend)
+        finally:
+            await asyncio.shield(ending)
+
+    def cancel(self) -> None:
+        """Interrupt the cell that runs: its `stream` ends without a result and without an error.
+
+        Does nothing if no cell runs. What the cell asked for is withdrawn.
+        """
+        running = self._running
+        turn = running.turns.current if running is not None else None
+        if running is not None and turn is not None and not turn.ended.is_set():
+            turn.put(_CANCELLED)
+            running.turns.begin_ending(turn)
+
+    async def stream(self, code: str, timeout: float | None = None, chunks: bool = False) -> AsyncIterator[Item]:
+        """Run code and yield what happens, as it happens.
+
+        Cells of other tasks wait for this one. Leaving the iteration early interrupts the code. A request that is not
+        decided keeps its code waiting until `approval_timeout`; one of code that outlives its cell (a thread, a task)
+        is yielded by the next `stream`.
+
+        Parameters
+        ----------
+        code : str
+            Python as in a notebook cell: top-level ``await``, magics and shell commands included.
+        timeout : float, optional
+            Seconds that it may run. While a request waits for its decision, they do not pass.
+        chunks : bool
+            Whether to yield text as it comes, too.
+
+        Yields
+        ------
+        ApprovalRequest
+            A call that waits: `accept` or `reject` it.
+        CodeExecutionChunk
+            Text, if `chunks` is true.
+        CodeExecutionResult
+            Once, at the end, unless the cell was cancelled.
+
+        Raises
+        ------
+        CodeExecutionError
+            The code raised an error, or a call of it was refused, expired or failed.
+        TimeoutError
+            The time is over; the code was interrupted and the kernel can be used on.
+        RuntimeError
+            The executor does not run, or this task holds up a cell of it.
+        """
+        running, _ = self._require()
+        try:
+            turn = await running.turns.begin(code)
+        except ExecutionError as error:
+            raise CodeExecutionError(str(error)) from None
+        budget = running.budget = PausableDeadline(timeout)
+        self._hand_over(running, turn)
+        is_over = False
+        try:
+            async for item in _before_deadline(running.turns.items(turn, budget.deadline)):
+                is_over = item is _OVER
+                if is_over or item is _CANCELLED:
+                    break
+                if isinstance(item, ApprovalRequest):
+                    yield item
+                elif chunks and isinstance(item, str):
+                    yield CodeExecutionChunk(text=item)
+        finally:
+            is_cancelled = turn.ending is not None
+            self._take_back(running, turn)
+            has_ended = await running.turns.end(turn)
+        if is_over:
+            raise TimeoutError(budget.exceeded(running.turns.resists()))
+        if not has_ended:
+            raise CodeExecutionError(running.turns.resists() or "")
+        if is_cancelled:
+            return
+        try:
+            result = await running.turns.finish(turn)
+        except ExecutionError as error:
+            before = _as_code(error.result) if error.result is not None else None
+            raise CodeExecutionError(str(error), result=before) from None
+        yield _as_code(result)
+
+    async def execute(self, code: str, timeout: float | None = None) -> CodeExecutionResult:
+        """Run code, accept every call that asks, and return the result.
+
+        Parameters
+        ----------
+        code, timeout
+            As in `stream`.
+
+        Returns
+        -------
+        CodeExecutionResult
+            With no text and no images if the cell was cancelled.
+
+        Raises
+        ------
+        CodeExecutionError, TimeoutError, RuntimeError
+            As in `stream`.
+        """
+        result = CodeExecutionResult(text=None, images=[])
+        try:
+            # Not one after the other: what is accepted together waits for the disk together.
+            async with asyncio.TaskGroup() as accepting:
+                async for item in self.stream(code, timeout=timeout):
+                    if isinstance(item, ApprovalRequest):
+                        accepting.create_task(_accept(item))
+                    elif isinstance(item, CodeExecutionResult):
+                        result = item
+        except BaseExceptionGroup as errors:
+            raise _most_telling(errors) from None
+        return result
+
+    async def servers(self) -> ServerManager:
+        """Return the configured MCP servers: how they are doing and what tools they have. It calls none of the tools.
+
+        Raises
+        ------
+        RuntimeError
+            The executor does not run.
+        AgentBoxError
+            The parts that run tools cannot be loaded.
+        """
+        _, backend = self._require()
+        return (await backend.box()).servers
+
+    async def _start_kernel(self, backend: LocalBackend) -> _Running:
+        kernel = LocalKernel(self._kernel_settings, self._make_process)
+        turns = ExecutionQueue(kernel, images_dir=self.images_dir, on_comm=backend.receive)
+        backend.attach(kernel)
+        try:
+            await kernel.start()
+        except ExecutionError as error:
+            raise CodeExecutionError(str(error)) from None
+        return _Running(kernel, turns)
+
+    def _make_process(self, hear: Hear) -> KernelProcess:
+        if self._sandbox is None:
+            return LocalProcess(hear)
+        from jupyter_agentbox.sandbox.server.process import SandboxedProcess  # noqa: PLC0415  # most kernels have none
+
+        return SandboxedProcess(hear, settings=self._sandbox, hidden=self._desk_settings.files())
+
+    def _require(self) -> tuple[_Running, LocalBackend]:
+        if self._running is None or self._backend is None:
+            raise RuntimeError("the executor does not run: use it as `async with`, or call `start`")
+        return self._running, self._backend
+
+    def _hand_over(self, running: _Running, turn: Execution) -> None:
+        """Give a new turn the requests that came while none ran."""
+        for request in running.unseen:
+            if request.id in running.requests:
+                turn.put(request)
+        running.unseen.clear()
+        self._pace(running)
+
+    @staticmethod
+    def _take_back(running: _Running, turn: Execution) -> None:
+        """Keep for the next turn the requests that nobody will read from this one."""
+        while turn.has_items:
+            if isinstance(item := turn.take(), ApprovalRequest):
+                running.unseen.append(item)
+
+    def _request_changed(self, stored: StoredRequest) -> None:
+        running = self._running
+        if running is None or self._backend is None:
+            return
+        known = running.requests.get(stored.id)
+        if known is None and stored.status is Status.PENDING:
+            request = running.requests[stored.id] = ApprovalRequest(stored, self._backend.decide)
+            if (turn := running.turns.current) is not None and turn.is_read:
+                turn.put(request)
+            else:
+                running.unseen.append(request)
+        elif known is not None and stored.status.is_final:
+            del running.requests[stored.id]
+            known.changed(stored)
+        self._pace(running)
+
+    @staticmethod
+    def _pace(running: _Running) -> None:
+        """Let the cell's time stand still while something waits for a decision."""
+        if running.budget is None:
+            return
+        has_changed = running.budget.pause() if running.requests else running.budget.resume()
+        if has_changed and running.turns.current is not None:
+            running.turns.current.wake()
+
+
+async def _accept(request: ApprovalRequest) -> None:
+    with suppress(InvalidTransitionError):  # it was withdrawn or has expired, which the code that called was told
+        await request.accept()
+
+
+def _most_telling(errors: BaseExceptionGroup) -> BaseException:
+    """Return the error that the code ended with, if it did, or else the first."""
+    own = [error for error in errors.exceptions if isinstance(error, CodeExecutionError | TimeoutError)]
+    return (own or errors.exceptions)[0]
+
+
+def _as_code(result: ExecutionResult) -> CodeExecutionResult:
+    return CodeExecutionResult(text=result.text, images=result.images, mime_bundles=result.mime_bundles)
+
+
+async def _before_deadline(items: AsyncIterator[object]) -> AsyncIterator[object]:
+    """Yield the items, and `_OVER` when the time is."""
+    try:
+        async for item in items:
+            yield item
+    except TimeoutError:
+        yield _OVER
+
+
+def _policy(policy: Policy | None, approve_tool_calls: bool) -> Policy:
+    rules = policy or Policy()
+    if approve_tool_calls:
+        return rules
+    allowed = Rule(tool="*", effect=Effect.ALLOW, layer=Layer.SESSION, reason="approve_tool_calls is off")
+    shell = Rule(tool=f"{SHELL_SERVER}.*", effect=Effect.ASK, layer=Layer.SESSION)
+    return rules.with_rules([allowed, shell])
+
+
+def _kernel_places(sandbox: SandboxSettings | None) -> tuple[Path, ...]:
+    """Return the directories in which a sandboxed kernel that starts now can write."""
+    if sandbox is None:
+        return ()
+    work = Path(sandbox.work_dir) if sandbox.work_dir else Path.cwd()
+    return tuple(path.expanduser().resolve() for path in (work, *map(Path, sandbox.writable)))
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # no name for this user id
+        return "unknown"

@@ -1,0 +1,233 @@
+"""`KernelGateway`: a headless Jupyter server in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import socket
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from jupyter_agentbox.core.terminal import TerminalFilter
+from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.processes.directories import PrivateDirectory
+from jupyter_agentbox.processes.environment import process_environment
+from jupyter_agentbox.processes.process import Command, OwnedProcess
+
+from .results import ExecutionError
+from .sandbox_config import SandboxConfig, read_sandbox_config
+from .server_api import ServerAddress, ServerApi
+
+#: Run by path, so that it also works from the package's sources; never imported here.
+_SERVER: Final = Path(__file__).with_name("gateway_server.py")
+#: Where Jupyter keeps things, if the user chose other places.
+_PLACES: Final = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_PATH")
+_START_TIMEOUT: Final = 60.0
+#: The server's exit status if it cannot make sandboxes, and what it writes before it says why.
+GATEWAY_REFUSED: Final = 77
+REFUSAL: Final = "no sandbox: "
+_POLL: Final = 0.05
+#: Seconds between SIGTERM and SIGKILL; a server ends its kernels in it.
+_GRACE: Final = 5.0
+
+
+class KernelGateway:
+    """Serves kernels to clients, for kernels that outlive a client, or for several clients.
+
+    Tool calls of its kernels ask as in JupyterLab: through the server's REST API, with its token.
+
+    Parameters
+    ----------
+    host : str
+        Where to listen.
+    port : int
+        Where to listen; 0 for any free port, which `port` then tells.
+    log_level : str
+        Of the server.
+    log_to_stderr : bool
+        Whether the server's log is shown here.
+    env : mapping, optional
+        Environment variables of the kernels. Of this process's they get only what any process needs, not its secrets.
+    working_dir : Path, optional
+        Where the server and its kernels work; here by default.
+    sandbox : bool
+        Whether the kernels run in sandboxes, and no others can be started. If no sandbox can be made, `start` raises.
+    sandbox_config : mapping, Path or str, optional
+        The sandboxes' settings, or the JSON file that has them; the keys are those of the traits of sandboxed kernels.
+        Implies `sandbox`.
+
+    Attributes
+    ----------
+    token : str
+        What clients have to send. Made anew for each gateway.
+    host, port, log_level, log_to_stderr, env, working_dir, sandbox, sandbox_config
+        What was given, `working_dir` absolute.
+
+    Raises
+    ------
+    SandboxConfigError
+        If `sandbox_config` is not understood. It is a `ValueError`, too.
+    """
+
+    def __init__(
+        self,
+        host: str = "localhost",
+        port: int = 8888,
+        *,
+        log_level: str = "WARNING",
+        log_to_stderr: bool = False,
+        env: Mapping[str, str] | None = None,
+        working_dir: Path | str | None = None,
+        sandbox: bool = False,
+        sandbox_config: SandboxConfig | None = None,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.token = secrets.token_urlsafe(32)
+        self.log_level = log_level
+        self.log_to_stderr = log_to_stderr
+        self.env = dict(env or {})
+        self.working_dir = Path(working_dir if working_dir is not None else ".").resolve()
+        self.sandbox_config = sandbox_config
+        self._sandbox = None
+        if sandbox or sandbox_config is not None:
+            given = self.working_dir if working_dir is not None else None
+            self._sandbox = read_sandbox_config(sandbox_config, work_dir=given)
+        self.sandbox = self._sandbox is not None
+        self._process: OwnedProcess | None = None
+        self._directory: PrivateDirectory | None = None
+        self._words: deque[str] = deque(maxlen=50)
+        self._filter = TerminalFilter()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Start the server and wait until it answers.
+
+        Raises
+        ------
+        RuntimeError
+            If it runs already, or does not start; the text has its last words.
+        SandboxRefusedError
+            If its kernels are to have sandboxes and cannot; the text says what to install.
+        TimeoutError
+            If it does not answer within a minute.
+        """
+        if self._process is not None:
+            raise RuntimeError("the gateway is already running")
+        with self._own_port():
+            await self._start()
+
+    async def _start(self) -> None:
+        self._directory = PrivateDirectory("gateway-")
+        self._process = OwnedProcess(
+            self._command(self._directory.path),
+            grace=_GRACE,
+            on_output=self._hear,
+            on_error_output=self._hear,
+            on_closed=lambda: None,
+        )
+        try:
+            await self._process.start()
+            async with asyncio.timeout(_START_TIMEOUT):
+                await self._wait_until_it_answers(self._process)
+        except BaseException:
+            await asyncio.shield(self.stop())
+            raise
+
+    @contextmanager
+    def _own_port(self) -> Iterator[None]:
+        """Choose a free port if none was, and on Linux see that no other program is given it before the server has it.
+
+        There, a socket that is bound and does not listen keeps off all but those that ask for just this port.
+        """
+        if self.port:
+            yield
+            return
+        with socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET) as holder:
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, sys.platform.startswith("linux"))
+            holder.bind((self.host, 0))
+            self.port = int(holder.getsockname()[1])
+            if not sys.platform.startswith("linux"):
+                holder.close()
+            yield
+
+    async def stop(self) -> None:
+        """End the server and its kernels. Does nothing if it does not run."""
+        process, self._process = self._process, None
+        directory, self._directory = self._directory, None
+        if process is not None:
+            await process.stop(patience=0)
+        if directory is not None:
+            directory.remove()
+
+    async def join(self) -> None:
+        """Wait until the server has ended."""
+        if self._process is not None:
+            await self._process.wait(None)
+
+    def _command(self, directory: Path) -> Command:
+        settings = directory / "settings.json"
+        settings.touch(mode=0o600)
+        settings.write_text(
+            json.dumps(
+                {
+                    "ip": self.host,
+                    "port": self.port,
+                    "token": self.token,
+                    "log_level": {"WARNING": "WARN"}.get(self.log_level, self.log_level),
+                    "root_dir": str(self.working_dir),
+                    "sandbox": self._sandbox_json(),
+                    "kernel_env": self.env if self._sandbox is not None else {},
+                }
+            )
+        )
+        places = {name: os.environ[name] for name in _PLACES if name in os.environ}
+        return Command(
+            argv=(sys.executable, "-P", str(_SERVER), str(settings)),
+            # sandboxed kernels inherit nothing of it: theirs stands in their kernelspec
+            env=process_environment(os.environ, places if self._sandbox is not None else {**places, **self.env}),
+            cwd=str(self.working_dir),
+        )
+
+    def _sandbox_json(self) -> dict[str, Any] | None:
+        if self._sandbox is None:
+            return None
+        return {**self._sandbox.as_json(), "work_dir": self._sandbox.work_dir or str(self.working_dir)}
+
+    async def _wait_until_it_answers(self, process: OwnedProcess) -> None:
+        host = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104
+        api = ServerApi(ServerAddress(url=f"http://{host}:{self.port}/", token=self.token))
+        try:
+            while not await process.wait(_POLL):
+                try:
+                    await api.ask("GET", "api", "status")
+                except ExecutionError:
+                    continue
+                return
+        finally:
+            api.close()
+        words = "".join(self._words).strip()
+        if process.returncode == GATEWAY_REFUSED:
+            raise SandboxRefusedError(words.rpartition(REFUSAL)[2])
+        raise RuntimeError(f"the gateway did not start.\n{words[-2000:]}")
+
+    def _hear(self, chunk: bytes) -> None:
+        text = chunk.decode("utf-8", "replace")
+        self._words.append(text)
+        if self.log_to_stderr:
+            sys.stderr.write(self._filter.feed(text))

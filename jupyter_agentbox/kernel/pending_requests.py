@@ -1,0 +1,117 @@
+"""What this kernel waits for, and for how long. No thread, no loop, no clock of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from jupyter_agentbox.protocol.messages import Call, Failure, FromServer, GetModule, Question, Reply, Running, Waiting
+
+from .cells import Cell
+
+#: What a wait can receive.
+Answer = Waiting | Running | Reply | Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long to wait for what, in seconds.
+
+    Parameters
+    ----------
+    attach : float
+        For any answer to a message; after that no server is there.
+    repeat : float
+        Between repetitions of an unanswered message.
+    ping : float
+        Between two pings, while anything is waited for.
+    lost : float
+        For any sign of life of a server that has answered.
+    """
+
+    attach: float = 10.0
+    repeat: float = 1.0
+    ping: float = 5.0
+    lost: float = 60.0
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class PendingRequest:
+    """One message that has no final answer yet.
+
+    Parameters
+    ----------
+    question : Question
+        The message.
+    deliver : callable
+        Hands an answer to the code that waits, from any thread.
+    cell : Cell
+        Whose code waits.
+    give_up_at : float or None
+        When the code stops waiting whatever the server does, on the link's clock.
+
+    Attributes
+    ----------
+    times_unknown : int
+        How often the server said that it does not know the message.
+    """
+
+    question: Question
+    deliver: Callable[[Answer], None]
+    cell: Cell = field(default_factory=Cell)
+    give_up_at: float | None = None
+    sent_at: float = 0.0
+    answered: bool = False
+    times_unknown: int = 0
+    request_id: str | None = None
+
+    @property
+    def what(self) -> str:
+        """What is waited for, for people."""
+        match self.question:
+            case Call(server=server, tool=tool):
+                return f"{server}.{tool}"
+            case GetModule(server=server):
+                return f"tools.{server}"
+            case _:
+                return str(self.question.type)
+
+
+class PendingRequests:
+    """The table of waits. Its own, because a page may close the comm at any time."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, PendingRequest] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of all waits."""
+        return list(self._by_id)
+
+    def add(self, wait: PendingRequest) -> None:
+        """Begin a wait."""
+        self._by_id[wait.question.id] = wait
+
+    def remove(self, wait: PendingRequest) -> None:
+        """End a wait; answers that come later are dropped."""
+        self._by_id.pop(wait.question.id, None)
+
+    def of_cell(self, cell: Cell) -> list[PendingRequest]:
+        """Return the waits of one cell's code."""
+        return [wait for wait in list(self._by_id.values()) if wait.cell.key == cell.key]
+
+    def receive(self, message: FromServer) -> None:
+        """Hand an answer to the wait that it is for."""
+        if isinstance(message, Answer) and (wait := self._by_id.get(message.id)) is not None:
+            wait.answered = True
+            wait.deliver(message)
+
+    def forgotten_by_server(self, ids: list[str]) -> list[PendingRequest]:
+        """Return the waits among `ids` that were answered once: the server was restarted since."""
+        found = [wait for wait in map(self._by_id.get, ids) if wait is not None]
+        for wait in found:
+            wait.times_unknown += 1
+        return [wait for wait in found if wait.answered]

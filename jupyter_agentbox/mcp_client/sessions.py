@@ -1,0 +1,309 @@
+"""An open connection to an MCP server: its list of tools and the calls on it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Final, cast
+
+import mcp
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    CONNECTION_CLOSED,
+    HEADER_MISMATCH,
+    REQUEST_TIMEOUT,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    InputRequiredResult,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter, ValidationError
+
+from jupyter_agentbox.core.calls import JsonObject, ToolCall
+from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
+from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError, UnknownToolError
+
+from .deliveries import Delivery, Fate, following
+from .logs import LogRing, Redactor
+from .server_errors import text_of
+from .tool_lists import MOST_TOOLS, describe, is_wrapper
+from .transport_http import HttpTransport
+from .transport_stdio import StdioTransport
+from .wire import Wire
+
+#: A server that lists more pages than this is taken to never end.
+MOST_PAGES: Final = 100
+#: How the SDK names the end of a stream of events that had no answer. A server that says the same of itself gets what
+#: is the more careful of both: it is not known what its tool did.
+_ENDED: Final = ("SSE stream ended ", "SSE stream failed: ")
+_RESULT: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
+
+
+#: Seconds in which a server that does not know the session any more says so of the other calls too.
+_LAST_ANSWERS: Final = 2.0
+
+
+class SessionLostError(ToolServerError):
+    """The server does not know the session any more, and so did nothing."""
+
+
+class Session:
+    """An open connection. Calls may run at the same time, from any task.
+
+    Parameters
+    ----------
+    client : mcp.Client
+        Entered; the task that entered it also leaves it.
+    transport : StdioTransport or HttpTransport
+        What the client talks through.
+    wire : Wire
+        The connection's open requests.
+    name : str
+        The server's name, for messages.
+    log : LogRing
+        The server's log.
+    redact : Redactor
+        Removes the configuration's secrets from messages.
+    """
+
+    def __init__(
+        self,
+        client: mcp.Client,
+        transport: StdioTransport | HttpTransport,
+        *,
+        wire: Wire,
+        name: str,
+        log: LogRing,
+        redact: Redactor,
+    ) -> None:
+        self._client = client
+        self._transport = transport
+        self._wire = wire
+        self._name = name
+        self._log = log
+        self._redact = redact
+        self._tools: dict[str, ToolDescription] = {}
+        self._wrapped: frozenset[str] = frozenset()
+        self._listing = asyncio.Lock()
+
+    @property
+    def protocol_version(self) -> str:
+        """What was negotiated."""
+        return self._client.protocol_version
+
+    async def let_go(self) -> None:
+        """Wait a moment for the answers of a server that does not know the session: so each call learns that."""
+        if self._wire.is_lost:
+            await self._wire.emptied(_LAST_ANSWERS)
+
+    @property
+    def closed(self) -> asyncio.Event:
+        """Set when the connection has ended."""
+        return self._wire.closed
+
+    async def tools(self) -> dict[str, ToolDescription]:
+        """Return the server's tools by name; asks the server if they are not known or have changed.
+
+        Raises
+        ------
+        ToolServerError
+        """
+        async with self._listing:
+            if self._wire.tools_are_stale:
+                self._wire.tools_are_stale = False  # first, so that a change while we ask is not lost
+                try:
+                    self._tools = await self._list_tools()
+                except BaseException:
+                    self._wire.tools_are_stale = True
+                    raise
+                self._wrapped = frozenset(n for n, tool in self._tools.items() if is_wrapper(tool.output_schema))
+        return self._tools
+
+    def is_lost_with(self, error: ToolServerError) -> bool:
+        """Say whether a call failed because the server does not know this session any more."""
+        return isinstance(error, SessionLostError)
+
+    async def has_same(self, other: Session, tool: str) -> bool:
+        """Say whether the server describes a tool as it did in another session.
+
+        Raises
+        ------
+        ToolServerError
+        """
+        return (await self.tools()).get(tool) == other._tools.get(tool)
+
+    async def _list_tools(self) -> dict[str, ToolDescription]:
+        found: dict[str, ToolDescription] = {}
+        cursor: str | None = None
+        seen: set[str] = set()
+        for _ in range(MOST_PAGES):
+            try:
+                page = await self._client.list_tools(cursor=cursor, cache_mode="bypass")
+            except (MCPError, ValidationError) as error:
+                raise ToolServerError(f"`{self._name}` does not list its tools: {self._explain(error)}") from None
+            for tool in page.tools:
+                if tool.name in found:
+                    self._log.add(f"tool `{tool.name}` is listed twice; the first one counts")
+                else:
+                    found[tool.name] = describe(tool)
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+            if cursor in seen or len(found) >= MOST_TOOLS:
+                break
+            seen.add(cursor)
+        self._log.add(f"the list of tools does not end: stopped after {len(found)} tools")
+        return found
+
+    async def call_tool(
+        self, call: ToolCall, *, seconds: float, on_progress: Callable[[Progress], None] | None
+    ) -> ToolResult:
+        """Run the call, once. Cancelling the task cancels the call on the server.
+
+        Parameters
+        ----------
+        seconds : float
+            How long the tool may run.
+        on_progress : callable or None
+            Gets what the tool says about its progress.
+
+        Raises
+        ------
+        UnknownToolError, ToolServerError, SessionLostError, ToolCallInterruptedError
+        """
+        # a known tool does not wait until a changed list is read again
+        if call.tool not in self._tools and call.tool not in await self.tools():
+            raise UnknownToolError(f"the server `{self._name}` has no tool `{call.tool}`")
+        params = CallToolRequestParams(name=call.tool, arguments=dict(call.arguments))
+        with following() as delivery:
+            try:
+                # Not `Client.call_tool`: that one fails a call whose result does not fit the output schema. The tool
+                # has run by then; its result, as it is, is worth more than an error.
+                result = await self._client.session.send_request(
+                    CallToolRequest(params=params),
+                    _RESULT,
+                    request_read_timeout_seconds=seconds,
+                    progress_callback=_progress(on_progress),
+                )
+            except MCPError as error:
+                raise await self._error(call, error, delivery, seconds) from None
+            except ValidationError as error:
+                message = f"`{call.qualified_name}` ran, but its result is not as MCP says: {_first_problem(error)}"
+                raise ToolServerError(message) from None
+        if isinstance(result, InputRequiredResult):
+            raise ToolServerError(
+                f"`{call.qualified_name}` asks for more input while it runs (elicitation or sampling),"
+                " which is not offered: give it all it needs as arguments"
+            )
+        return self._result(call.tool, result)
+
+    def _result(self, tool: str, result: CallToolResult) -> ToolResult:
+        content = tuple(block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content)
+        structured = result.structured_content
+        return ToolResult(
+            content=cast(tuple[JsonObject, ...], content),
+            structured=structured,
+            wrapped=tool in self._wrapped and isinstance(structured, dict) and set(structured) == {"result"},
+            is_error=bool(result.is_error),
+            meta=cast(JsonObject, dict(result.meta or {})),
+        )
+
+    async def _error(self, call: ToolCall, error: MCPError, delivery: Delivery, seconds: float) -> ToolServerError:
+        name = call.qualified_name
+        match delivery.fate:
+            case Fate.NOT_SENT:
+                return ToolServerError(f"`{name}` did not run: {delivery.reason}")
+            case Fate.SESSION_LOST:
+                return SessionLostError(f"`{name}` did not run: {delivery.reason}")
+            case Fate.UNUSABLE:
+                return ToolServerError(f"`{name}` ran, but {delivery.reason}")
+            case Fate.CUT_OFF:
+                reason = await self._reason("the connection ended")
+                message = f"`{name}` ran, but was cut off in the middle of its answer: {reason}"
+                return ToolCallInterruptedError(f"{message}{self._log.tail()}")
+            case Fate.INTERRUPTED:
+                return await self._interrupted(name, delivery.reason)
+        if not delivery.is_answered:
+            if error.code == REQUEST_TIMEOUT:
+                return ToolCallInterruptedError(
+                    f"`{name}` did not finish within {seconds:g} s and was cancelled; whether it had an effect is not"
+                    ' known. The server\'s "timeout" in mcp.json sets the limit'
+                )
+            return await self._interrupted(name, error.error.message)
+        if error.code == CONNECTION_CLOSED and error.error.message.startswith(_ENDED):
+            return await self._interrupted(name, error.error.message)
+        if error.code == HEADER_MISMATCH:
+            self._wire.tools_are_stale = True
+            return ToolServerError(f"`{name}` did not run: its description on the server changed; call it again")
+        return ToolServerError(f"the server refused `{name}`: {self._explain(error)}")
+
+    async def _interrupted(self, name: str, reason: str) -> ToolCallInterruptedError:
+        reason = self._redact(await self._reason(reason))
+        return ToolCallInterruptedError(
+            f"`{name}` was cut off: {reason}. Whether it had an effect is not known; it is not repeated"
+            f"{self._log.tail()}"
+        )
+
+    async def _reason(self, message: str) -> str:
+        if not isinstance(self._transport, StdioTransport):
+            return message
+        await self._transport.process.wait(1)  # its last words and its status come a moment after its pipe closes
+        return describe_exit(self._transport)
+
+    def describe_end(self) -> str:
+        """Say how the connection ended."""
+        if isinstance(self._transport, StdioTransport):
+            return describe_exit(self._transport)
+        return "the connection ended"
+
+    def _explain(self, error: Exception) -> str:
+        if isinstance(error, ValidationError):
+            return f"the answer is not as MCP says: {_first_problem(error)}"
+        return self._redact(text_of(error))
+
+    async def watch(self, watched: asyncio.Event) -> None:
+        """Follow changes of the tool list on servers that announce them by subscription (from 2026-07-28 on).
+
+        Parameters
+        ----------
+        watched : asyncio.Event
+            Set once no change can be missed.
+        """
+        tools = self._client.server_capabilities.tools  # not known if the configuration fixed the version
+        if self.protocol_version not in MODERN_PROTOCOL_VERSIONS or (tools is not None and not tools.list_changed):
+            return
+        with contextlib.suppress(MCPError, SubscriptionLost, ListenNotSupportedError, TimeoutError):
+            async with self._client.listen(tools_list_changed=True) as subscription:
+                watched.set()
+                async for _ in subscription:
+                    pass  # the message handler sees each change too
+
+
+def describe_exit(transport: StdioTransport) -> str:
+    """Say how the server's process ended."""
+    status = transport.process.returncode
+    if status is None:
+        return "the server closed its output"
+    if status > 128:
+        return f"the server was ended by signal {status - 128}"
+    return f"the server ended with status {status}"
+
+
+def _progress(on_progress: Callable[[Progress], None] | None) -> ProgressFnT | None:
+    if on_progress is None:
+        return None
+
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        on_progress(Progress(progress=progress, total=total, message=message or ""))
+
+    return report
+
+
+def _first_problem(error: ValidationError) -> str:
+    """Say what is wrong and where, without the value: results do not belong in messages."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

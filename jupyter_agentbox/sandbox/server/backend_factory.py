@@ -1,0 +1,30 @@
+"""Chooses the kind of sandbox for a level of isolation."""
+
+from __future__ import annotations
+
+from jupyter_agentbox.core.isolation import Isolation
+
+from .backends import BubblewrapBackend, LandlockBackend, SandboxBackend, SandboxSpec
+from .srt_backend import SrtBackend
+
+
+def make_box(order: SandboxSpec, level: Isolation, *, bubblewrap: str, srt: str) -> SandboxBackend:
+    """Return a sandbox that nothing runs in yet.
+
+    Parameters
+    ----------
+    order : Order
+        What is asked for.
+    level : Isolation
+        The isolation that it gives.
+    bubblewrap, srt : str
+        The paths of ``bwrap`` and ``srt``; empty to look for them.
+
+    Raises
+    ------
+    SandboxRefusedError
+        If there can be no such box.
+    """
+    if level is Isolation.SRT:
+        return SrtBackend(order, srt)
+    return LandlockBackend(order) if level is Isolation.LANDLOCK else BubblewrapBackend(order, level, bubblewrap)

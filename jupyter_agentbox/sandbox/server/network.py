@@ -1,0 +1,126 @@
+"""Gives one sandbox a way to the domains that it may reach: starts its proxy, and ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Final
+
+from jupyter_agentbox.sandbox.inside.port_forwarder import PORT
+
+from . import spawner as launcher
+from .settings import Domains
+
+#: Our package comes last on the path, so that it hides none of Python's.
+_PROGRAM: Final = (
+    "import sys; sys.path.append(sys.argv[2]); from jupyter_agentbox.sandbox.egress.main import main; main(sys.argv[1])"
+)
+_PACKAGES: Final = Path(__file__).parents[3]
+_URL: Final = f"http://127.0.0.1:{PORT}"
+#: What Python and the C library need to start and to look up names. No secrets, and none of another proxy.
+_KEPT: Final = ("PATH", "HOME", "LANG", "PYTHONPATH", "PYTHONUSERBASE", "LD_LIBRARY_PATH", "RES_OPTIONS", "LOCALDOMAIN")
+#: What a sandbox has itself; not asked of the proxy unless a rule names it.
+_LOCAL: Final = ("localhost", "127.0.0.1", "::1")
+
+
+class Network:
+    """The proxy of one sandbox.
+
+    Parameters
+    ----------
+    domains : Domains
+        What can be reached.
+    place : Path
+        Where its socket is made.
+    note : callable
+        Is told of every domain that was refused.
+    """
+
+    def __init__(self, domains: Domains, *, place: Path, note: Callable[[str], None]) -> None:
+        self.place = place
+        self._domains = domains
+        self._note = note
+        self._process: subprocess.Popen[bytes] | None = None
+        # Listens from the start: clients that come before the proxy runs wait for it.
+        self._listener: socket.socket | None = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(place))
+        self._listener.listen(128)
+
+    def start(self, sandbox: int) -> None:
+        """Start the proxy.
+
+        Parameters
+        ----------
+        sandbox : int
+            A process of ours, not yet waited for; the proxy ends when it does.
+        """
+        listener = self._listener
+        if listener is None:
+            return
+        watched = os.pidfd_open(sandbox)
+        try:
+            settings = {
+                "parent": os.getpid(),
+                "listener": listener.fileno(),
+                "sandbox": watched,
+                "allowed": self._domains.allowed,
+                "private": self._domains.private,
+            }
+            self._process = launcher.start(
+                [sys.executable, "-P", "-B", "-c", _PROGRAM, json.dumps(settings), str(_PACKAGES)],
+                env={name: os.environ[name] for name in _KEPT if name in os.environ},
+                pass_fds=[listener.fileno(), watched],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+        finally:
+            os.close(watched)
+            self._let_go()
+        if self._process.stdout is not None:
+            threading.Thread(
+                target=_listen, args=(self._process.stdout, self._note), name="agentbox-proxy", daemon=True
+            ).start()
+
+    def close(self) -> None:
+        """End the proxy."""
+        self._let_go()
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+
+    def _let_go(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+
+
+def proxy_variables(domains: Domains) -> Mapping[str, str]:
+    """Return the environment variables that lead programs inside to the proxy; none without domains.
+
+    Parameters
+    ----------
+    domains : Domains
+        What can be reached.
+    """
+    rules = domains.rules()
+    if not rules:
+        return {}
+    direct = ",".join(name for name in _LOCAL if not any(rule.covers(name) for rule in rules.rules))
+    values = {"HTTP_PROXY": _URL, "HTTPS_PROXY": _URL, "ALL_PROXY": _URL, "NO_PROXY": direct}
+    return values | {name.lower(): value for name, value in values.items()}
+
+
+def _listen(lines: IO[bytes], note: Callable[[str], None]) -> None:
+    with lines:
+        for line in lines:
+            note(line.decode("ascii", "replace").strip())

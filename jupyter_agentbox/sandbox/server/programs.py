@@ -1,0 +1,104 @@
+"""The programs that are run outside of a sandbox to make it: never one that a kernel could have put there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from jupyter_agentbox.core.sandbox_settings import SandboxSettings
+from jupyter_agentbox.exceptions import SandboxRefusedError
+
+from .protected_paths import is_below
+
+#: The settings that name a program, and what it is called.
+_USUAL: Final = {"bubblewrap": "bwrap", "srt": "srt"}
+
+
+def with_programs(settings: SandboxSettings, places: Sequence[Path]) -> SandboxSettings:
+    """Return settings that name the programs, none of which a kernel could have put where it is.
+
+    Parameters
+    ----------
+    settings : SandboxSettings
+        What was set; where nothing is, the programs are looked for.
+    places : sequence of Path
+        Where the kernel can write, without links.
+
+    Raises
+    ------
+    SandboxRefusedError
+        If one is named that lies there.
+    """
+    bubblewrap, srt = (check_program(name, getattr(settings, name), places) for name in _USUAL)
+    return replace(settings, bubblewrap=bubblewrap, srt=srt)
+
+
+def check_program(name: str, program: str, places: Sequence[Path]) -> str:
+    """Return the path of a program that a setting names, or that is looked for.
+
+    Parameters
+    ----------
+    name : str
+        The setting: ``bubblewrap`` or ``srt``.
+    program : str
+        Its value; empty to look for it on the path.
+    places : sequence of Path
+        Where the kernel can write, without links: programs there are never run outside of the sandbox.
+
+    Raises
+    ------
+    SandboxRefusedError
+        If the setting names such a program.
+    """
+    if not program:
+        found = shutil.which(_USUAL[name], path=path_without(places))
+        return found if found is not None and not is_below(Path(found), places) else f"/nonexistent/{_USUAL[name]}"
+    named = program if os.sep not in program else str(Path(program).expanduser().absolute())
+    found = shutil.which(named, path=path_without(places)) or named
+    if os.sep in found and is_below(Path(found), places):
+        raise SandboxRefusedError(
+            f"the setting `{name}` names `{program}`, which lies where the kernel can write, and is run outside of the"
+            " sandbox; move it"
+        )
+    return found
+
+
+def path_without(places: Sequence[Path]) -> str:
+    """Return the search path of programs without the directories in which a kernel can write.
+
+    Parameters
+    ----------
+    places : sequence of Path
+        Where it can, without links.
+    """
+    directories = [*os.environ.get("PATH", "").split(os.pathsep), "/usr/bin", "/bin"]
+    kept = [one for one in directories if Path(one).is_absolute() and not is_below(Path(one), places)]
+    return os.pathsep.join(dict.fromkeys(kept))
+
+
+def check_source(file: Path, found: Mapping[str, Any], places: Sequence[Path]) -> None:
+    """Refuse a settings file that names a program to run, where an earlier kernel could have written it.
+
+    Parameters
+    ----------
+    file : Path
+        Where the settings stand.
+    found : mapping
+        What stands there.
+    places : sequence of Path
+        Where the kernel can write, without links.
+
+    Raises
+    ------
+    SandboxRefusedError
+        If it does.
+    """
+    programs = [name for name in _USUAL if found.get(name)]
+    if programs and is_below(file.expanduser().absolute(), places):
+        raise SandboxRefusedError(
+            f"`{file}` lies where the kernel can write, so its `{programs[0]}` is not run; move the file"
+        )

@@ -1,0 +1,250 @@
+"""What git obeys, outside of a sandbox, of the repositories in a directory that a kernel can write.
+
+All of a repository's ``.git`` is the next command's to obey: ``config`` and ``hooks``, but also ``commondir``,
+``config.worktree``, ``rebase-merge`` and ``sequencer``, which need not be there yet, and every file that git writes
+through a link (``COMMIT_EDITMSG``, ``MERGE_MSG``, ``logs``). So it is kept whole. Further places are named by its
+configuration: ``core.hooksPath``, files that are included, and programs in the working tree.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from jupyter_agentbox.exceptions import SandboxRefusedError
+
+from .programs import path_without
+from .protected_paths import way_to
+
+#: How far repositories are looked for below a directory: levels, directories, repositories.
+MOST_LEVELS: Final = 6
+MOST_DIRECTORIES: Final = 5_000
+MOST_REPOSITORIES: Final = 200
+#: Of a ``.git`` that settings open: what of it is kept still, where it is there.
+KEPT_OF_OPEN: Final = (
+    *("config", "config.worktree", "commondir", "gitdir", "hooks", "info", "modules", "worktrees"),
+    *("rebase-merge", "rebase-apply", "sequencer"),
+)
+#: Settings of git that name a directory with programs.
+_DIRECTORIES: Final = ("core.hookspath", "init.templatedir")
+#: The last word of settings of git whose value is run, or is a file that is obeyed.
+_RUN: Final = re.compile(
+    r"(command|cmd|driver|textconv|clean|smudge|process|fsmonitor|editor|pager|program|helper|askpass|external|update"
+    r"|path|attributesfile|excludesfile|variant)$"
+)
+_INCLUDE: Final = re.compile(r"include(if\..*)?\.path$")
+_MOST_FILES: Final = 50
+_TIMEOUT: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A working tree.
+
+    Parameters
+    ----------
+    tree : Path
+        Its directory.
+    directories : tuple of Path
+        The directory of its repository, and the one that this shares with others.
+    """
+
+    tree: Path
+    directories: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, entry: Path) -> Repository:
+        """Return the repository of a ``.git``: a directory, or a file that names one."""
+        directory = entry
+        if entry.is_file():
+            named = _first_line(entry).removeprefix("gitdir:").strip()
+            directory = entry.parent / named if named else entry
+        common = _first_line(directory / "commondir").strip()
+        found = (directory, *((directory / common,) if common else ()))
+        return cls(entry.parent, tuple(Path(os.path.abspath(one)) for one in found))  # noqa: PTH100  # keeps links
+
+
+def find(directory: Path) -> list[Path]:
+    """Return each ``.git`` at and below a directory, and the nearest above it, which is its own.
+
+    Parameters
+    ----------
+    directory : Path
+        Without links. No link below is followed.
+
+    Raises
+    ------
+    SandboxRefusedError
+        If there are too many.
+    """
+    found = [one for one in (above / ".git" for above in directory.parents) if os.path.lexists(one)][:1]
+    waiting = deque([(directory, 0)])
+    for _ in range(MOST_DIRECTORIES):
+        if not waiting:
+            break
+        place, level = waiting.popleft()
+        try:
+            with os.scandir(place) as entries:
+                names = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in names:
+            if entry.name == ".git":
+                found.append(place / ".git")
+            elif level < MOST_LEVELS and entry.is_dir(follow_symlinks=False):
+                waiting.append((place / entry.name, level + 1))
+    if len(found) > MOST_REPOSITORIES:
+        raise SandboxRefusedError(
+            f"`{directory}` holds more than {MOST_REPOSITORIES} git repositories, which cannot all be kept from the"
+            " kernel; choose a directory below it"
+        )
+    return found
+
+
+def obeyed(directory: Path, *, home: Path, is_open: bool) -> Iterator[Path]:
+    """Yield what git obeys of the repositories in a directory; what is elsewhere is among it, too.
+
+    Parameters
+    ----------
+    directory : Path
+        Without links.
+    home : Path
+        The user's home directory, with git's own settings.
+    is_open : bool
+        Whether settings open ``.git`` to the kernel, so that it can commit.
+
+    Raises
+    ------
+    SandboxRefusedError
+        If there are too many repositories.
+    """
+    entries = find(directory)
+    if not entries:
+        return
+    reader = _Reader([directory], home)
+    general = list(reader.read([home / ".gitconfig", home / ".config" / "git" / "config", Path("/etc/gitconfig")]))
+    for entry in entries:
+        repository = Repository.of(entry)
+        if is_open and not entry.is_file():
+            yield from (entry / name for name in KEPT_OF_OPEN if os.path.lexists(entry / name))
+        else:
+            yield entry
+            yield from repository.directories
+            yield from _linked(repository.directories)
+        names = ("config", "config.worktree")
+        own = list(reader.read(one / name for one in repository.directories for name in names))
+        yield from _named(repository.tree, [*general, *own], home)
+
+
+def _linked(directories: Iterable[Path]) -> Iterator[Path]:
+    """Yield what is a link in a repository's directory, as the tool `repo` makes them."""
+    for directory in directories:
+        if directory.is_dir():
+            yield from (one for one in directory.iterdir() if one.is_symlink())
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    file: Path
+    key: str
+    value: str
+
+
+class _Reader:
+    """Reads git's configuration by git's own reader, outside of any repository: it runs nothing that it reads."""
+
+    def __init__(self, places: Sequence[Path], home: Path) -> None:
+        path = path_without(places)
+        self._git = shutil.which("git", path=path)
+        self._env = {"PATH": path, "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+
+    def read(self, files: Iterable[Path]) -> Iterator[_Setting]:
+        """Yield the settings of files, and of those that they include whatever the condition."""
+        waiting, seen = deque(files), set[Path]()
+        while waiting and len(seen) < _MOST_FILES:
+            file = waiting.popleft()
+            if file in seen or not file.is_file():
+                continue
+            seen.add(file)
+            for setting in self._read(file):
+                yield setting
+                if _INCLUDE.match(setting.key):
+                    waiting.append(_path(setting.value, file.parent, Path(self._env["HOME"])))
+
+    def _read(self, file: Path) -> Iterator[_Setting]:
+        if self._git is None:
+            return
+        command = [self._git, "config", "--file", str(file), "--no-includes", "--null", "--list"]
+        try:
+            done = subprocess.run(command, cwd="/", env=self._env, capture_output=True, check=False, timeout=_TIMEOUT)
+        except (OSError, subprocess.SubprocessError):
+            return
+        for part in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
+            key, _, value = part.partition("\n")
+            if key:
+                section, _, name = key.rpartition(".")
+                yield _Setting(file, f"{section}.{name}".lower() if _is_plain(section) else key, value)
+
+
+def _is_plain(section: str) -> bool:
+    return "." not in section
+
+
+def _named(tree: Path, settings: Iterable[_Setting], home: Path) -> Iterator[Path]:
+    """Yield the files and directories that settings of git name, those that are missing among them."""
+    for setting in settings:
+        if _INCLUDE.match(setting.key):
+            yield _path(setting.value, setting.file.parent, home)
+        elif setting.key in _DIRECTORIES:
+            yield _path(setting.value, tree, home)
+        elif setting.key.startswith("alias.") or _RUN.search(setting.key):
+            for word in _words(setting.value.removeprefix("!")):
+                path = _path(word, tree, home)
+                if word and path.is_file():
+                    yield path
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def _path(text: str, base: Path, home: Path) -> Path:
+    text = f"{home}{text[1:]}" if text.startswith("~/") else text
+    return Path(os.path.normpath(base / text))
+
+
+def _first_line(file: Path) -> str:
+    try:
+        with file.open(encoding="utf-8", errors="surrogateescape") as lines:
+            return lines.readline(4096).rstrip("\n")
+    except OSError:
+        return ""
+
+
+def hold(paths: Iterable[Path], directory: Path) -> list[tuple[Path, list[Path]]]:
+    """Return what of it can be reached from a directory, with the links that lead there.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        What `obeyed` yields.
+    directory : Path
+        Where the kernel can write.
+    """
+    found = []
+    for path in dict.fromkeys(paths):
+        real, links = way_to(path)
+        if directory in real.parents or any(directory in link.parents for link in links):
+            found.append((real, links))
+    return found

@@ -1,0 +1,112 @@
+"""The settings of a sandboxed kernel as the backends take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from jupyter_agentbox.core.sandbox_domains import DomainRules
+from jupyter_agentbox.core.sandbox_settings import SandboxSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a kernel may use up. ``None`` is no limit.
+
+    Parameters
+    ----------
+    memory : int or None
+        Bytes of address space of each process (``RLIMIT_AS``), and of memory of all together.
+    processes : int or None
+        Processes and threads of the whole sandbox.
+    file_size : int or None
+        Bytes of the largest file that can be written (``RLIMIT_FSIZE``).
+    temporary : int or None
+        Bytes of each file system in memory: ``/tmp``, the home directory, ``/dev/shm``.
+    """
+
+    memory: int | None = None
+    processes: int | None = None
+    file_size: int | None = None
+    temporary: int | None = None
+
+    @classmethod
+    def of(cls, settings: SandboxSettings) -> Self:
+        """Return the limits that settings name."""
+        return cls(
+            memory=settings.memory_limit,
+            processes=settings.process_limit,
+            file_size=settings.file_size_limit,
+            temporary=settings.temporary_limit,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Files and directories beside the work directory.
+
+    Parameters
+    ----------
+    readable : tuple of Path
+        Can be read and run.
+    writable : tuple of Path
+        Can be read, run and written.
+    hidden : tuple of Path
+        Cannot be seen, wherever they are.
+    read_only : tuple of Path
+        Cannot be written, wherever they are.
+    unprotected : tuple of str
+        Names or patterns of what programs outside obey, and the kernel can write all the same.
+    """
+
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    read_only: tuple[Path, ...] = ()
+    unprotected: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, settings: SandboxSettings) -> Self:
+        """Return the places that settings name."""
+        return cls(
+            readable=absolute(settings.readable),
+            writable=absolute(settings.writable),
+            hidden=absolute(settings.hidden),
+            read_only=absolute(settings.read_only),
+            unprotected=settings.unprotected,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domains:
+    """What a kernel can reach of the network, as settings spell it.
+
+    Parameters
+    ----------
+    allowed : tuple of str
+        Domains on the internet.
+    private : tuple of str
+        Domains that may be elsewhere.
+    """
+
+    allowed: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, settings: SandboxSettings) -> Self:
+        """Return the domains that settings name."""
+        return cls(allowed=settings.allowed_domains, private=settings.private_domains)
+
+    def __bool__(self) -> bool:
+        return bool(self.allowed or self.private)
+
+    def rules(self) -> DomainRules:
+        """Return the rules that decide."""
+        return DomainRules.of(self.allowed, self.private)
+
+
+def absolute(names: Iterable[str]) -> tuple[Path, ...]:
+    """Return paths as settings spell them: ``~`` is the home directory, others start here."""
+    return tuple(Path(name).expanduser().absolute() for name in names)

@@ -1,0 +1,217 @@
+"""A sandbox that Anthropic's sandbox runtime makes, where it is installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.processes import reaper
+from jupyter_agentbox.sandbox.inside import syscalls
+
+from .backends import PACKAGE, SandboxSpec, await_end, files_in_place, outside, start_process, with_guard
+from .exit_reasons import LimitExceeded
+from .limits import ResourceLimits
+from .probes import BOOTSTRAP
+from .programs import path_without
+from .srt import find_srt, srt_command, srt_places, srt_settings
+from .view import Access, Mount
+
+#: On Linux: two supervisors, of which either ends everything when the other is gone.
+_GUARDED: Final = (
+    "import os, sys; sys.path.append(sys.argv[1]); from jupyter_agentbox.sandbox import supervision;"
+    " gate = int(sys.argv[3]); os.read(gate, 1) or os._exit(1); os.close(gate);"
+    " supervision.guarded(int(sys.argv[2])); os.execv(sys.argv[4], sys.argv[4:])"
+)
+_ON_LINUX: Final[bool] = platform.system() == "Linux"
+#: Processes and threads of its own: supervisors, Node, shells, what forwards to its proxy.
+_SPARE: Final = 24
+#: Without them `localhost`, where programs find the proxy, has no address.
+_NAMES: Final = ("/etc/hosts", "/etc/nsswitch.conf")
+#: Seconds: for Node, `srt` and the kernel's Python to start, and between two looks.
+_STARTED: Final = 60.0
+_LOOK: Final = 0.01
+#: What differs inside: ``srt`` has its own, and needs Node.
+_INSIDE: Final = ("HOME", "PATH", "TMPDIR")
+
+
+class SrtBackend:
+    """A sandbox of ``srt``. Implements `SandboxBackend`.
+
+    Between the server and it stands who ends all that is inside when either is gone: supervisors, or a reaper where
+    there are none.
+
+    Parameters
+    ----------
+    order : Order
+        What is asked for.
+    program : str
+        The path of ``srt``; empty to look for it.
+    """
+
+    level = Isolation.SRT
+
+    def __init__(self, order: SandboxSpec, program: str) -> None:
+        found = find_srt(program)
+        if found is None:
+            raise SandboxRefusedError("srt is not installed")
+        if _ON_LINUX and os.getuid() == 0 and syscalls.landlock_version() < 1:
+            raise SandboxRefusedError("srt leaves `/proc/sys` to root; run the server as an ordinary user")
+        home = order.protected.home.resolve()
+        places = srt_places(order.places, order.srt, work=order.work, home=home)
+        self._order = replace(order, places=order.opened.open_places(places))
+        self._program = found
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lifeline: socket.socket | None = None
+        self._command: list[str] = []
+        limits = order.limits
+        self._allowance = ResourceLimits(
+            processes=limits.processes, memory=limits.memory, told=order.run.path / "ended", spare=_SPARE
+        )
+        self._guard = order.run.path / "guard.json"
+        # Where srt itself is at home and starts: it makes empty files there while it runs, and its proxy's socket.
+        self._own = order.run.directory("srt")
+        self.home = order.run.directory("home")
+        self.temporary = order.run.directory("tmp")
+
+    def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """Start the kernel inside."""
+        order, run, limits = self._order, self._order.run, self._order.limits
+        held = {"memory": limits.memory, "file_size": limits.file_size}
+        self._guard.touch(mode=0o600)  # it is among what is seen
+        view = order.view(self._files())
+        writable = [str(mount.place) for mount in view.mounts if mount.access in (Access.WRITE, Access.PRIVATE)]
+        same = {str(path): identity for path, identity in order.opened.identities.items()}
+        sign = run.sockets / "held"
+        guard = {
+            "cwd": str(order.work),
+            "same": same,
+            "limits": held,
+            "writable": writable if _ON_LINUX else None,
+            "sign": str(sign),
+        }
+        order.opened.close()  # srt takes names only; what they are inside is compared there
+        run.file(self._guard.name, json.dumps(guard))
+        guarded = with_guard(command, str(BOOTSTRAP), str(self._guard))
+        if guarded is None:
+            raise SandboxRefusedError("srt can confine kernels of ipykernel only")
+        self._command = guarded
+        told = srt_settings(view, sockets=run.sockets, given=order.srt, domains=order.domains)
+        inside = {name: env[name] for name in _INSIDE if name in env}
+        outside = {**env, "HOME": str(self._own), "TMPDIR": str(self._own), "PATH": path_without(self._places())}
+        argv = srt_command(self._program, run.file("srt.json", json.dumps(told)), guarded, env=inside)
+        self._process = self._supervised(argv, outside, str(self._own))
+        _await_sign(sign, self._process)
+        return self._process
+
+    def _supervised(self, argv: list[str], env: dict[str, str], cwd: str) -> subprocess.Popen[bytes]:
+        """Start a command that ends, with all that it starts, when this process does."""
+        if _ON_LINUX:
+            return self._guarded(argv, env, cwd)
+        self._lifeline, theirs = socket.socketpair()
+        with theirs:
+            program = [sys.executable, "-I", "-S", str(Path(reaper.__file__)), str(theirs.fileno())]
+            process = start_process(program, self._order, env={}, cwd="/", pass_fds=[theirs.fileno()])
+        spec = {"argv": argv, "env": env, "cwd": cwd, "pass_fds": [], "grace": 0.0}
+        self._lifeline.sendall(json.dumps(spec).encode() + b"\n")
+        return process
+
+    def _guarded(self, argv: list[str], env: dict[str, str], cwd: str) -> subprocess.Popen[bytes]:
+        """Start a command below supervisors, once its processes are counted."""
+        gate_end, gate = os.pipe()
+        places = [str(PACKAGE.parent), str(os.getpid()), str(gate_end)]
+        program = [sys.executable, "-I", "-S", "-B", "-c", _GUARDED, *places, *argv]
+        try:
+            process = start_process(program, self._order, env=env, cwd=cwd, pass_fds=[gate_end])
+            self._process = process
+            self._allowance.hold(
+                process.pid, process.pid, end=signal.SIGTERM, spawn=outside(self._order), lose=self.kill
+            )
+            os.write(gate, b"g")
+        finally:
+            os.close(gate_end)
+            os.close(gate)
+        return process
+
+    @property
+    def excess(self) -> LimitExceeded | None:
+        """The limit that did something to the kernel; ``None`` if none did anything."""
+        return self._allowance.tell()
+
+    def signal(self, number: int) -> None:
+        """Signal the kernel's process group, or the kernel where it has none without ``srt`` in it."""
+        kernel = self._kernel()
+        if kernel is not None:
+            with suppress(ProcessLookupError, psutil.NoSuchProcess):
+                if os.getpgid(kernel.pid) == kernel.pid:
+                    os.killpg(kernel.pid, number)
+                else:
+                    kernel.send_signal(number)
+
+    def kill(self) -> None:
+        """Let who stands between end everything: only they find it all."""
+        if self._lifeline is not None:
+            self._lifeline.close()
+            self._lifeline = None
+        elif self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+
+    def close(self) -> None:
+        """End what still runs."""
+        self._order.opened.close()
+        self.kill()
+        if self._process is not None:
+            await_end(self._process)
+
+    def _places(self) -> list[Path]:
+        """Return where the kernel can write: what srt itself starts is not looked for there."""
+        return [self._order.work, *(path.resolve() for path in self._order.places.writable)]
+
+    def _files(self) -> list[Mount]:
+        more = [self._guard, self._own, *map(Path, _NAMES)]
+        return [
+            *files_in_place(self._order, self.home, self.temporary),
+            *(Mount(place, Access.READ) for place in more),
+        ]
+
+    def _kernel(self) -> psutil.Process | None:
+        """Return the kernel's process: of those with its command line, which what it forks has too, the first."""
+        if self._process is None or self._process.poll() is not None:
+            return None
+        found = []
+        with suppress(psutil.NoSuchProcess):
+            for process in psutil.Process(self._process.pid).children(recursive=True):
+                with suppress(psutil.Error):
+                    if process.cmdline()[1:] == self._command[1:]:
+                        found.append((process.create_time(), process.pid, process))
+        return min(found)[-1] if found else None
+
+
+def _await_sign(sign: Path, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the kernel's process, inside, has compared and closed what it can, and goes on."""
+    until = time.monotonic() + _STARTED
+    while time.monotonic() < until:
+        has_ended = process.poll() is not None
+        if os.path.lexists(sign):
+            sign.unlink(missing_ok=True)
+            return
+        if has_ended:
+            raise SandboxRefusedError(
+                f"srt ended with {process.returncode} before the kernel started; the server's log says why"
+            )
+        time.sleep(_LOOK)  # nothing of ours but files is passed on by Node
+    raise SandboxRefusedError(f"srt did not start the kernel within {_STARTED:.0f} seconds")

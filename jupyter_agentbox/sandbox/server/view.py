@@ -1,0 +1,237 @@
+"""What a sandboxed kernel sees of the file system: one list of mounts, the same for every level."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from jupyter_agentbox.exceptions import SandboxRefusedError
+
+from . import repositories
+from .interpreter import readable_of
+from .protected_paths import ALWAYS_THERE, OBEYED, RUN_LATER, SECRETS, Protected, inside, literal, way_to
+from .settings import Places
+
+#: What programs need of the system. Linked directories (``/bin``) stay links.
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
+
+#: What programs need of ``/etc``: no passwords, no keys, no host names, no other user.
+SYSTEM_SETTINGS = (
+    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/fonts", "/etc/localtime"),
+    *("/etc/timezone", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/ca-certificates"),
+    *("/etc/mime.types", "/etc/magic", "/etc/os-release", "/etc/debian_version", "/etc/protocols", "/etc/services"),
+    *("/etc/bash.bashrc", "/etc/profile", "/etc/inputrc", "/etc/terminfo", "/etc/matplotlibrc", "/etc/papersize"),
+    *("/etc/R", "/etc/texmf", "/etc/ImageMagick-6", "/etc/ImageMagick-7", "/etc/OpenCL", "/etc/odbcinst.ini"),
+)
+
+#: Below each prefix: Jupyter's settings may hold passwords, tokens and the MCP servers of a site.
+SITE_SETTINGS = ("etc/jupyter", "etc/jupyterhub", "share/jupyter/runtime")
+
+
+class Access(IntEnum):
+    """How a place is seen. Where two are said of one place, the higher number wins."""
+
+    WRITE = 0
+    READ = 1
+    PRIVATE = 2
+    """An empty directory in memory that the kernel can write."""
+    HIDDEN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A place inside, and what is seen there.
+
+    Parameters
+    ----------
+    place : Path
+        Where it is seen.
+    access : Access
+        How it is seen.
+    source : Path or None
+        What is seen there, if it comes from elsewhere than the same place outside.
+    """
+
+    place: Path
+    access: Access
+    source: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """All that a kernel sees.
+
+    Parameters
+    ----------
+    mounts : tuple of Mount
+        Outer places before inner ones.
+    work : Path
+        The work directory.
+    home : Path
+        The home directory.
+    kept : tuple of Path
+        What must not be written, without links, also where it lies in a place that can be.
+    """
+
+    mounts: tuple[Mount, ...]
+    work: Path
+    home: Path
+    kept: tuple[Path, ...] = ()
+
+    def access(self, path: Path) -> Access | None:
+        """Return how a path is seen, ``None`` for not at all.
+
+        Parameters
+        ----------
+        path : Path
+            Without links; what it names may be missing.
+        """
+        there = [mount for mount in self.mounts if mount.place == path or mount.place in path.parents]
+        is_mounted = (one.access is Access.PRIVATE or os.path.lexists(one.source or one.place) for one in there)
+        found = [mount.access for mount, is_there in zip(there, is_mounted, strict=True) if is_there]
+        return found[-1] if found else None
+
+
+def make_view(
+    *, work: Path, protected: Protected, prefixes: Sequence[Path], places: Places, files: Iterable[Mount]
+) -> View:
+    """Put together what a kernel sees.
+
+    Parameters
+    ----------
+    work : Path
+        The work directory, checked.
+    protected : Protected
+        What is to be kept from the kernel.
+    prefixes : sequence of Path
+        Where the kernel's Python has its files.
+    places : Places
+        What settings add, without links.
+    files : iterable of Mount
+        The run directory's.
+    """
+    home = protected.home.resolve()
+    mounts = [Mount(Path(one), Access.READ) for one in (*SYSTEM, *SYSTEM_SETTINGS)]
+    mounts += [Mount(Path("/tmp"), Access.PRIVATE), Mount(home, Access.PRIVATE)]  # noqa: S108  # a place inside
+    readable = [
+        path for prefix in prefixes for one in {prefix, prefix.resolve()} for path in readable_of(one, home=home)
+    ]
+    readable += places.readable
+    mounts += [Mount(path, Access.READ) for path in readable if path != home]
+    mounts += [Mount(path, Access.WRITE) for path in places.writable]
+    roots = [path for path in readable if path != home]
+    mounts += [Mount(path, Access.HIDDEN) for root in (*roots, Path("/usr"), Path("/usr/local")) for path in site(root)]
+    mounts += list(files)
+    mounts += _work_mounts(work, home, protected)
+    shown = [work, *roots, *places.writable]
+    hidden = [*protected.secrets, *protected.covered, *places.hidden]
+    mounts += [Mount(path, Access.HIDDEN) for root in shown for path in {*inside(hidden, root), *_at(hidden, root)}]
+    kept = [way_to(path) for path in (*protected.configuration, *places.read_only)]
+    mounts += [Mount(path, Access.READ) for root in shown for path in _at_or_inside([real for real, _ in kept], root)]
+    obeyed = [one for root in (work, *places.writable) for one in _obeyed(root, home, places.unprotected)]
+    # What is elsewhere is not shown: a kernel could have made the link, or the setting, that leads there.
+    written = (work, *places.writable)
+    mounts += [Mount(path, Access.READ) for root in written for path in _inside([real for real, _ in obeyed], root)]
+    mounts += _anchors(mounts)
+    view = View(
+        mounts=_ordered(mounts, work=work, home=home),
+        work=work,
+        home=home,
+        kept=tuple(real for real, _ in (*kept, *map(way_to, places.readable))),
+    )
+    for real, links in (*kept, *obeyed):
+        _check_held(view, real, links)
+    return view
+
+
+def _obeyed(root: Path, home: Path, unprotected: Sequence[str]) -> list[tuple[Path, list[Path]]]:
+    """Return what programs outside obey of a directory that can be written, with the links that lead there."""
+    if not root.is_dir():
+        return []
+    trees = [root, *(entry.parent for entry in repositories.find(root) if root in entry.parents)]
+    names = [name for name in OBEYED if name not in unprotected]
+    found = [path for tree in trees for name in names for path in tree.glob(name)]
+    found = [path for path in found if not any(fnmatchcase(path.name, one) for one in unprotected)]
+    # A link among them (`CLAUDE.md` to `AGENTS.md`) is kept in what it leads to, and can be exchanged itself.
+    kept: list[tuple[Path, list[Path]]] = [(real, []) for path in found if root in (real := path.resolve()).parents]
+    return kept + repositories.hold(repositories.obeyed(root, home=home, is_open=".git" in unprotected), root)
+
+
+def _inside(paths: Iterable[Path], root: Path) -> list[Path]:
+    return [path for path in _at_or_inside(paths, root) if path != root]
+
+
+def _at_or_inside(paths: Iterable[Path], root: Path) -> list[Path]:
+    return [path for path in paths if (root == path or root in path.parents) and path.exists()]
+
+
+def _check_held(view: View, path: Path, links: Iterable[Path]) -> None:
+    """Refuse a view in which a kernel could make what decides over it, or exchange a link that leads there."""
+    for link in links:
+        if view.access(link) is Access.WRITE:
+            raise SandboxRefusedError(
+                f"`{link}` leads to settings that a kernel must not write, and is a link that it could exchange; name"
+                " the file itself, or move the link out of where the kernel can write"
+            )
+    if view.access(path) is Access.WRITE:
+        raise SandboxRefusedError(
+            f"`{path}` decides what is allowed or what starts, is missing, and lies where the kernel could make it;"
+            " make it, or move it to another place"
+        )
+
+
+def site(prefix: Path) -> list[Path]:
+    """Return where a prefix keeps Jupyter's settings."""
+    return [prefix / name for name in SITE_SETTINGS]
+
+
+def _at(hidden: Iterable[Path], root: Path) -> list[Path]:
+    return [path.resolve() for path in hidden if path.resolve() == root]
+
+
+def _work_mounts(work: Path, home: Path, protected: Protected) -> list[Mount]:
+    found = [Mount(work, Access.WRITE)]
+    found += [Mount(path, Access.READ) for path in inside(protected.read_only, work)]
+    names: list[str] = []
+    if work == home:
+        names += RUN_LATER
+        for name in ALWAYS_THERE:
+            (home / name).mkdir(mode=0o700, exist_ok=True)
+        found += [Mount(path, Access.HIDDEN) for name in SECRETS if (path := literal(home / name))]
+    return found + [Mount(path, Access.READ) for name in names if (path := literal(work / name))]
+
+
+def _anchors(mounts: Sequence[Mount]) -> list[Mount]:
+    """Return mounts that pin the directories above what is kept or hidden in a writable place.
+
+    A directory that holds a mount can be renamed, and another put in its place: only a mount itself cannot.
+    """
+    kept = {mount.place for mount in mounts if mount.access is not Access.WRITE}
+    writable = {mount.place for mount in mounts if mount.access is Access.WRITE}
+    found = []
+    for place in kept:
+        above: list[Path] = []
+        for directory in place.parents:
+            if directory in writable:
+                found += [Mount(one, Access.WRITE) for one in above]
+                break
+            if directory in kept:
+                break
+            above.append(directory)
+    return found
+
+
+def _ordered(mounts: Iterable[Mount], *, work: Path, home: Path) -> tuple[Mount, ...]:
+    """Return one mount a place, outer before inner. The home directory is private unless it is the work directory."""
+    chosen: dict[Path, Mount] = {}
+    for mount in mounts:
+        if mount.place == home == work and mount.access is Access.PRIVATE:
+            continue
+        known = chosen.get(mount.place)
+        if known is None or mount.access > known.access:
+            chosen[mount.place] = mount
+    return tuple(sorted(chosen.values(), key=lambda mount: len(mount.place.parts)))

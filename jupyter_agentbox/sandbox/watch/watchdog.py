@@ -1,0 +1,198 @@
+"""Runs outside a sandbox for as long as that runs: ends it when it passes a limit, and removes its control groups.
+
+Started as ``python watchdog.py ORDERS`` by the server. `ORDERS` is JSON:
+
+``box``
+    A file descriptor (``pidfd_open(2)``) of the process whose end is the sandbox's.
+``root``, ``root_fd``, ``spare``
+    The process above all that is counted, as its id and as a file descriptor, and how many processes of the sandbox's
+    own are among those.
+``signal``
+    What makes that process end everything below it.
+``processes``, ``memory``
+    The most processes and threads, and the most bytes, if they are to be watched; else ``null``.
+``groups``
+    Control groups to remove; Linux holds the sandbox to their limits.
+``told``
+    The file that gets, as JSON, the limit that was passed, what came of it in words, and whether the sandbox was ended.
+
+To count needs a moment, in which processes can be started: what passes the limit is not refused, as by a control group,
+but ends the sandbox. Most looks cost two reads: how many threads the whole machine has, and how much memory is left,
+say whether the sandbox can have passed a limit since it was last counted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+#: Seconds between two looks, and between two counts though nothing seems to have changed.
+_LOOK: Final = 0.02
+_COUNT: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One line of ``/proc``: a process, the one above it, and its threads."""
+
+    id: int
+    parent: int
+    threads: int
+
+
+def processes() -> Iterator[Process]:
+    """Yield all processes that can be seen, also those that have ended and were not waited for: they take a number."""
+    for name in os.listdir("/proc"):  # noqa: PTH208  # pathlib doubles what a count costs
+        if name.isdigit():
+            with suppress(OSError, ValueError, IndexError):
+                fields = _read(f"/proc/{name}/stat").rpartition(b")")[2].split()
+                yield Process(int(name), int(fields[1]), max(1, int(fields[17])))
+
+
+def tree(root: int) -> list[Process]:
+    """Return the process `root` and all that are below it."""
+    below: dict[int, list[Process]] = {}
+    found: list[Process] = []
+    for process in processes():
+        below.setdefault(process.parent, []).append(process)
+        if process.id == root:
+            found.append(process)
+    for process in found:
+        found += below.pop(process.id, [])
+    return found
+
+
+def memory_of(found: list[Process], most: int) -> int:
+    """Return how many bytes processes have in memory; more exactly if the first look says more than `most`."""
+    total = sum(_own_pages(process.id) for process in found) * os.sysconf("SC_PAGE_SIZE")
+    if total <= most:
+        return total
+    return sum(_share(process.id) for process in found)  # of what several have, each has its share
+
+
+def _own_pages(process: int) -> int:
+    with suppress(OSError):
+        fields = _read(f"/proc/{process}/statm").split()
+        return int(fields[1]) - int(fields[2]) if len(fields) > 2 else 0
+    return 0
+
+
+def _share(process: int) -> int:
+    with suppress(OSError):
+        for line in _read(f"/proc/{process}/smaps_rollup").splitlines():
+            if line.startswith(b"Pss_Anon:"):
+                return int(line.split()[1]) * 1024
+    return _own_pages(process) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Watch:
+    """Says why a sandbox is to be ended.
+
+    Parameters
+    ----------
+    orders : dict
+        See the module's docstring.
+    """
+
+    def __init__(self, orders: dict[str, Any]) -> None:
+        self._root: int = orders["root"]
+        self._spare: int = orders["spare"]
+        self._processes: int | None = orders["processes"]
+        self._memory: int | None = orders["memory"]
+        self._counted = self._used = 0
+        self._threads = self._left = 0
+        self._due = 0.0
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is anything to look for."""
+        return self._processes is not None or self._memory is not None
+
+    def look(self) -> tuple[str, str] | None:
+        """Return which limit is passed, and how; ``None`` if none is."""
+        now, threads, left = time.monotonic(), _threads_of_machine(), _memory_left()
+        if now < self._due and not self._can_have_passed(threads, left):
+            return None
+        self._due, self._threads, self._left = now + _COUNT, threads, left
+        found = tree(self._root)
+        self._counted = sum(process.threads for process in found) - self._spare
+        if self._processes is not None and self._counted > self._processes:
+            had = f"it had {self._counted} processes and threads"
+            return "process_limit", f"{had}; `process_limit` is {self._processes}"
+        if self._memory is not None:
+            self._used = memory_of(found, self._memory)
+            if self._used > self._memory:
+                had = f"its processes had {self._used} bytes of memory together"
+                return "memory_limit", f"{had}; `memory_limit` is {self._memory}"
+        return None
+
+    def _can_have_passed(self, threads: int, left: int) -> bool:
+        more_threads, more_memory = max(0, threads - self._threads), max(0, self._left - left)
+        return (self._processes is not None and self._counted + more_threads > self._processes) or (
+            self._memory is not None and self._used + more_memory > self._memory
+        )
+
+
+def _threads_of_machine() -> int:
+    return int(_read("/proc/loadavg").split()[3].partition(b"/")[2])
+
+
+def _memory_left() -> int:
+    lines = _read("/proc/meminfo").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(b"MemAvailable:"))
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # pathlib doubles what a count costs
+        return file.read()
+
+
+def main(orders: dict[str, Any]) -> None:
+    """Watch the sandbox until it has ended."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # meant for the server, which ends the sandbox in its own way
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, -20)  # ahead of what a fork bomb started, if this user may
+    watch = Watch(orders)
+    has_ended = select.poll()
+    has_ended.register(orders["box"], select.POLLIN)
+    while not has_ended.poll(_LOOK * 1000 if watch.has_work else None):
+        if (passed := watch.look()) is not None:
+            limit, how = passed
+            keep(orders["told"], limit, f"the sandbox was ended: {how}", is_end=True)
+            signal.pidfd_send_signal(orders["root_fd"], orders["signal"])
+            has_ended.poll()
+            break
+    clear(orders)
+
+
+def keep(told: str, limit: str, words: str, *, is_end: bool) -> None:
+    """Keep what a limit did for the server."""
+    with suppress(OSError):
+        Path(told).write_text(json.dumps({"limit": limit, "words": words, "is_end": is_end}), encoding="utf-8")
+
+
+def clear(orders: dict[str, Any]) -> None:
+    """Remove the control groups; what Linux ended in them is kept before."""
+    from jupyter_agentbox.sandbox.watch.cgroups import Group  # noqa: PLC0415  # the package is on the path only now
+
+    for group in map(Group, map(Path, orders["groups"])):
+        if words := group.tell():
+            keep(orders["told"], "memory_limit", words, is_end=False)
+        group.remove()
+
+
+if __name__ == "__main__":
+    # Run by its path: its directory must not be where modules are looked for, but its package must be.
+    sys.path[:] = [path for path in sys.path if path != str(Path(__file__).parent)]
+    sys.path.append(str(Path(__file__).parents[3]))
+    main(json.loads(sys.argv[1]))

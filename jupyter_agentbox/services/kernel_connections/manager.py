@@ -1,0 +1,351 @@
+"""Answers the messages of kernel sides, and owns the tasks that run their calls."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from jupyter_agentbox.core.approvals import ApprovalRequest, json_time
+from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall
+from jupyter_agentbox.core.ports import KernelChannel, NotebookFinder, ToolRunner
+from jupyter_agentbox.core.rates import Rate
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.exceptions import AgentBoxError, ToolArgumentsError, ToolCallRejectedError, TooManyRequestsError
+from jupyter_agentbox.protocol import messages
+from jupyter_agentbox.protocol.messages import COMM_PREFIX, MAX_ID, MessageError
+from jupyter_agentbox.protocol.sizes import weight_of
+from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.calls.manager import CallManager
+from jupyter_agentbox.services.policies.manager import PolicyManager
+
+log = logging.getLogger(__name__)
+
+#: Makes the Python source of a server's module, and says which function each tool became.
+GenerateModule = Callable[[str, Sequence[ToolDescription]], JsonObject]
+
+#: How many messages of one kernel may wait for their answers: no person answers more, and each is kept and shown.
+MOST_WAITING: Final = 5_000
+#: A kernel may send so many refused messages before the log says so no more, until that many seconds have passed.
+_MOST_WARNINGS: Final = 5
+_WARN_AGAIN: Final = 60.0
+#: A call of less is taken as long as its own kernel has room: what other kernels hold must not keep it out.
+SMALL: Final = 65_536
+#: How many ids of answered messages are remembered. A kernel repeats a message for seconds at most.
+MOST_ANSWERED: Final = 10_000
+
+
+@dataclass(slots=True)
+class _Connection:
+    """A kernel that is attached: its channel, the tasks that answer its messages, and the ids answered of late."""
+
+    channel: KernelChannel
+    tasks: dict[tuple[str, str], asyncio.Task[None]] = field(default_factory=dict)
+    answered: dict[tuple[str, str], None] = field(default_factory=dict)
+    weights: dict[tuple[str, str], int] = field(default_factory=dict)
+    warnings: Rate = field(default_factory=lambda: Rate(_MOST_WARNINGS, _WARN_AGAIN))
+    weight: int = 0
+    is_lost: bool = False
+
+    def begin(self, key: tuple[str, str], task: asyncio.Task[None], weight: int) -> None:
+        """Note that a message is being answered."""
+        self.tasks[key] = task
+        self.weights[key] = weight
+        self.weight += weight
+
+    def end(self, key: tuple[str, str]) -> None:
+        """Note that a message is answered."""
+        del self.tasks[key]
+        self.weight -= self.weights.pop(key)
+        self.remember(key)
+
+    def remember(self, key: tuple[str, str]) -> None:
+        """Remember that a message was answered: the kernel may have repeated it meanwhile."""
+        self.answered[key] = None
+        if len(self.answered) > MOST_ANSWERED:
+            del self.answered[next(iter(self.answered))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryLimits:
+    """Bytes of memory that calls may take, about, from when they come until they are answered; ``None`` is no limit.
+
+    Parameters
+    ----------
+    kernel : int or None
+        Those of one kernel. A lone call is taken whatever its size, which has a limit of its own.
+    total : int or None
+        Those of all kernels. A small call is taken all the same, so that no kernel can keep others from calling.
+    """
+
+    kernel: int | None = 128_000_000
+    total: int | None = 512_000_000
+
+
+class KernelConnectionManager:
+    """The server's side of all kernel links. Implements the bridge's `KernelListener`.
+
+    Parameters
+    ----------
+    calls : CallManager
+        Runs calls.
+    approvals : ApprovalManager
+        Knows what is pending.
+    policies : PolicyManager
+        Forgets a kernel's rules when the kernel ends.
+    tools : ToolRunner
+        Knows servers and tools.
+    notebooks : NotebookFinder
+        Knows which document a kernel belongs to.
+    generate : callable
+        Makes a server's Python module.
+    welcome : callable
+        Makes what a kernel side is told when it asks who is there.
+    notice_delay : float
+        Seconds after which a kernel side is told that its call waits or runs, if it still does. Below the second after
+        which it would ask again; 0 where a person is to see a card at once.
+    limits : MemoryLimits, optional
+        How much memory messages may take until they are answered.
+    """
+
+    def __init__(
+        self,
+        *,
+        calls: CallManager,
+        approvals: ApprovalManager,
+        policies: PolicyManager,
+        tools: ToolRunner,
+        notebooks: NotebookFinder,
+        generate: GenerateModule,
+        welcome: Callable[[], messages.Welcome],
+        notice_delay: float = 0.0,
+        limits: MemoryLimits | None = None,
+    ) -> None:
+        self._calls = calls
+        self._approvals = approvals
+        self._policies = policies
+        self._tools = tools
+        self._notebooks = notebooks
+        self._generate = generate
+        self._welcome = welcome
+        self._notice_delay = notice_delay
+        self._limits = limits or MemoryLimits()
+        self._lines: dict[str, _Connection] = {}
+
+    def kernel_started(self, kernel_id: str, channel: KernelChannel) -> None:
+        """Take the line to a kernel that started."""
+        self._lines[kernel_id] = _Connection(channel)
+
+    async def kernel_lost(self, kernel_id: str) -> None:
+        """Orphan what the kernel waited for and cancel what it had running."""
+        line = self._lines.pop(kernel_id, None)
+        if line is not None:
+            line.is_lost = True  # first: a call that is still being prepared must not start while the rest is orphaned
+        await self._approvals.orphan(kernel_id)
+        if line is not None:
+            await _cancel(line.tasks.values())
+        # Last: a lasting answer that was on its way to the disk is remembered by now.
+        self._policies.forget(kernel_id)
+
+    async def aclose(self) -> None:
+        """Let go of all kernels."""
+        await asyncio.gather(*(self.kernel_lost(kernel_id) for kernel_id in self._lines))
+
+    def message_received(self, kernel_id: str, comm_id: str, data: JsonValue, *, weight: int | None = None) -> None:
+        """Answer a message. Never raises: the kernel runs the code under review and may send anything.
+
+        Parameters
+        ----------
+        kernel_id, comm_id : str
+            Who sent it.
+        data : JSON
+            The message.
+        weight : int, optional
+            Bytes of memory that it takes, about, where that is known.
+        """
+        line = self._lines.get(kernel_id)
+        if line is None or not comm_id.startswith(COMM_PREFIX) or len(comm_id) > MAX_ID:
+            return
+        try:
+            message = messages.from_kernel(data)
+        except MessageError as error:
+            self._refuse(line, comm_id, data, error)
+            return
+        self._dispatch(line, kernel_id, comm_id, message, weight)
+
+    def _dispatch(
+        self, line: _Connection, kernel_id: str, comm_id: str, message: messages.FromKernel, weight: int | None
+    ) -> None:
+        if isinstance(message, messages.Hello):
+            self._send(line, comm_id, self._welcome())
+        elif isinstance(message, messages.Ping):
+            unknown = [id for id in message.ids[:MOST_WAITING] if (comm_id, id) not in line.tasks]
+            self._send(line, comm_id, messages.Pong(unknown=unknown))
+        elif isinstance(message, messages.Cancel):
+            task = line.tasks.get((comm_id, message.id))
+            if task is not None:
+                task.cancel()
+        else:
+            key = (comm_id, message.id)
+            if key in line.tasks or key in line.answered:
+                return  # a repeated id is the same message: act once
+            if weight is None:
+                weight = weight_of(message.arguments) if isinstance(message, messages.Call) else 0
+            if (refusal := self._refusal(line, message, weight)) is not None:
+                line.remember(key)
+                self._send(line, comm_id, _failure(message.id, refusal))
+                return
+            self._start(line, key, weight, lambda: self._respond(line, kernel_id, comm_id, message))
+
+    async def _respond(
+        self, line: _Connection, kernel_id: str, comm_id: str, message: messages.Question
+    ) -> messages.Reply | JsonObject:
+        match message:
+            case messages.Call():
+                return await self._run(line, kernel_id, comm_id, message)
+            case messages.GetModule(server=server):
+                return await asyncio.to_thread(self._generate, server, await self._tools.list_tools(server))
+            case messages.ListServers():
+                return self._servers()
+            case messages.ListPending():
+                return self._pending(kernel_id)
+
+    def _refuse(self, line: _Connection, comm_id: str, data: JsonValue, error: MessageError) -> None:
+        if line.warnings.allows(asyncio.get_running_loop().time()):
+            log.warning("a kernel sent a message that is not of this protocol: %s", error)
+        id = data.get("id") if isinstance(data, dict) else None
+        if isinstance(id, str) and len(id) <= MAX_ID:
+            self._send(line, comm_id, messages.Failure(id=id, code=AgentBoxError.code, message=str(error)))
+
+    def _refusal(self, line: _Connection, message: messages.Question, weight: int) -> TooManyRequestsError | None:
+        """Return why a message is not taken now, ``None`` if it is."""
+        what = f"`{message.server}.{message.tool}`" if isinstance(message, messages.Call) else "this"
+        if len(line.tasks) >= MOST_WAITING:
+            return TooManyRequestsError(
+                f"{MOST_WAITING:,} calls of this kernel wait already: nobody was asked about {what}"
+            )
+        total = sum(each.weight for each in self._lines.values())
+        if line.tasks and _is_over(line.weight + weight, self._limits.kernel):
+            taken, most, whose = line.weight, self._limits.kernel, "this kernel"
+        elif weight > SMALL and _is_over(total + weight, self._limits.total):
+            taken, most, whose = total, self._limits.total, "all kernels"
+        else:
+            return None
+        return TooManyRequestsError(
+            f"calls of {whose} that wait or run take {taken:,} bytes of memory, this one takes {weight:,}, and {most:,}"
+            f" are the most: nobody was asked about {what}, and it did not run. Let some end first, or pass large data"
+            " by file name."
+        )
+
+    def _start(
+        self,
+        line: _Connection,
+        key: tuple[str, str],
+        weight: int,
+        answer: Callable[[], Awaitable[messages.Reply | JsonObject]],
+    ) -> None:
+        """Run `answer` in a task of its own and send what it gives."""
+        task = asyncio.create_task(self._answer(line, *key, answer))
+        line.begin(key, task, weight)
+        task.add_done_callback(lambda _: line.end(key))
+
+    async def _answer(
+        self, line: _Connection, comm_id: str, id: str, answer: Callable[[], Awaitable[messages.Reply | JsonObject]]
+    ) -> None:
+        try:
+            content = await answer()
+            reply = content if isinstance(content, messages.Reply) else messages.Reply(id=id, content=content)
+            self._send(line, comm_id, reply)
+        except AgentBoxError as error:
+            self._send(line, comm_id, _failure(id, error))
+        except Exception:
+            # The task's root: whatever went wrong, the cell must not wait for ever.
+            log.exception("a kernel's message could not be answered")
+            text = "the agentbox server failed; its log says why"
+            self._send(line, comm_id, messages.Failure(id=id, code=AgentBoxError.code, message=text))
+
+    async def _run(self, line: _Connection, kernel_id: str, comm_id: str, message: messages.Call) -> messages.Reply:
+        request_ids: list[str] = []
+        origin = Origin(
+            kernel_id=kernel_id,
+            notebook_path=await self._notebooks.path_of(kernel_id),
+            cell_id=message.cell_id,
+            isolation=line.channel.isolation,
+        )
+        call = ToolCall(server=message.server, tool=message.tool, arguments=message.arguments, origin=origin)
+
+        def on_waiting(request: ApprovalRequest) -> None:
+            expires_at = json_time(request.expires_at)
+            waiting = messages.Waiting(id=message.id, request_id=request.id, expires_at=expires_at)
+            notice(waiting)
+
+        def on_running(request: ApprovalRequest) -> None:
+            request_ids.append(request.id)
+            notice(messages.Running(id=message.id, request_id=request.id))
+
+        pending: list[asyncio.TimerHandle] = []
+
+        def notice(news: messages.Waiting | messages.Running) -> None:
+            if not self._notice_delay:
+                self._send(line, comm_id, news)
+                return
+            while pending:
+                pending.pop().cancel()
+            loop = asyncio.get_running_loop()
+            pending.append(loop.call_later(self._notice_delay, self._send, line, comm_id, news))
+
+        try:
+            result = await self._calls.run(
+                call, on_waiting=on_waiting, on_running=on_running, is_wanted=lambda: not line.is_lost
+            )
+        finally:
+            for handle in pending:
+                handle.cancel()
+        return messages.Reply(id=message.id, content=result.to_json(), request_id=request_ids[0])
+
+    def _servers(self) -> JsonObject:
+        servers: list[JsonValue] = [
+            {"name": status.name, "state": status.state.value, "error": status.error, "tool_count": status.tool_count}
+            for status in self._tools.servers()
+        ]
+        problems: list[JsonValue] = [problem.to_json() for problem in self._tools.problems()]
+        return {"servers": servers, "problems": problems}
+
+    def _pending(self, kernel_id: str) -> JsonObject:
+        return {
+            "approvals": [
+                {
+                    "id": request.id,
+                    "server": request.call.server,
+                    "tool": request.call.tool,
+                    "created_at": json_time(request.created_at),
+                    "expires_at": json_time(request.expires_at),
+                }
+                for request in self._approvals.pending_of(kernel_id)
+            ]
+        }
+
+    def _send(self, line: _Connection, comm_id: str, message: messages.FromServer) -> None:
+        line.channel.send(comm_id, messages.to_json(message))
+
+
+def _is_over(weight: int, limit: int | None) -> bool:
+    return limit is not None and weight > limit
+
+
+def _failure(id: str, error: AgentBoxError) -> messages.Failure:
+    details: JsonObject = {}
+    if isinstance(error, ToolCallRejectedError):
+        details["reason"] = error.reason
+    if isinstance(error, ToolArgumentsError):
+        details["parameter"] = error.parameter
+    return messages.Failure(id=id, code=error.code, message=str(error), request_id=error.request_id, details=details)
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
+    waiting = list(tasks)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)

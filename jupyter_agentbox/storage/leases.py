@@ -1,0 +1,170 @@
+"""Which server processes that share a database are alive, so that another can take over what a dead one left.
+
+Each process holds a lock on a file of its own beside the database; the system lets go of it however the process ends,
+so a lock that can be taken is a process that is gone. Where there is no file to lock (PostgreSQL, a database in memory,
+no ``flock``), each process writes now and then that it was there, and one that has not for `SILENCE` seconds is gone.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final, Protocol
+
+from sqlalchemy import Connection, select
+
+from jupyter_agentbox.core.pagination import microseconds
+from jupyter_agentbox.core.ports import Clock
+
+from .schema import owners
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]  # the name says that there is none
+
+#: Seconds between two signs of life.
+HEARTBEAT: Final = 15.0
+#: Seconds without a sign of life after which a process counts as gone.
+SILENCE: Final = 90.0
+
+
+class Leases(Protocol):
+    """Knows who is alive."""
+
+    @property
+    def interval(self) -> float | None:
+        """Seconds between two calls of `claim`; ``None`` if one is enough."""
+
+    def claim(self, connection: Connection) -> None:
+        """Say that this process is alive."""
+
+    def is_gone(self, connection: Connection, owner: str) -> bool:
+        """Whether that process is gone. What is not known counts as alive."""
+
+    def sweep(self, connection: Connection) -> None:
+        """Remove the traces of all processes that are gone."""
+
+    def release(self) -> None:
+        """Say that this process is gone."""
+
+
+def owners_for(path: Path | None, *, owner: str, clock: Clock) -> Leases:
+    """Return what can tell who is alive for a database at this path."""
+    if path is None or fcntl is None:
+        return HeartbeatLeases(owner=owner, clock=clock)
+    return FileLockLeases(path.parent / "owners", owner=owner)
+
+
+class FileLockLeases:
+    """Owners by file locks.
+
+    Parameters
+    ----------
+    directory : Path
+        Where the lock files are.
+    owner : str
+        This process's id.
+    """
+
+    def __init__(self, directory: Path, *, owner: str) -> None:
+        self._directory = directory
+        self._path = directory / f"{owner}.lock"
+        self._descriptor: int | None = None
+
+    @property
+    def interval(self) -> float | None:
+        """One claim is enough."""
+        return None
+
+    def claim(self, _connection: Connection) -> None:
+        """Lock this process's file."""
+        while not self._holds():
+            self.release()
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)  # waits for a `sweep` at most
+
+    def is_gone(self, _connection: Connection, owner: str) -> bool:
+        """Whether nobody holds the lock of that process's file."""
+        return _is_free(self._directory / f"{owner}.lock")
+
+    def sweep(self, _connection: Connection) -> None:
+        """Remove the files that nobody holds."""
+        for path in self._directory.glob("*.lock"):
+            if path != self._path and _is_free(path):
+                path.unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Let go of the lock."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _holds(self) -> bool:
+        """Whether the locked file is still the one at the path: a `sweep` may have come between open and lock."""
+        if self._descriptor is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+
+def _is_free(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+class HeartbeatLeases:
+    """Owners by signs of life in a table.
+
+    Parameters
+    ----------
+    owner : str
+        This process's id.
+    clock : Clock
+        The clocks of all processes that share the database must agree within half of `SILENCE`.
+    """
+
+    def __init__(self, *, owner: str, clock: Clock) -> None:
+        self._owner = owner
+        self._clock = clock
+
+    @property
+    def interval(self) -> float | None:
+        """A sign of life every `HEARTBEAT` seconds."""
+        return HEARTBEAT
+
+    def claim(self, connection: Connection) -> None:
+        """Write down that this process was here."""
+        now = microseconds(self._clock.now())
+        seen = owners.update().where(owners.c.id == self._owner).values(seen_at=now)
+        if connection.execute(seen).rowcount == 0:
+            connection.execute(owners.insert().values(id=self._owner, seen_at=now))
+
+    def is_gone(self, connection: Connection, owner: str) -> bool:
+        """Whether that process was silent for too long, or never said anything."""
+        seen_at = connection.scalar(select(owners.c.seen_at).where(owners.c.id == owner))
+        return seen_at is None or seen_at < self._limit()
+
+    def sweep(self, connection: Connection) -> None:
+        """Remove the rows of those who were silent for too long."""
+        connection.execute(owners.delete().where(owners.c.seen_at < self._limit(), owners.c.id != self._owner))
+
+    def release(self) -> None:
+        """Do nothing: silence says it."""
+
+    def _limit(self) -> int:
+        return microseconds(self._clock.now()) - int(SILENCE * 1_000_000)

@@ -1,0 +1,508 @@
+from __future__ import annotations
+
+import asyncio
+import base64
+import getpass
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+
+from jupyter_agentbox import (
+    ApprovalRequest,
+    CodeExecutionChunk,
+    CodeExecutionError,
+    CodeExecutionResult,
+    CodeExecutor,
+)
+from jupyter_agentbox.core.approvals import OutcomeState, Status
+from jupyter_agentbox.core.policy import Effect, Policy, Rule
+from jupyter_agentbox.core.ports import ApprovalQuery
+from jupyter_agentbox.core.reviewers import Reviewer, Via
+from jupyter_agentbox.exceptions import InvalidTransitionError
+from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
+from jupyter_agentbox.system import SystemClock
+from tests.processes_alive import children, survivors
+
+Make = Callable[..., CodeExecutor]
+TIMEOUT = 30
+ADD = "from jupyter_agentbox import tools\nprint(tools.mini.add(a=1, b=2))"
+FOREVER = "import time\nprint('begun')\nwhile True:\n    time.sleep(0.01)"
+ASKS = """
+import threading
+from jupyter_agentbox import tools
+from jupyter_agentbox.kernel import runtime
+threading.Thread(target=tools.mini.add, kwargs={'a': 1, 'b': 2}, daemon=True).start()
+while not runtime.link().list_pending():
+    pass
+"""
+RESISTS = """
+import time
+while True:
+    try:
+        print('begun', flush=True)
+        while True: time.sleep(60)
+    except KeyboardInterrupt:
+        pass
+"""
+
+
+async def run(executor: CodeExecutor, code: str, **options: Any) -> list[object]:
+    """Return what a stream yields, and accept what asks."""
+    items: list[object] = []
+    async with asyncio.timeout(TIMEOUT):
+        async for item in executor.stream(code, **options):
+            items.append(item)
+            if isinstance(item, ApprovalRequest):
+                await item.accept()
+    return items
+
+
+async def gone(processes: list[psutil.Process]) -> bool:
+    """Wait until the processes have ended."""
+    return not await asyncio.to_thread(survivors, processes)
+
+
+# -- code and results
+
+
+async def test_text_of_streams_results_and_displays_comes_in_order(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        result = await executor.execute("import sys\nprint('a')\nprint('b', file=sys.stderr)\ndisplay('c')\n'd'")
+        assert result == CodeExecutionResult(text="a\nb\n'c''d'", images=[])
+
+
+async def test_code_without_output_has_no_text(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        assert await executor.execute("x = 1") == CodeExecutionResult(text=None, images=[])
+
+
+async def test_cells_share_the_kernels_state_until_it_is_reset(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        await executor.execute("x = 1")
+        assert (await executor.execute("x")).text == "1"
+        await executor.reset()
+        with pytest.raises(CodeExecutionError, match="NameError"):
+            await executor.execute("x")
+
+
+async def test_images_are_files_in_order_and_other_outputs_are_bundles(make_executor: Make, places: Path) -> None:
+    code = """
+from IPython.display import HTML, Image, JSON, display
+display(Image(data=b"\\x89PNG first", format="png"))
+display(HTML("<b>x</b>"), JSON({"a": 1}))
+display(Image(data=b"\\x89PNG second", format="png"))
+"""
+    async with make_executor() as executor:
+        result = await executor.execute(code)
+    assert [path.read_bytes() for path in result.images] == [b"\x89PNG first", b"\x89PNG second"]
+    assert {path.parent for path in result.images} == {places / "images"}
+    assert [sorted(bundle.keys() - {"text/plain"}) for bundle in result.mime_bundles] == [
+        ["image/png"],
+        ["text/html"],
+        ["application/json"],
+        ["image/png"],
+    ]
+    assert result.mime_bundles[0]["image/png"].strip() == base64.b64encode(b"\x89PNG first").decode()
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("raise ValueError('\\ud800')", "ValueError"),
+        ("def", "SyntaxError"),
+        ("no", "NameError"),
+    ],
+)
+async def test_errors_have_the_kernels_traceback_without_colours(make_executor: Make, code: str, name: str) -> None:
+    async with make_executor() as executor:
+        with pytest.raises(CodeExecutionError, match=name) as caught:
+            await executor.execute(code)
+        assert "\x1b" not in str(caught.value)
+        assert (await executor.execute("1")).text == "1"
+
+
+async def test_chunks_are_yielded_only_if_asked_for(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        assert await run(executor, "print('a')") == [CodeExecutionResult(text="a", images=[])]
+        assert await run(executor, "print('a')", chunks=True) == [
+            CodeExecutionChunk(text="a\n"),
+            CodeExecutionResult(text="a", images=[]),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("code", "length"),
+    [
+        ("print('x' * 500_000)", 500_000),
+        ("for i in range(50_000): print(i)", 288_889),
+        ("for i in range(10_000): print(i, flush=True)", 48_889),
+        ("for i in range(10_000): display(i)", 38_890),
+        ("\n".join(f"x{i} = {i}" for i in range(10_000)) + "\nprint(x9999)", 4),
+        ("import os; os.system('seq 10000'); print('end')", 48_897),
+        ("import asyncio\nawait asyncio.sleep(0.01)\n'done'", 6),
+        ("print('\\ud800é\\U0001f600')", 3),
+    ],
+)
+async def test_no_output_is_lost(make_executor: Make, code: str, length: int) -> None:
+    async with make_executor() as executor, asyncio.timeout(60):
+        result = await executor.execute(code)
+        assert result.text is not None
+        assert len(result.text) == length
+
+
+async def test_every_small_cell_has_its_output(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        texts = [(await executor.execute(f"print({number})")).text for number in range(300)]
+        assert texts == [str(number) for number in range(300)]
+
+
+async def test_what_programs_write_stands_where_they_ran(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        result = await executor.execute("import os\nprint('a')\nos.system('echo b')\nprint('c')\nos.system('echo d')")
+        assert result.text == "a\nb\nc\nd\n0"
+
+
+# -- environment
+
+
+async def test_the_kernel_gets_what_is_passed_and_no_secret_of_ours(make_executor: Make) -> None:
+    async with make_executor(kernel_env={"GIVEN": "yes"}) as executor:
+        result = await executor.execute("import os; print(os.environ.get('GIVEN'), os.environ.get('A_SECRET'))")
+        assert result.text == "yes None"
+
+
+async def test_each_cell_starts_in_the_working_directory(make_executor: Make, tmp_path: Path) -> None:
+    async with make_executor(working_dir=tmp_path) as executor:
+        await executor.execute("import os; os.chdir('/')")
+        assert (await executor.execute("print(os.getcwd())")).text == str(tmp_path)
+
+
+# -- approvals
+
+
+async def test_a_call_is_yielded_before_it_runs_and_its_record_is_kept(make_executor: Make, places: Path) -> None:
+    async with make_executor() as executor:
+        items = await run(executor, ADD)
+        request, result = items
+        assert isinstance(request, ApprovalRequest)
+        assert (request.server_name, request.tool_name, request.tool_args) == ("mini", "add", {"a": 1, "b": 2})
+        assert str(request) == "mini.add(a=1, b=2)"
+        assert await request.response() is True
+        assert result == CodeExecutionResult(text="3", images=[])
+    url = sqlite_url(str(places / "data" / "agentbox" / "approvals.sqlite"))
+    async with SqlApprovalStore(url, clock=SystemClock()) as store:
+        (kept,) = (await store.list(ApprovalQuery())).approvals
+    assert (kept.status, kept.outcome_state) == (Status.APPROVED, OutcomeState.SUCCEEDED)
+    assert kept.decision is not None
+    assert kept.decision.reviewer == Reviewer(name=getpass.getuser(), via=Via.PROGRAM)
+
+
+async def test_text_comes_before_the_request_that_follows_it(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        items = await run(executor, f"print('before')\n{ADD}\nprint('after')", chunks=True)
+        kinds = [item if isinstance(item, CodeExecutionChunk) else type(item) for item in items]
+        assert kinds[:2] == [CodeExecutionChunk(text="before\n"), ApprovalRequest]
+        assert "".join(item.text for item in items if isinstance(item, CodeExecutionChunk)) == "before\n3\nafter\n"
+
+
+async def test_a_call_runs_with_the_arguments_that_it_was_accepted_with(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        async for item in executor.stream(ADD):
+            if isinstance(item, ApprovalRequest):
+                await item.accept(arguments={"a": 10, "b": 20})
+            else:
+                assert item == CodeExecutionResult(text="30", images=[])
+
+
+async def test_a_rejection_is_an_error_with_its_reason(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        stream = executor.stream(ADD)
+        request = await anext(stream)
+        assert isinstance(request, ApprovalRequest)
+        await request.reject("not on a Friday")
+        with pytest.raises(CodeExecutionError, match="not on a Friday") as caught:
+            await anext(stream)
+        assert "ToolCallRejectedError" in str(caught.value)
+
+
+async def test_a_request_that_expires_is_an_error(make_executor: Make) -> None:
+    async with make_executor(approval_timeout=0.2) as executor:
+        stream = executor.stream(ADD)
+        request = await anext(stream)
+        assert isinstance(request, ApprovalRequest)
+        assert await request.response() is False
+        with pytest.raises(CodeExecutionError, match="ApprovalExpiredError"):
+            await anext(stream)
+
+
+async def test_a_second_decision_is_refused(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        async for item in executor.stream(ADD):
+            if isinstance(item, ApprovalRequest):
+                await item.accept()
+                with pytest.raises(InvalidTransitionError):
+                    await item.reject()
+
+
+async def test_execute_accepts_every_call(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        assert (await executor.execute(ADD)).text == "3"
+
+
+async def test_calls_run_unasked_if_approval_is_off(make_executor: Make) -> None:
+    async with make_executor(approve_tool_calls=False) as executor:
+        assert await run(executor, ADD) == [CodeExecutionResult(text="3", images=[])]
+
+
+async def test_rules_decide_without_asking(make_executor: Make) -> None:
+    policy = Policy((Rule(tool="mini.add", effect=Effect.ALLOW), Rule(tool="mini.pid", effect=Effect.DENY)))
+    async with make_executor(policy=policy) as executor:
+        assert await run(executor, ADD) == [CodeExecutionResult(text="3", images=[])]
+        with pytest.raises(CodeExecutionError, match="ToolCallRejectedError"):
+            await executor.execute("tools.mini.pid()")
+
+
+async def test_a_tools_error_is_the_cells(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        with pytest.raises(CodeExecutionError, match="it went wrong"):
+            await executor.execute("from jupyter_agentbox import tools\ntools.mini.fail()")
+
+
+async def test_calls_of_many_threads_are_all_asked_for(make_executor: Make) -> None:
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+from jupyter_agentbox import tools
+add = tools.mini.add
+with ThreadPoolExecutor(16) as pool:
+    print(sum(int(value) for value in pool.map(lambda i: add(a=i, b=0), range(50))))
+"""
+    async with make_executor() as executor:
+        items = await run(executor, code)
+        assert len([item for item in items if isinstance(item, ApprovalRequest)]) == 50
+        assert items[-1] == CodeExecutionResult(text="1225", images=[])
+
+
+async def test_what_outlives_its_cell_asks_in_the_next_one(make_executor: Make) -> None:
+    code = """
+import threading
+from jupyter_agentbox import tools
+add = tools.mini.add
+begin = threading.Event()
+thread = threading.Thread(target=lambda: (begin.wait(), add(a=1, b=1)))
+thread.start()
+"""
+    async with make_executor() as executor:
+        await executor.execute(code)
+        items = await run(executor, "begin.set()\nthread.join()\nprint('joined')")
+        assert [type(item) for item in items] == [ApprovalRequest, CodeExecutionResult]
+
+
+# -- time
+
+
+async def test_a_cell_that_runs_too_long_is_interrupted_and_the_state_kept(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        await executor.execute("x = 1")
+        with pytest.raises(asyncio.TimeoutError):
+            await executor.execute(FOREVER, timeout=0.2)
+        assert (await executor.execute("x")).text == "1"
+
+
+async def test_a_cell_that_awaits_too_long_is_interrupted(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        with pytest.raises(asyncio.TimeoutError):
+            await executor.execute("import asyncio\nawait asyncio.sleep(100)", timeout=0.2)
+        assert (await executor.execute("1")).text == "1"
+
+
+async def test_thinking_is_not_execution_time(make_executor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    thought = 0.0
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + thought)
+    monkeypatch.setattr("jupyter_agentbox.headless.deadline.time", clock)
+    monkeypatch.setattr("jupyter_agentbox.headless.execution_queue.time", clock)
+    async with make_executor() as executor:
+        async for item in executor.stream(ADD, timeout=100):
+            if isinstance(item, ApprovalRequest):
+                thought = 1000.0
+                await item.accept()
+            else:
+                assert item == CodeExecutionResult(text="3", images=[])
+
+
+async def resist(executor: CodeExecutor, *, timeout: float) -> None:
+    """Let a cell's time run out when its code resists an interrupt, and not before: a request holds the clock."""
+    [request, _] = [item async for item in executor.stream(ASKS)]
+    assert isinstance(request, ApprovalRequest)
+    async for item in executor.stream(RESISTS, timeout=timeout, chunks=True):
+        if item == CodeExecutionChunk(text="begun\n"):
+            await request.accept()
+
+
+async def test_code_that_resists_is_a_clear_error_and_reset_helps(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        async with asyncio.timeout(2 * TIMEOUT):
+            with pytest.raises(asyncio.TimeoutError, match="cannot be used"):
+                await resist(executor, timeout=0.2)
+            with pytest.raises(CodeExecutionError, match="reset"):
+                await executor.execute("1")
+            await executor.reset()
+            assert (await executor.execute("1")).text == "1"
+
+
+# -- cancelling
+
+
+async def cancel_when_begun(executor: CodeExecutor, code: str) -> list[object]:
+    items: list[object] = []
+    async with asyncio.timeout(TIMEOUT):
+        async for item in executor.stream(code, chunks=True):
+            items.append(item)
+            executor.cancel()
+    return items
+
+
+async def test_cancel_ends_the_cell_cleanly(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        for _ in range(3):
+            assert await cancel_when_begun(executor, FOREVER) == [CodeExecutionChunk(text="begun\n")]
+        assert (await executor.execute("1")).text == "1"
+
+
+async def test_a_cancelled_execute_returns_an_empty_result(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        task = asyncio.create_task(executor.execute(FOREVER))
+        asyncio.get_running_loop().call_later(0.3, executor.cancel)
+        assert await task == CodeExecutionResult(text=None, images=[])
+
+
+async def test_cancel_without_a_cell_does_nothing(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        executor.cancel()
+        assert (await executor.execute("1")).text == "1"
+
+
+async def test_cancel_withdraws_what_waits(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        async for item in executor.stream(ADD):
+            assert isinstance(item, ApprovalRequest)
+            executor.cancel()
+            assert await asyncio.wait_for(item.response(), TIMEOUT) is False
+            with pytest.raises(InvalidTransitionError):
+                await item.accept()
+        assert (await executor.execute("1")).text == "1"
+
+
+async def test_cancelled_tasks_leave_their_executors_usable(make_executor: Make) -> None:
+    async with make_executor() as one, make_executor() as two, asyncio.timeout(60):
+        for _ in range(3):
+            tasks = [asyncio.create_task(executor.execute(FOREVER)) for executor in (one, two)]
+            await asyncio.wait(tasks, timeout=0.3)
+            for task in tasks:
+                task.cancel()
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        assert (await one.execute("1")).text == "1"
+        assert (await two.execute("2")).text == "2"
+
+
+async def test_leaving_the_iteration_interrupts_the_cell(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        async for _ in executor.stream(FOREVER, chunks=True):
+            break
+        assert (await asyncio.wait_for(executor.execute("1"), TIMEOUT)).text == "1"
+
+
+async def test_a_cell_within_the_iteration_over_another_is_refused(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        stream = executor.stream(FOREVER, chunks=True)
+        await anext(stream)
+        with pytest.raises(RuntimeError, match="wait for ever"):
+            await executor.execute("1")
+        await stream.aclose()  # type: ignore[attr-defined]  # an async generator
+
+
+async def test_cells_of_other_tasks_wait_for_their_turn(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        results = await asyncio.gather(*(executor.execute(f"print({number})") for number in range(10)))
+        assert [result.text for result in results] == [str(number) for number in range(10)]
+
+
+async def test_executors_run_in_parallel(make_executor: Make) -> None:
+    async with make_executor() as one, make_executor() as two:
+        await asyncio.gather(one.execute(ADD), two.execute(ADD))
+        await asyncio.gather(one.execute("x = 1"), two.execute("x = 2"))
+        assert ((await one.execute("x")).text, (await two.execute("x")).text) == ("1", "2")
+
+
+# -- processes
+
+
+async def test_stop_leaves_no_process(make_executor: Make) -> None:
+    before = children()
+    async with make_executor() as executor:
+        await executor.execute(ADD)
+        await executor.execute("import subprocess; p = subprocess.Popen(['sleep', '1000'])")
+        processes = children(beside=before)
+        assert len(processes) >= 4  # two reapers, the kernel, the MCP server
+    assert await gone(processes)
+
+
+async def test_reset_stops_the_mcp_servers(make_executor: Make) -> None:
+    code = "from jupyter_agentbox import tools\nprint(tools.mini.pid())"
+    others = children()
+    async with make_executor() as executor:
+        before = await executor.execute(code)
+        processes = children(beside=others)
+        await executor.reset()
+        assert await gone(processes)
+        after = await executor.execute(code)
+        assert before.text != after.text
+
+
+async def test_a_dead_kernel_is_an_error_and_reset_helps(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        with pytest.raises(CodeExecutionError) as killed:
+            await executor.execute("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+        assert str(killed.value) == "the kernel ended by signal 9; `reset()` gives a fresh one."
+        with pytest.raises(CodeExecutionError, match="reset"):
+            await executor.execute("1")
+        await executor.reset()
+        assert (await executor.execute("1")).text == "1"
+
+
+async def test_a_kernel_that_cannot_start_says_why(make_executor: Make, tmp_path: Path) -> None:
+    with pytest.raises(CodeExecutionError, match="did not start"):
+        await make_executor(working_dir=tmp_path / "missing").start()
+
+
+async def test_an_executor_that_does_not_run_says_so(make_executor: Make) -> None:
+    executor = make_executor()
+    with pytest.raises(RuntimeError):
+        await executor.execute("1")
+    await executor.stop()
+    async with executor:
+        with pytest.raises(RuntimeError):
+            await executor.start()
+    async with executor:
+        assert (await executor.execute("1")).text == "1"
+
+
+def test_importing_it_loads_no_server_and_no_database() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, jupyter_agentbox as j; j.CodeExecutor, j.ApprovalRequest, j.KernelGateway;"
+        "heavy = {'jupyter_server', 'mcp', 'sqlalchemy', 'pydantic', 'IPython', 'jsonschema'};"
+        "print(sorted(heavy & sys.modules.keys()))"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert found.stdout.strip() == "[]"

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jupyter_agentbox.core.calls import JsonValue
+from jupyter_agentbox.core.tools import ConfigurationProblem
+from jupyter_agentbox.mcp_client.configuration import (
+    Configuration,
+    HttpServer,
+    StdioServer,
+    UnusableServer,
+    parse_configuration,
+)
+
+PATH = Path("/etc/jupyter/mcp.json")
+
+
+def parse(servers: JsonValue, key: str = "mcpServers", **environment: str) -> Configuration:
+    return parse_configuration(PATH, json.dumps({key: servers}), environment)
+
+
+@pytest.mark.parametrize("key", ["mcpServers", "servers"])
+def test_a_process_is_read_with_all_its_keys(key: str) -> None:
+    entry: JsonValue = {
+        "type": "stdio",
+        "command": "${BIN}/shop",
+        "args": ["--port", 8080, "${env:MODE}"],
+        "env": {"TOKEN": "${TOKEN}", "DEBUG": True, "UNSET": None},
+        "cwd": "work",
+        "timeout": 30,
+        "protocolEra": "legacy",
+        "unknown": 1,
+    }
+    read = parse({"shop": entry}, key, BIN="/opt", MODE="fast", TOKEN="s3cret")
+    assert read == Configuration(
+        servers={
+            "shop": StdioServer(
+                name="shop",
+                command="/opt/shop",
+                args=("--port", "8080", "fast"),
+                env={"TOKEN": "s3cret", "DEBUG": "true"},
+                cwd="/etc/jupyter/work",
+                timeout=30.0,
+                protocol_era="legacy",
+                secrets=("s3cret", "true"),
+            )
+        }
+    )
+
+
+def test_an_endpoint_is_read_with_all_its_keys() -> None:
+    entry: JsonValue = {
+        "url": "https://me:password@${HOST}/mcp?key=query-secret",
+        "headers": {"Authorization": "Bearer ${TOKEN}"},
+        "timeout": 1.5,
+    }
+    server = parse({"web": entry}, HOST="example.org", TOKEN="s3cret").servers["web"]
+    assert isinstance(server, HttpServer)
+    assert server.url == "https://me:password@example.org/mcp?key=query-secret"
+    assert server.headers == {"Authorization": "Bearer s3cret"}
+    assert {"s3cret", "Bearer s3cret", "password", "query-secret"} <= set(server.secrets)
+    assert (server.timeout, server.protocol_era) == (1.5, "auto")
+
+
+def test_secrets_are_in_no_repr() -> None:
+    read = parse(
+        {
+            "shop": {"command": "x", "args": ["s3cret"], "env": {"A": "s3cret"}},
+            "web": {"url": "https://s3cret@h/", "headers": {"A": "s3cret"}},
+        }
+    )
+    assert "s3cret" not in repr(read)
+
+
+def test_both_keys_are_read_and_the_first_wins() -> None:
+    text = json.dumps(
+        {"servers": {"a": {"command": "1"}, "b": {"command": "2"}}, "mcpServers": {"a": {"command": "3"}}}
+    )
+    servers = parse_configuration(PATH, text, {}).servers
+    assert {name: server.command for name, server in servers.items() if isinstance(server, StdioServer)} == {
+        "a": "3",
+        "b": "2",
+    }
+
+
+@pytest.mark.parametrize(
+    ("entry", "transport"),
+    [
+        ({"command": "${NOPE}"}, "stdio"),
+        ({"command": "x", "args": ["${NOPE}"]}, "stdio"),
+        ({"command": "x", "env": {"A": "${env:NOPE}"}}, "stdio"),
+        ({"command": "x", "cwd": "${NOPE}"}, "stdio"),
+        ({"url": "https://${NOPE}/"}, "http"),
+        ({"url": "https://h/", "headers": {"A": "Bearer ${NOPE}"}}, "http"),
+    ],
+)
+def test_an_unset_variable_makes_a_server_unusable_and_is_named(entry: JsonValue, transport: str) -> None:
+    server = parse({"a": entry, "b": {"command": "x"}}).servers["a"]
+    assert isinstance(server, UnusableServer)
+    assert (server.transport, server.is_disabled) == (transport, False)
+    assert "`NOPE`" in server.error
+    assert "${NOPE}" not in server.error.split("default")[0]
+
+
+def test_a_disabled_server_is_kept_and_not_wrong() -> None:
+    server = parse({"a": {"command": "x", "disabled": True}}).servers["a"]
+    assert isinstance(server, UnusableServer)
+    assert server.is_disabled
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        5,
+        {},
+        {"command": 5},
+        {"command": "x", "args": "y"},
+        {"command": "x", "args": [["y"]]},
+        {"command": "x", "env": ["A=1"]},
+        {"command": "x\0"},
+        {"command": "x", "timeout": 0},
+        {"command": "x", "timeout": "30"},
+        {"command": "x", "timeout": True},
+        {"command": "x", "type": "sse"},
+        {"url": "ftp://h/"},
+        {"url": "https:///mcp"},
+        {"url": "https://h:port/"},
+        {"url": "https://h/", "headers": {"A": "line\nbreak"}},
+        {"url": "https://h/", "headers": {"A:": "x"}},
+        {"type": "http"},
+    ],
+)
+def test_a_malformed_server_is_reported_with_its_place_and_the_others_work(entry: JsonValue) -> None:
+    text = '{\n  "mcpServers": {\n    "good": {"command": "x"},\n    "bad": ' + json.dumps(entry) + "\n}}"
+    read = parse_configuration(PATH, text, {})
+    (problem,) = read.problems
+    assert (problem.path, problem.line, problem.column) == (str(PATH), 4, 5)
+    assert "`bad`" in problem.message
+    assert isinstance(read.servers["bad"], UnusableServer)
+    assert isinstance(read.servers["good"], StdioServer)
+
+
+def test_broken_json_is_reported_with_line_and_column() -> None:
+    read = parse_configuration(PATH, '{\n  "mcpServers": {\n    "a": {"command": "x"\n', {})
+    assert read == Configuration(
+        problems=(
+            ConfigurationProblem(path=str(PATH), message="not valid JSON: Expecting ',' delimiter", line=4, column=1),
+        )
+    )
+
+
+@pytest.mark.parametrize("text", ["[]", "5", '{"mcpServers": []}', "[" * 100_000])
+def test_json_of_another_shape_is_reported(text: str) -> None:
+    read = parse_configuration(PATH, text, {})
+    assert not read.servers
+    assert len(read.problems) == 1
+
+
+def test_a_file_without_servers_configures_nothing() -> None:
+    assert parse_configuration(PATH, "{}", {}) == Configuration()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"shop": {"command": "x"}}', 'has no "mcpServers": write {"mcpServers": {"shop": ...}}'),
+        (
+            '{"mcpServers": {"shop": {"comand": "x"}}}',
+            'server `shop`: needs a "command", or a "url" (is "comand" a typing error?)',
+        ),
+    ],
+)
+def test_a_likely_slip_is_named(text: str, message: str) -> None:
+    [problem] = parse_configuration(Path("/etc/mcp.json"), text, {}).problems
+
+    assert problem.message == message
+    assert str(problem).startswith("/etc/mcp.json:1:")
+
+
+def test_an_empty_file_of_servers_is_no_problem() -> None:
+    assert parse_configuration(Path("/etc/mcp.json"), "{}", {}).problems == ()

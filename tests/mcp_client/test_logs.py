@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from jupyter_agentbox.mcp_client.logs import LogRing, Redactor
+
+
+def test_secrets_are_replaced_the_longest_first() -> None:
+    redact = Redactor(["secret", "secret-and-more", "abcd", ""])
+    assert redact("a secret-and-more, a secret, abcd") == "a ***, a ***, abcd"
+    assert "secret" not in repr(redact)
+
+
+def test_each_line_of_a_secret_is_one() -> None:
+    assert Redactor(["-----BEGIN KEY-----\nMIIEabc\n"])("MIIEabc") == "***"
+
+
+def test_the_last_lines_are_kept_without_secrets_and_control_characters() -> None:
+    ring = LogRing(2, Redactor(["s3cret"]))
+    for line in ("first", "\x1b[31mred\x1b[0m s3cret\r\n", "  ", "x" * 3000):
+        ring.add(line)
+    red, long = ring.lines()
+    assert red == "red ***"
+    assert long.startswith("x" * 2000)
+    assert len(long) < 2100
+    assert ring.tail(1) == f"\n    {long}"

@@ -1,0 +1,75 @@
+"""What a person saw, and may have edited, with the secrets that were hidden."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
+from jupyter_agentbox.mcp_client.limits import Limits, start_apart
+from jupyter_agentbox.mcp_client.registry import ServerRegistry
+
+GIVEN: Any = {
+    "command": "server",
+    "env": {"API_KEY": "s3cr3t-1", "MODE": "fast"},
+    "url": "https://example.org/mcp?token=s3cr3t-2",
+}
+REGISTRY = ServerRegistry(known=list, keep=lambda *_: None, limits=Limits())
+
+
+def test_what_was_not_edited_has_its_secrets_again() -> None:
+    shown = REGISTRY.shown(GIVEN)
+
+    assert "s3cr3t" not in str(shown)
+    assert REGISTRY.restored(shown, GIVEN) == GIVEN
+
+
+def test_an_edited_value_is_as_it_was_edited() -> None:
+    shown: Any = REGISTRY.shown(GIVEN)
+    edited = {**shown, "command": "other", "env": {**shown["env"], "MODE": "slow", "API_KEY": "${MY_KEY}"}}
+
+    assert REGISTRY.restored(edited, GIVEN) == {
+        **GIVEN,
+        "command": "other",
+        "env": {"API_KEY": "${MY_KEY}", "MODE": "slow"},
+    }
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"env": {"OTHER_KEY": "***"}},
+        {"env": {"API_KEY": "*** and more"}},
+        {"url": "https://elsewhere.example.org/mcp?token=***"},
+        {"headers": {"Authorization": "***"}},
+    ],
+)
+def test_a_hidden_value_goes_nowhere_else(edit: Any) -> None:
+    with pytest.raises(ServerConfigurationError, match="hidden"):
+        REGISTRY.restored({**REGISTRY.shown(GIVEN), **edit}, GIVEN)
+
+
+async def test_server_is_tried_out_where_no_kernel_can_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work, home = tmp_path / "work", tmp_path / "home"
+    for place in (work, home):
+        place.mkdir()
+    (work / "planted.py").write_text("open('ran', 'w')\n")
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("HOME", str(home))
+    here = ServerRegistry(known=list, keep=lambda *_: None, limits=Limits())
+    apart = partial(start_apart, lambda place: place == work.resolve())
+    elsewhere = ServerRegistry(known=list, keep=lambda *_: None, limits=Limits(start_in=apart))
+    entry: Any = {"command": sys.executable, "args": ["-m", "planted"]}
+
+    with pytest.raises(ToolServerError):
+        await here.try_out("planted", entry)
+    ran_here = (work / "ran").exists()
+    (work / "ran").unlink()
+    with pytest.raises(ToolServerError):
+        await elsewhere.try_out("planted", entry)
+
+    assert (ran_here, (work / "ran").exists(), list(home.iterdir())) == (True, False, [])

@@ -1,0 +1,280 @@
+"""What kernels are told, on fakes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.core.approvals import Answer, Status
+from jupyter_agentbox.core.calls import JsonObject, ToolCall
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.protocol.messages import (
+    Call,
+    Cancel,
+    GetModule,
+    Hello,
+    ListPending,
+    ListServers,
+    Ping,
+    Welcome,
+    to_json,
+)
+from jupyter_agentbox.services.kernel_connections.manager import KernelConnectionManager
+from jupyter_agentbox.testing import FakeKernelChannel, FakeNotebookFinder
+from tests.services.conftest import Services
+
+COMM = "agentbox-1"
+
+
+async def delete_order(call: ToolCall, report: Any) -> Any:
+    return {"deleted": call.arguments["id"]}
+
+
+class Kernel:
+    """A kernel side of the link, by hand."""
+
+    def __init__(self, services: Services) -> None:
+        services.tools.tools["shop.delete_order"] = delete_order
+        self.services = services
+        self.channel = FakeKernelChannel()
+        self.links = KernelConnectionManager(
+            calls=services.calls,
+            approvals=services.approvals,
+            policies=services.policies,
+            tools=services.tools,
+            notebooks=FakeNotebookFinder({"k1": "a.ipynb"}),
+            generate=lambda server, tools: {"source": f"# {server}", "tools": [tool.name for tool in tools]},
+            welcome=lambda: Welcome(server_version="0", url="http://x/"),
+        )
+        self.links.kernel_started("k1", self.channel)
+
+    def say(self, message: Any) -> None:
+        data = message if isinstance(message, (dict, str)) else to_json(message)
+        self.links.message_received("k1", COMM, data)
+
+    async def answer(self, kind: str, id: str | None = None) -> JsonObject:
+        return await self.channel.until(lambda sent: sent["type"] == kind and id in (None, sent.get("id")))
+
+
+@pytest.fixture
+def kernel(services: Services) -> Kernel:
+    return Kernel(services)
+
+
+CALL = Call(id="1", server="shop", tool="delete_order", arguments={"id": 7}, cell_id="c1")
+
+
+async def test_hello_is_answered_with_welcome(kernel: Kernel) -> None:
+    kernel.say(Hello())
+    assert kernel.channel.sent == [(COMM, to_json(Welcome(server_version="0", url="http://x/")))]
+
+
+async def test_call_waits_for_a_person_then_runs_and_replies(kernel: Kernel) -> None:
+    kernel.say(CALL)
+    waiting = await kernel.answer("waiting")
+    request = await kernel.services.approvals.get(str(waiting["request_id"]))
+    assert (request.call.origin.kernel_id, request.call.origin.notebook_path, request.call.origin.cell_id) == (
+        "k1",
+        "a.ipynb",
+        "c1",
+    )
+
+    await kernel.services.decide(request, Answer.ALLOW_ONCE)
+    reply = await kernel.answer("reply", "1")
+
+    assert [message["type"] for _, message in kernel.channel.sent] == ["waiting", "running", "reply"]
+    assert reply["content"]["structured"] == {"deleted": 7}  # type: ignore[index, call-overload]
+
+
+async def test_the_server_says_how_far_the_kernel_is_isolated(kernel: Kernel) -> None:
+    kernel.channel.isolation = Isolation.LANDLOCK
+    kernel.say(CALL)
+    waiting = await kernel.answer("waiting")
+    request = await kernel.services.approvals.get(str(waiting["request_id"]))
+
+    assert request.call.origin.isolation is Isolation.LANDLOCK
+
+
+async def test_a_repeated_call_is_one_call(kernel: Kernel) -> None:
+    kernel.say(CALL)
+    kernel.say(CALL)
+    waiting = await kernel.answer("waiting")
+    request = await kernel.services.approvals.get(str(waiting["request_id"]))
+    await kernel.services.decide(request, Answer.ALLOW_ONCE)
+    await kernel.answer("reply")
+    kernel.say(CALL)
+    kernel.say(ListPending(id="2"))
+    assert (await kernel.answer("reply", "2"))["content"] == {"approvals": []}
+    assert len(kernel.services.tools.calls) == 1
+
+
+async def test_rejection_reaches_the_kernel_with_its_reason(kernel: Kernel) -> None:
+    kernel.say(CALL)
+    waiting = await kernel.answer("waiting")
+    request = await kernel.services.approvals.get(str(waiting["request_id"]))
+    await kernel.services.decide(request, Answer.REJECT_ONCE, reason="too many")
+    failure = await kernel.answer("failure")
+    assert (failure["code"], failure["details"], failure["request_id"]) == (
+        "rejected",
+        {"reason": "too many"},
+        request.id,
+    )
+
+
+async def test_cancel_withdraws_the_request(kernel: Kernel) -> None:
+    kernel.say(CALL)
+    await kernel.answer("waiting")
+    kernel.say(Cancel(id="1"))
+    await kernel.services.announcer.until(lambda request: request.status is Status.CANCELLED)
+
+
+async def test_lost_kernel_orphans_what_waits_and_cancels_what_runs(kernel: Kernel) -> None:
+    stopped = asyncio.Event()
+
+    async def slow(call: ToolCall, report: Any) -> Any:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    kernel.services.tools.tools["shop.slow"] = slow
+    kernel.say(CALL)
+    waiting = await kernel.answer("waiting", "1")
+    kernel.say(Call(id="2", server="shop", tool="slow", arguments={}))
+    second = await kernel.answer("waiting", "2")
+    running = await kernel.services.approvals.get(str(second["request_id"]))
+    await kernel.services.decide(running, Answer.ALLOW_ONCE)
+    await kernel.answer("running", "2")
+
+    await kernel.links.kernel_lost("k1")
+
+    assert stopped.is_set()
+    assert (await kernel.services.stored(str(waiting["request_id"]))).status is Status.ORPHANED
+
+
+async def test_ping_names_the_calls_that_are_unknown_here(kernel: Kernel) -> None:
+    kernel.say(CALL)
+    kernel.say(Ping(ids=["1", "9"]))
+    assert (await kernel.answer("pong"))["unknown"] == ["9"]
+    await kernel.links.kernel_lost("k1")
+
+
+async def test_servers_modules_and_pending_requests_are_told(kernel: Kernel) -> None:
+    kernel.say(ListServers(id="1"))
+    kernel.say(GetModule(id="2", server="shop"))
+    servers = await kernel.answer("reply", "1")
+    assert servers["content"] == {
+        "servers": [{"name": "shop", "state": "running", "error": "", "tool_count": 1}],
+        "problems": [],
+    }
+    assert (await kernel.answer("reply", "2"))["content"] == {"source": "# shop", "tools": ["delete_order"]}
+    kernel.say(GetModule(id="3", server="nope"))
+    assert (await kernel.answer("failure", "3"))["code"] == "unknown_server"
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"type": "decision", "id": "1", "decision": "allow_once"},
+        {"type": "running", "id": "1", "request_id": "r1"},
+        {"type": "reply", "id": "1", "content": {}},
+        {"type": "call", "id": "1", "server": "shop", "tool": "delete_order", "arguments": {}, "status": "approved"},
+        "nonsense",
+    ],
+)
+async def test_a_kernel_cannot_decide_by_any_message(kernel: Kernel, forged: Any) -> None:
+    kernel.say(CALL)
+    waiting = await kernel.answer("waiting")
+    kernel.say(forged)
+    request = await kernel.services.approvals.get(str(waiting["request_id"]))
+    assert (request.status, kernel.services.tools.calls) == (Status.PENDING, [])
+    await kernel.links.kernel_lost("k1")
+
+
+async def test_a_comm_that_is_none_of_ours_is_ignored(kernel: Kernel) -> None:
+    kernel.links.message_received("k1", "jupyter.widget-1", to_json(CALL))
+    kernel.links.message_received("k9", COMM, to_json(CALL))
+    kernel.say(Hello())
+    assert [message["type"] for _, message in kernel.channel.sent] == ["welcome"]
+
+
+async def test_a_kernel_that_asks_without_end_is_refused_at_the_limit(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupyter_agentbox.services.kernel_connections.manager.MOST_WAITING", 3)
+    for id in "1234":
+        kernel.say(Call(id=id, server="shop", tool="delete_order", arguments={"id": 7}))
+    assert (await kernel.answer("failure"))["id"] == "4"
+    for id in "123":
+        await kernel.answer("waiting", id)
+    assert len(kernel.services.approvals.pending_of("k1")) == 3
+    await kernel.links.kernel_lost("k1")
+
+
+async def test_only_the_latest_answered_ids_are_remembered(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jupyter_agentbox.services.kernel_connections.manager.MOST_ANSWERED", 2)
+    for id in "123":
+        kernel.say(ListPending(id=id))
+        await kernel.answer("reply", id)
+        await asyncio.sleep(0)  # the task that answered ends
+    kernel.say(ListPending(id="3"))  # a repetition
+    kernel.say(ListPending(id="1"))  # forgotten, so it is a new question
+    kernel.say(ListPending(id="4"))
+    await kernel.answer("reply", "4")
+    assert [message["id"] for _, message in kernel.channel.sent] == ["1", "2", "3", "1", "4"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "call", "id": "x" * 201, "server": "shop", "tool": "delete_order", "arguments": {}},
+        {"type": "call", "id": "9", "server": "shop", "tool": "delete_order", "arguments": {}, "cell_id": "c" * 201},
+        {"type": "call", "id": ["9"], "server": "shop", "tool": "delete_order", "arguments": {}},
+        {"type": "call", "id": "9", "server": None, "tool": "delete_order", "arguments": {}},
+        {"type": "ping", "ids": [1, None]},
+        {"type": ["call"]},
+        {"type": "hello", "version": 10**30},
+        {},
+        [],
+        None,
+        1e308,
+        "\ud800",
+    ],
+)
+async def test_nonsense_from_a_kernel_changes_nothing(kernel: Kernel, message: Any) -> None:
+    kernel.links.message_received("k1", COMM, message)
+    kernel.say(Hello())
+    assert kernel.channel.sent[-1][1]["type"] == "welcome"
+    assert kernel.services.store.writes == []
+
+
+async def test_names_that_no_encoding_has_are_refused_as_unknown(kernel: Kernel) -> None:
+    kernel.say(Call(id="1", server="\ud800", tool="\0", arguments={"\udfff": "\ud800"}))
+    assert (await kernel.answer("failure", "1"))["code"] in ("unknown_server", "invalid_arguments")
+
+
+async def test_a_kernel_does_not_see_what_another_one_asked(kernel: Kernel) -> None:
+    other = FakeKernelChannel()
+    kernel.links.kernel_started("k2", other)
+    kernel.say(CALL)
+    await kernel.answer("waiting")
+    kernel.links.message_received("k2", COMM, to_json(Cancel(id="1")))
+    kernel.links.message_received("k2", COMM, to_json(ListPending(id="2")))
+    reply = await other.until(lambda sent: sent["type"] == "reply")
+    assert reply["content"] == {"approvals": []}
+    assert [request.status for request in kernel.services.approvals.pending_of("k1")] == [Status.PENDING]
+    await kernel.links.aclose()
+
+
+async def test_a_lasting_answer_given_while_its_kernel_goes_away_does_not_outlive_it(kernel: Kernel) -> None:
+    kernel.services.store.turns = 3
+    kernel.say(CALL)
+    waiting = await kernel.answer("waiting")
+    request = await kernel.services.approvals.get(str(waiting["request_id"]))
+    decided = asyncio.create_task(kernel.services.decide(request, Answer.ALLOW_ALWAYS))
+    await asyncio.sleep(0)
+    await kernel.links.kernel_lost("k1")
+    await asyncio.gather(decided, return_exceptions=True)
+    assert kernel.services.policies.evaluate(request.call).rule is None

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.storage.approvals import sqlite_url
+from jupyter_agentbox.storage.database import Database
+from jupyter_agentbox.storage.group_commit import GroupCommitter
+from jupyter_agentbox.testing import TIMEOUT
+
+
+def ignore(_connection: Connection) -> None:
+    pass
+
+
+def a_committer(tmp_path: Path, *, on_interval=ignore, interval: float | None = None) -> GroupCommitter:  # type: ignore[no-untyped-def]  # a callback
+    database = Database(
+        sqlite_url(str(tmp_path / "x.db")), journal_mode="wal", busy_timeout=1, on_connect=lambda _connection: None
+    )
+    return GroupCommitter(database, on_interval=on_interval, interval=interval, on_close=lambda: None)
+
+
+async def test_jobs_run_on_a_thread_of_their_own_and_one_at_a_time(tmp_path: Path) -> None:
+    committer = a_committer(tmp_path)
+
+    threads = await asyncio.gather(
+        *(committer.run(lambda _connection: threading.current_thread().name, write=n % 2 == 0) for n in range(10))
+    )
+    await committer.aclose()
+
+    assert set(threads) == {"agentbox-storage"}
+
+
+async def test_a_job_that_fails_gives_its_error_to_who_waits_and_to_no_other(tmp_path: Path) -> None:
+    committer = a_committer(tmp_path)
+
+    def fail(_connection: Connection) -> None:
+        raise KeyError("mine")
+
+    results = await asyncio.gather(
+        committer.run(lambda _connection: 1, write=True),
+        committer.run(fail, write=True),
+        committer.run(lambda _connection: 2, write=True),
+        return_exceptions=True,
+    )
+    await committer.aclose()
+
+    assert (results[0], type(results[1]), results[2]) == (1, KeyError, 2)
+
+
+async def test_the_interval_is_kept_without_work_and_under_load(tmp_path: Path) -> None:
+    loop = asyncio.get_running_loop()
+    beats: asyncio.Queue[None] = asyncio.Queue()
+    committer = a_committer(
+        tmp_path, on_interval=lambda _connection: loop.call_soon_threadsafe(beats.put_nowait, None), interval=0.01
+    )
+    await committer.run(ignore, write=True)
+
+    async with asyncio.timeout(TIMEOUT):
+        await beats.get()
+        while beats.empty():
+            await committer.run(ignore, write=False)
+    await committer.aclose()
+
+
+async def test_after_closing_nothing_is_taken(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    committer = a_committer(tmp_path)
+    await committer.run(ignore, write=True)
+    await committer.aclose()
+
+    with pytest.raises(StorageError):
+        await committer.run(ignore, write=True)
+    assert not [new for new in set(threading.enumerate()) - before if new.name == "agentbox-storage"]
+
+
+def test_a_loop_that_is_gone_does_not_stop_the_thread(tmp_path: Path) -> None:
+    committer = a_committer(tmp_path)
+    entered, leave = threading.Event(), threading.Event()
+
+    def wait(_connection: Connection) -> None:
+        entered.set()
+        leave.wait(TIMEOUT)
+
+    async def leave_early() -> None:
+        task = asyncio.create_task(committer.run(wait, write=True))
+        await asyncio.to_thread(entered.wait, TIMEOUT)
+        task.cancel()
+
+    async def come_later() -> int:
+        try:
+            return await committer.run(lambda _connection: 7, write=True)
+        finally:
+            await committer.aclose()
+
+    asyncio.run(leave_early())
+    leave.set()
+
+    assert asyncio.run(come_later()) == 7
