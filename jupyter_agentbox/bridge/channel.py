@@ -52,8 +52,8 @@ _TOPIC = f"comm-{COMM_PREFIX}".encode()
 #: none, and code that does ends its own line.
 _RECEIVED: Final = 4
 _LARGEST_PART: Final = MAX_MESSAGE + 1_000_000
-#: Messages that a socket holds for the kernel; the rest waits in the outbox, where it is counted.
-_SENT: Final = 100
+#: Messages that a socket holds for the kernel, however large; the rest waits in the outbox, where it is counted.
+_SENT: Final = 4
 #: Bytes from which on a message is read, or written, in a thread.
 _LARGE: Final = 100_000
 #: Bytes in the outbox from which on nothing is read from a kernel that does not take its answers.
