@@ -20,8 +20,9 @@ _SPECIAL: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef\ud800-\udfff]"
 )
-#: The 8-bit controls that stand for an escape and a letter: a terminal may obey them in UTF-8, too.
+#: After an escape, these begin a string.
 _STRINGS: Final = "PX]^_"
+#: The 8-bit controls that stand for an escape and a letter: a terminal may obey them in UTF-8, too.
 _AS_ESCAPE: Final = {"\x9b": "[", "\x90": "P", "\x98": "X", "\x9d": "]", "\x9e": "^", "\x9f": "_"}
 #: A control string that never ends hides no more than this.
 _LONGEST_STRING: Final = 4096

@@ -29,9 +29,8 @@ def main() -> None:
     config_dir = _config_dir()
     # Only what is set here: the user's pages and extensions have no place in it.
     os.environ["JUPYTER_NO_CONFIG"] = "1"
-    tempfile.tempdir = str(
-        Path(sys.argv[1]).parent
-    )  # Jupyter then makes a directory for no configuration, and never removes it
+    # Without configuration, Jupyter makes a temporary directory for it and never removes that: this one is removed.
+    tempfile.tempdir = str(Path(sys.argv[1]).parent)
 
     import zmq  # noqa: PLC0415  # after the environment says what Jupyter may read
     from jupyter_server.serverapp import ServerApp  # noqa: PLC0415

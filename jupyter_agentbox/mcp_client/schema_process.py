@@ -88,6 +88,7 @@ class SchemaProcess:
         return result if isinstance(result, dict) else {}
 
     def _start(self) -> subprocess.Popen[bytes]:
+        self._stop()  # the pipes of one that ended by itself
         if self._is_closed:
             raise OutOfTimeError
         popen = subprocess.Popen(

@@ -38,9 +38,9 @@ export function reviewerNames(
       case 'server_token':
         return trans.__('a program with this server’s own token');
       case 'program':
-        return trans.__('a program of %1', name);
+        return trans.__('a program run by %1', name);
       case 'mcp_client':
-        return trans.__('an MCP client of %1', name);
+        return trans.__('an MCP client run by %1', name);
       case 'terminal':
         return trans.__('%1 in the terminal', name);
       default:

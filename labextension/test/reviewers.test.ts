@@ -26,8 +26,8 @@ test('only what a browser of this user sent is of you', () => {
   expect(named({ via: 'server_token' })).toBe(
     'a program with this server’s own token'
   );
-  expect(named({ via: 'program' })).toBe('a program of ada');
-  expect(named({ via: 'mcp_client' })).toBe('an MCP client of ada');
+  expect(named({ via: 'program' })).toBe('a program run by ada');
+  expect(named({ via: 'mcp_client' })).toBe('an MCP client run by ada');
   expect(named({ via: 'terminal' })).toBe('ada in the terminal');
   expect(named({ via: 'unknown' })).toBe('ada');
   expect(named({ reviewer_kind: 'service', via: 'api_token' })).toBe(
