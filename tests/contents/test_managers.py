@@ -15,6 +15,7 @@ from jupyter_client.multikernelmanager import MultiKernelManager
 from jupyter_events import EventLogger
 from jupyter_server.services.contents.filemanager import AsyncFileContentsManager
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager, LargeFileManager
+from jupyter_server.services.contents.manager import ContentsManager
 from jupyter_server.utils import ensure_async
 from tornado.web import HTTPError
 
@@ -185,7 +186,15 @@ async def test_a_work_directory_is_found_by_a_link_that_leads_there(
     assert await refused(save(contents, "short/nb.txt"))
 
 
-async def test_servers_do_not_start_where_a_kernel_can_write(
+async def test_a_manager_that_keeps_contents_elsewhere_than_in_files_is_left_as_it_is(kernels: Kernels) -> None:
+    elsewhere = ContentsManager()
+    before = [set(vars(one)) for one in (elsewhere, elsewhere.checkpoints)]
+    keep_to_places(elsewhere, KernelPlaces(cast(MultiKernelManager, kernels), EventLogger()))
+
+    assert [set(vars(one)) for one in (elsewhere, elsewhere.checkpoints)] == before
+
+
+def test_servers_do_not_start_where_a_kernel_can_write(
     root: Path, kernels: Kernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = KernelPlaces(cast(MultiKernelManager, kernels), EventLogger())

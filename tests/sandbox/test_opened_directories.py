@@ -11,6 +11,7 @@ import pytest
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.sandbox.inside import bootstrap
 from jupyter_agentbox.sandbox.server.backends import LandlockBackend, SandboxSpec
 from jupyter_agentbox.sandbox.server.bubblewrap import compared
 from jupyter_agentbox.sandbox.server.interpreter import prefixes_of
@@ -124,6 +125,22 @@ def test_a_bubblewrap_that_mounts_by_name_runs_nothing_in_another_place(top: Pat
     assert (first.returncode, first.stdout) == (0, "ran\n")
     assert (second.returncode, second.stdout) == (77, "")
     assert f"{place} was exchanged" in second.stderr
+
+
+def test_a_kernel_that_srt_holds_does_not_start_in_another_place(
+    top: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = opened.open(top / "home" / "project")
+    same = {str(path): list(identity) for path, identity in opened.identities.items()}
+    settings = {"cwd": str(top), "same": same, "limits": {}, "writable": None, "sign": str(top / "sign")}
+    monkeypatch.chdir(top)
+
+    bootstrap.narrow(settings)
+    assert (top / "sign").exists()
+    place.rename(top / "moved")
+    (top / "home" / "other").rename(place)
+    with pytest.raises(SystemExit, match=f"{place}` was exchanged"):
+        bootstrap.narrow(settings)
 
 
 def test_landlock_says_at_once_why_a_kernel_could_not_be_confined(top: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import pwd
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from jupyter_client.kernelspec import KernelSpec
@@ -82,6 +83,15 @@ def test_what_kernelspecs_of_others_and_servers_name_is_kept(places: Path) -> No
 
     assert {settings, Path("/opt/bwrap"), Path("/opt/srt"), spec.parents[2]} <= set(found.configuration)
     assert places / "config" / "shop.env" in found.covered
+
+
+def test_configuration_that_the_server_loaded_is_kept(places: Path) -> None:
+    loaded = places / "home" / "project" / "jupyter_server_config.py"
+    server = SimpleNamespace(loaded_config_files=[str(loaded)], parent=None)
+    manager = SimpleNamespace(parent=server, config=Config(), kernel_spec=None)
+    found = protected_by(manager, base=places / "run", prefixes=[], hidden=[])
+
+    assert loaded in set(found.configuration) & set(found.covered)
 
 
 def _has_account() -> bool:

@@ -235,6 +235,31 @@ async def test_file_size_limit_holds(start: Start) -> None:
     assert "File too large" in said
 
 
+async def test_temporary_limit_holds_where_there_is_a_memory_of_its_own(start: Start, level: Isolation) -> None:
+    if level not in (Isolation.BUBBLEWRAP, Isolation.BUBBLEWRAP_HOST_PROC):
+        pytest.skip("temporary files are on disk there")
+    async with start(temporary_limit=1 << 20) as kernel:
+        said = await kernel.run("import tempfile; tempfile.TemporaryFile().write(bytes(2 << 20))")
+
+    assert "No space left" in said
+
+
+async def test_git_shows_and_compares_and_does_not_commit(start: Start, work: Path, level: Isolation) -> None:
+    if shutil.which("git") is None or level is Isolation.LANDLOCK:
+        pytest.skip("git is not installed, or may commit")
+    author = ["-c", "user.name=a", "-c", "user.email=a@b.example"]
+    for command in (["init", "-q"], [*author, "commit", "-q", "--allow-empty", "-m", "the first"]):
+        subprocess.run(["git", *command], cwd=work, check=True)
+    git = "import subprocess\ngit = lambda *args: subprocess.run(['git', *args], capture_output=True, text=True)"
+    async with start() as kernel:
+        await kernel.run(f"{git}\nopen('new', 'w').close()")
+        said = await kernel.run("print(git('status', '--short').stdout + git('log', '-p', '--format=%s').stdout)")
+        refused = await kernel.run(f"print(git(*{author}, 'commit', '--allow-empty', '-m', 'second').stderr)")
+
+    assert said.splitlines() == ["?? new", "the first"]
+    assert "Read-only file system" in refused
+
+
 async def test_memory_limit_holds_and_the_kernel_lives(start: Start) -> None:
     async with start(memory_limit=4 << 30) as kernel:
         assert "MemoryError" in await kernel.run("bytearray(5 << 30)")

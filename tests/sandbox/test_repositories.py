@@ -93,6 +93,14 @@ def test_a_link_to_a_repository_is_not_the_kernels_to_exchange(work: Path) -> No
         view_of(work)
 
 
+def test_a_repository_that_is_named_and_missing_is_not_the_kernels_to_make(work: Path) -> None:
+    shutil.rmtree(work / ".git")
+    (work / ".git").write_text("gitdir: missing\n")
+
+    with pytest.raises(SandboxRefusedError, match="missing"):
+        view_of(work)
+
+
 def test_a_linked_working_tree_keeps_the_repository_that_it_shares(work: Path) -> None:
     shutil.move(work / ".git", work / "store")
     (work / "tree").mkdir()
