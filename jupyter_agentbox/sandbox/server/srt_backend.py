@@ -33,9 +33,9 @@ from .view import Access, Mount
 
 #: On Linux: two supervisors, of which either ends everything when the other is gone.
 _GUARDED: Final = (
-    "import os, sys; sys.path.append(sys.argv[1]); from jupyter_agentbox.sandbox import supervision;"
+    "import os, sys; sys.path.append(sys.argv[1]); from jupyter_agentbox.sandbox.watch import supervisors;"
     " gate = int(sys.argv[3]); os.read(gate, 1) or os._exit(1); os.close(gate);"
-    " supervision.guarded(int(sys.argv[2])); os.execv(sys.argv[4], sys.argv[4:])"
+    " supervisors.guarded(int(sys.argv[2])); os.execv(sys.argv[4], sys.argv[4:])"
 )
 _ON_LINUX: Final[bool] = platform.system() == "Linux"
 #: Processes and threads of its own: supervisors, Node, shells, what forwards to its proxy.
