@@ -202,7 +202,7 @@ def _complaint(problem: Problem) -> ToolArgumentsError:
     message = _shorten(problem.message)
     if not problem.path:
         return ToolArgumentsError(message, parameter=None)
-    return ToolArgumentsError(f"`{_place(problem.path)}`: {message}", parameter=str(problem.path[0]))
+    return ToolArgumentsError(f"`{_shorten(_place(problem.path))}`: {message}", parameter=str(problem.path[0]))
 
 
 def _place(path: tuple[str | int, ...]) -> str:

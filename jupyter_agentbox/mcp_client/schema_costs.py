@@ -24,6 +24,10 @@ _STEPS_OF_CHARACTER: Final = 5
 _STEPS_OF_PATTERN: Final = 2000
 _REPEATS: Final = re.compile(r"\{\d{0,9},?(\d{1,9})\}")
 _LARGE_CLASS: Final = re.compile(r"\\[wWDSpPbB]")
+#: A reference to a definition that everybody reads alike: nothing in it is escaped, and one name is its whole way.
+_PLAIN_REFERENCE: Final = re.compile(r"#/([\w$.-]+)/([\w$.-]+)", re.ASCII)
+#: Keywords that let a reference lead elsewhere than its text says.
+_OF_REFERENCES: Final = ("$id", "id", "$anchor", "$dynamicAnchor")
 #: How many characters of text count as a part: they are copied, no more.
 _CHARACTERS: Final = 50
 _DEEPEST: Final = 60
@@ -115,17 +119,16 @@ def _children(schema: Mapping[str, JsonValue], node: Mapping[str, Any]) -> Itera
 
 def _definition(schema: Mapping[str, JsonValue], reference: object) -> object:
     """Return one of the schema's definitions, as nearly all references name one."""
-    if isinstance(reference, str):
-        _, _, rest = reference.partition("#/")
-        place, _, name = rest.partition("/")
+    if isinstance(reference, str) and (parts := _PLAIN_REFERENCE.fullmatch(reference)) is not None:
+        place, name = parts.groups()
         definitions = schema.get(place)
-        if reference == f"#/{place}/{name}" and isinstance(definitions, dict) and name in definitions:
+        if isinstance(definitions, dict) and name in definitions:
             return definitions[name]
     raise _UnknownCostError
 
 
 def _measure(schema: Mapping[str, JsonValue]) -> None:
-    """Raise if the whole document is too large to be compiled at once."""
+    """Raise if the whole document is too large to be compiled at once, or its references cannot be followed by name."""
     size = 0
     waiting: list[tuple[object, int]] = [(schema, 0)]
     while waiting:
@@ -134,6 +137,8 @@ def _measure(schema: Mapping[str, JsonValue]) -> None:
         if isinstance(node, str):
             size += len(node) // _CHARACTERS
         elif isinstance(node, dict):
+            if any(isinstance(node.get(name), str) for name in _OF_REFERENCES):
+                raise _UnknownCostError
             size += len(node) + sum(map(len, node)) // _CHARACTERS
             waiting += [(each, depth + 1) for each in node.values()] if size <= MOST_STEPS else ()
         elif isinstance(node, list):

@@ -16,9 +16,17 @@ REMOVE = "remove"
 LOOK_ALIKES = ("rem\u043eve", "remove\u200b")
 #: Patterns that take for ever: one for whoever looks for repeats in it, one for an engine that goes back.
 ENDLESS = {"other": "{" + "1" * 100_000, "value": "^(a|aa)+$"}
+#: Alternatives that double 40 times, behind a reference that seems to lead to the definition of nothing.
+DOUBLING = {
+    "x~1y": {},
+    "x/y": {"$ref": "#/$defs/d0"},
+    **{f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)},
+    "d40": {"not": {"type": "null"}},
+}
 NAMES = (
     "ready",
     "endless",
+    "doubling",
     "forged",
     "framed",
     "edited",
@@ -43,6 +51,8 @@ def tools() -> list[dict[str, Any]]:
 
 def input_schema(name: str) -> dict[str, Any]:
     """Return what a tool says of its arguments."""
+    if name == "doubling":
+        return {"type": "object", "properties": {"value": {"$ref": "#/$defs/x~1y"}}, "$defs": DOUBLING}
     patterns = ENDLESS if name == "endless" else {}
     properties = {of: {"type": "string", "pattern": pattern} for of, pattern in patterns.items()}
     return {"type": "object", "additionalProperties": True, "properties": properties}

@@ -42,6 +42,14 @@ def doubling(levels: int, keyword: str, last: JsonObject) -> JsonObject:
     return one({"$ref": "#/$defs/d0"}, **{"$defs": {**chain, f"d{levels}": last}})
 
 
+def behind(reference: str, **others: JsonValue) -> JsonObject:
+    """Refer to what doubles by a name that another definition has, too, if it is read otherwise."""
+    doubled = doubling(40, "allOf", {"not": {"type": "null"}})["$defs"]
+    assert isinstance(doubled, dict)
+    return one({"$ref": reference}, **{"$defs": {reference.removeprefix("#/$defs/"): {}, **doubled, **others}})
+
+
+DOUBLED: JsonObject = {"$ref": "#/$defs/d0"}
 TEXT: JsonObject = {"a": "a" * 50 + "!"}
 HOSTILE: dict[str, tuple[JsonObject, JsonObject]] = {
     "repeat": (pattern("{" + "1" * 100_000), TEXT),
@@ -59,8 +67,16 @@ HOSTILE: dict[str, tuple[JsonObject, JsonObject]] = {
     "anyOf": (doubling(40, "anyOf", {"type": "integer"}), TEXT),
     "allOf": (doubling(40, "allOf", {"type": "string"}), TEXT),
     "oneOf": (doubling(40, "oneOf", {"type": "string"}), TEXT),
+    "escaped reference": (behind("#/$defs/x~1y", **{"x/y": DOUBLED}), TEXT),
+    "encoded reference": (behind("#/$defs/d%30"), TEXT),
+    "reference of two names": (behind("#/$defs/x/not", x={"not": DOUBLED}), TEXT),
+    "reference of an id": (
+        behind("#/$defs/z", x={"$id": "json-schema:///", "$defs": {"z": DOUBLED}}),
+        TEXT,
+    ),
     "required": ({"allOf": [{"required": ["b"]}] * 2000}, {"a": list(range(50_000))}),
     "problems": (one({"items": {"type": "string"}}), {"a": list(range(300_000))}),
+    "name": (one({"additionalProperties": {"type": "string"}}), {"a": {"k" * 1_000_000: 1}}),
     "alternatives of items": (one({"anyOf": [{"items": {"type": "string"}}, False]}), {"a": list(range(300_000))}),
     "unique": (one({"uniqueItems": True}), {"a": [{"n": n} for n in range(100_000)]}),
     "multipleOf": (one({"items": {"multipleOf": int("3" * 4000)}}), {"a": [int("9" * 4000)] * 200}),
