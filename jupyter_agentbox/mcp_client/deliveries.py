@@ -32,11 +32,15 @@ class Delivery:
     fate: Fate | None = None
     reason: str = ""
     is_answered: bool = False
+    #: The server began to answer: whatever is asked of it later about this request, the tool may have run.
+    is_taken: bool = False
 
     def fail(self, fate: Fate, reason: str) -> None:
         """Note what became of it; the first note counts."""
         if self.fate is None:
-            self.fate, self.reason = fate, reason
+            did_nothing = fate in (Fate.NOT_SENT, Fate.SESSION_LOST)
+            self.fate = Fate.INTERRUPTED if did_nothing and self.is_taken else fate
+            self.reason = reason
 
 
 _CURRENT: Final[ContextVar[Delivery | None]] = ContextVar("jupyter_agentbox_delivery", default=None)

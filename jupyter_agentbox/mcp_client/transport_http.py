@@ -107,6 +107,10 @@ class ContainedClient(httpx2.AsyncClient):
         if response.status_code < 400:
             kind = response.headers.get("content-type", "").lower()
             is_events, is_json = kind.startswith("text/event-stream"), kind.startswith("application/json")
+            if response.is_success and (delivery := current()) is not None:
+                # The SDK asks on, in a GET of its own, for the rest of an answer that ends early. How that fails says
+                # nothing of the call.
+                delivery.is_taken = True
             if not is_events and not is_json and response.status_code == 200 and (delivery := current()) is not None:
                 delivery.fail(Fate.UNUSABLE, f"its answer is not MCP but {kind or 'of no type'}")
             response.stream = _Body(response.stream, cap=self._cap, by_event=is_events, delivery=current())

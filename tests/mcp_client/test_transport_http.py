@@ -181,6 +181,17 @@ async def test_several_calls_on_a_lost_session_are_all_sent_again(running: Runni
         assert (await servers.call_tool(call("ran", name="echo"))).text == "5"
 
 
+@pytest.mark.parametrize("status", ["404", "400"])
+@pytest.mark.parametrize("forgets", [True, False])
+async def test_a_call_that_the_server_took_is_not_sent_again(
+    running: Running, http_server: HttpServer, status: str, forgets: bool
+) -> None:
+    async with running(entry(http_server("raw_http.py", status))) as servers:
+        with pytest.raises(ToolCallInterruptedError, match="is not known"):
+            await servers.call_tool(call("let_poll", forgets=forgets))
+        assert (await servers.call_tool(call("ran", name="let_poll"))).text == "1"
+
+
 async def test_a_call_is_not_sent_to_a_tool_that_is_another_one_now(running: Running, http_server: HttpServer) -> None:
     async with running(entry(http_server("raw_http.py"))) as servers:
         await servers.call_tool(call("rename"))

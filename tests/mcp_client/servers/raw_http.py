@@ -17,7 +17,7 @@ if sys.argv[1:] == ["400"]:
 ran = []
 descriptions = {}
 TOOLS = ["echo", "wait", "release", "status", "hang_up", "cut", "cut_events", "big", "was_cancelled", "forget", "text"]
-TOOLS += ["rename", "error", "ran"]
+TOOLS += ["rename", "error", "ran", "let_poll"]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -43,7 +43,8 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(request, {"content": [{"type": "text", "text": value}]})
 
     def do_GET(self):
-        self.reply(405)
+        is_lost = "Last-Event-ID" in self.headers and self.headers["Mcp-Session-Id"] not in sessions
+        self.reply(*(UNKNOWN_SESSION if is_lost else (405,)))
 
     def do_DELETE(self):
         self.reply(200)
@@ -134,6 +135,11 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(200, f"event: message\ndata: {message}\n\n".encode(), kind="text/event-stream")
         else:
             self.reply(200, message.encode())
+
+    def tool_let_poll(self, request, arguments):
+        if arguments["forgets"]:
+            sessions.clear()
+        self.reply(200, b"id: 1\nretry: 1\ndata:\n\n", kind="text/event-stream")
 
     def tool_forget(self, request, arguments):
         sessions.clear()
