@@ -116,8 +116,11 @@ class SandboxSettings:
         Parameters
         ----------
         ceiling : mapping
-            Those settings that may only be tightened, as JSON has them; others are left as they are.
+            Those settings that may only be tightened, as JSON has them; others are left as they are, but for those that
+            would grant by another name what one of these bounds.
         """
+        implied = {name: () for name, bounds in _GRANTS.items() if not ceiling.keys().isdisjoint(bounds)}
+        ceiling = {**implied, "srt_settings": _srt_within(self.srt_settings, ceiling), **ceiling}
         values = {name: _tighter(name, getattr(self, name), ceiling[name]) for name in _CHECKS if name in ceiling}
         return replace(self, **values)
 
@@ -125,6 +128,16 @@ class SandboxSettings:
         """Return the settings as JSON has them."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def _srt_within(found: Mapping[str, Any], ceiling: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what srt is told without what it grants of what has a ceiling."""
+    return {
+        part: {key: one for key, one in value.items() if ceiling.keys().isdisjoint(_SRT_GRANTS.get(key, ()))}
+        if isinstance(value, Mapping)
+        else value
+        for part, value in found.items()
+    }
 
 
 def _tighter(name: str, value: Any, ceiling: Any) -> Any:
@@ -167,6 +180,17 @@ def _is_limit(value: object) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0)
 
 
+#: Settings that grant by another name what a site that sets one of those bounds: nothing of them is left.
+_GRANTS: Final[Mapping[str, frozenset[str]]] = {
+    "allowed_domains": frozenset(("private_domains",)),
+    "private_domains": frozenset(("allowed_domains",)),
+    "writable": frozenset(("readable",)),
+}
+_SRT_GRANTS: Final[Mapping[str, frozenset[str]]] = {
+    "allowedDomains": frozenset(("allowed_domains", "private_domains")),
+    "allowRead": frozenset(("readable",)),
+    "allowWrite": frozenset(("readable", "writable")),
+}
 #: Lists that take away: the longer, the tighter.
 _FORBIDDING: Final = ("hidden", "read_only")
 _SRT_PARTS: Final = ("network", "filesystem")

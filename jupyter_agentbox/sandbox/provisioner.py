@@ -33,6 +33,7 @@ from jupyter_agentbox.sandbox.server.opened_directories import Opened
 from jupyter_agentbox.sandbox.server.probes import reach
 from jupyter_agentbox.sandbox.server.programs import check_source, with_programs
 from jupyter_agentbox.sandbox.server.protected_path_discovery import protected_by
+from jupyter_agentbox.sandbox.server.protected_paths import is_below
 from jupyter_agentbox.sandbox.server.run_directory import RunDirectory, base_directory, sweep
 from jupyter_agentbox.sandbox.server.settings import Domains, Limits, Places, absolute
 from jupyter_agentbox.sandbox.server.site import is_site
@@ -158,7 +159,7 @@ class SandboxProvisioner(LocalProvisioner):
             self._run = await asyncio.to_thread(_emptied, self._run, base)
             opened = Opened(recorded(base))
             stack.callback(opened.close)
-            work = self._work_directory(opened, kwargs, self._run)
+            work = self._work_directory(settings, opened, kwargs, self._run)
             self._move_channels(manager, self._run)
             kwargs = await super().pre_launch(**kwargs)
             kwargs["cwd"] = str(work)
@@ -282,30 +283,42 @@ class SandboxProvisioner(LocalProvisioner):
 
     def _with_programs(self, settings: SandboxSettings, cwd: str | None) -> SandboxSettings:
         """Return settings whose programs are none that a kernel could have put where they are."""
-        named = self.work_dir or cwd
+        named = settings.work_dir or cwd
         now = absolute((*settings.writable, *([named] if named else [])))
         places = [*recorded(base_directory(os.environ)), *(path.resolve() for path in now)]
         if self.sandbox_config:
             check_source(Path(self.sandbox_config), self._found, places)
         return with_programs(settings, places)
 
-    def _work_directory(self, opened: Opened, kwargs: dict[str, Any], run: RunDirectory) -> Path:
-        protected = self._protected(base_directory(os.environ))
-        if self.work_dir:
-            return opened.open_work_directory(Path(self.work_dir).expanduser(), protected)
+    def _work_directory(
+        self, settings: SandboxSettings, opened: Opened, kwargs: dict[str, Any], run: RunDirectory
+    ) -> Path:
+        protected = self._protected(settings, base_directory(os.environ))
+        if settings.work_dir:
+            return opened.open_work_directory(Path(settings.work_dir).expanduser(), protected)
         if not (asked := kwargs.get("cwd")):
             return opened.open(run.directory("work"))
         root = getattr(getattr(self.parent, "parent", None), "root_dir", None)
         return opened.open_work_directory(Path(asked), protected, root=Path(root) if root else None)
 
-    def _protected(self, base: Path) -> Any:
+    def _check_places(self, places: Places) -> Places:
+        """Return places, if a kernelspec of the user names none in what the server hides, but what the server names."""
+        ceiling = {} if self._is_of_site() else self._ceiling()
+        hidden = [path.resolve() for path in absolute(ceiling.get("hidden", ()))]
+        granted = [path.resolve() for name in ("readable", "writable") for path in absolute(ceiling.get(name, ()))]
+        for place in (*places.readable, *places.writable):
+            if is_below(place, hidden) and not is_below(place, granted):
+                raise SandboxRefusedError(f"`{place}` is among what the settings of the server hide from kernels")
+        return places
+
+    def _protected(self, settings: SandboxSettings, base: Path) -> Any:
         named = [self.sandbox_config] if self.sandbox_config else []
         return protected_by(
             self.parent,
             base=base,
             prefixes=self._prefixes(),
-            hidden=absolute(self.hidden),
-            read_only=absolute((*self.read_only, *named)),
+            hidden=absolute(settings.hidden),
+            read_only=absolute((*settings.read_only, *named)),
         )
 
     def _prefixes(self) -> tuple[Path, ...]:
@@ -332,9 +345,9 @@ class SandboxProvisioner(LocalProvisioner):
         order = SandboxSpec(
             run=run,
             work=work,
-            protected=self._protected(base),
+            protected=self._protected(settings, base),
             prefixes=self._prefixes(),
-            places=opened.open_places(Places.of(settings)),
+            places=self._check_places(opened.open_places(Places.of(settings))),
             limits=Limits.of(settings),
             connection_file=Path(manager.connection_file).resolve(),
             output=(kwargs.get("stdout"), kwargs.get("stderr")),

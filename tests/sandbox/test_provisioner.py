@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 from tornado.web import HTTPError
+from traitlets.config import Config
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
@@ -45,6 +46,33 @@ async def test_what_a_kernel_writes_in_its_work_directory_stays(start: Start, wo
         assert await kernel.run("import os; open('made', 'w').write('here'); print(os.getcwd())") == str(work)
 
     assert (work / "made").read_text() == "here"
+
+
+@pytest.mark.parametrize("setting", ["work_dir", "readable", "writable"])
+async def test_a_kernelspec_of_the_user_opens_nothing_that_the_server_hides(
+    level: Isolation, places: Path, work: Path, setting: str
+) -> None:
+    hidden = places / "home" / "private"
+    inner = hidden / "inner"
+    inner.mkdir(parents=True)
+    manager = manager_of(level, places, **{setting: str(inner) if setting == "work_dir" else [str(inner)]})
+    manager.config = Config({"SandboxProvisioner": {"hidden": [str(hidden)]}})
+    with pytest.raises(HTTPError, match="private"):
+        await manager.start_kernel(cwd=str(work))
+
+
+async def test_a_kernelspec_of_the_user_has_the_work_directory_that_the_server_names(
+    level: Isolation, places: Path, work: Path
+) -> None:
+    other = places / "home" / "other"
+    other.mkdir()
+    manager = manager_of(level, places, work_dir=str(other))
+    manager.config = Config({"SandboxProvisioner": {"work_dir": str(work)}})
+    await manager.start_kernel(cwd=str(other))
+    try:
+        assert manager.provisioner.cwd == str(work)  # type: ignore[union-attr]
+    finally:
+        await manager.shutdown_kernel(now=True)
 
 
 async def test_kernel_without_a_path_gets_an_empty_directory_of_its_own(start: Start) -> None:
