@@ -92,7 +92,8 @@ lint-lab: $(NODE_READY)
 test: lint jest test-core docs pytest test-user ## Run every check and every test
 
 #: What needs neither a kernel, a browser nor a sandbox.
-UNIT_TESTS := $(addprefix tests/,core protocol services storage codegen processes test_layers.py test_docs.py test_cli.py)
+UNIT_TESTS := $(addprefix tests/,core protocol services storage codegen processes contents) \
+    $(addprefix tests/test_,layers.py docs.py background.py composition.py)
 
 .PHONY: test-quick
 test-quick: lint jest $(PYTHON_READY) ## Run lint, types and unit tests: what one runs all day

@@ -92,3 +92,10 @@ def test_a_description_has_another_digest_if_anything_of_it_changes() -> None:
 
     assert ToolDescription(name="t", title="T", description="d").digest == tool.digest
     assert len({tool.digest, *(other.digest for other in others)}) == 7
+
+
+def test_a_problem_is_said_with_its_place_as_compilers_do() -> None:
+    found = ConfigurationProblem(path="/mcp.json", message="no colon", line=3, column=9)
+
+    assert str(found) == "/mcp.json:3:9: no colon"
+    assert str(ConfigurationProblem(path="/mcp.json", message="is no file")) == "/mcp.json: is no file"
