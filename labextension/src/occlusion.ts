@@ -132,7 +132,8 @@ export class OcclusionWatch implements IDisposable {
   private _isTold(exposure: Exposure): boolean {
     return (
       this._observer !== null &&
-      (exposure === 'hidden' || (exposure === 'exposed' && !this._isOccluded))
+      ((exposure === 'hidden' && !this._isIntersecting) ||
+        (exposure === 'exposed' && !this._isOccluded))
     );
   }
 

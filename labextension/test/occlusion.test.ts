@@ -121,7 +121,11 @@ test('a watch looks again and again, and says what changed', () => {
   jest.useRealTimers();
 });
 
-test('a browser that watches by itself is believed when it sees more than a hit test', () => {
+/** A browser that watches by itself, and says what it is told to say. */
+function watchfulBrowser(): {
+  options: unknown[];
+  say: (isVisible: boolean) => void;
+} {
   let report: IntersectionObserverCallback = jest.fn();
   const Entry = jest.fn();
   Entry.prototype.isVisible = false;
@@ -138,12 +142,22 @@ test('a browser that watches by itself is believed when it sees more than a hit 
       return { ...observer, takeRecords: () => [] };
     }
   });
-  const card = showCard();
-  const watch = new OcclusionWatch(card, jest.fn());
   const say = (isVisible: boolean): void => {
     const entry = { isIntersecting: true, isVisible };
     report([entry as never], observer as never);
   };
+  return { options, say };
+}
+
+afterEach(() => {
+  Reflect.deleteProperty(globalThis, 'IntersectionObserver');
+  Reflect.deleteProperty(globalThis, 'IntersectionObserverEntry');
+});
+
+test('a browser that watches by itself is believed when it sees more than a hit test', () => {
+  const { options, say } = watchfulBrowser();
+  const card = showCard();
+  const watch = new OcclusionWatch(card, jest.fn());
   expect(watch.exposure).toBe('hidden');
   say(true);
   expect(watch.exposure).toBe('exposed');
@@ -157,6 +171,19 @@ test('a browser that watches by itself is believed when it sees more than a hit 
   expect(watch.look()).toBe('covered');
   expect(options).toEqual([{ trackVisibility: true, delay: 100 }]);
   watch.dispose();
-  Reflect.deleteProperty(globalThis, 'IntersectionObserver');
-  Reflect.deleteProperty(globalThis, 'IntersectionObserverEntry');
+});
+
+test('a card that comes into view in steps is exposed, also if the browser says nothing more', () => {
+  jest.useFakeTimers();
+  const { say } = watchfulBrowser();
+  const card = showCard();
+  const watch = new OcclusionWatch(card, jest.fn());
+  place(card, { left: 100, top: 796, right: 500, bottom: 996 });
+  say(false);
+  expect(watch.exposure).toBe('hidden');
+  place(card, { left: 100, top: 700, right: 500, bottom: 900 });
+  jest.advanceTimersByTime(300);
+  expect(watch.exposure).toBe('exposed');
+  watch.dispose();
+  jest.useRealTimers();
 });
