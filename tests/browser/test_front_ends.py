@@ -32,6 +32,7 @@ def test_console_shows_the_card(person: Person, notebook: Callable[..., str]) ->
     expect(card).to_contain_text("From a console")
     decide(card, "Allow once")
     expect(console).to_contain_text("True")
+    expect(console.locator(".jp-CodeConsole-promptCell .cm-content")).to_be_focused()
 
 
 def test_without_the_extension_the_output_says_what_waits_and_where_to_decide(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from playwright.sync_api import expect
 
 from .lab import Lab
-from .person import Person
+from .person import Person, decide
 
 ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)[0].status"
 DELETE = "from jupyter_agentbox import tools\ntools.shop.delete_order(order_id=1050)"
@@ -71,7 +71,61 @@ def test_card_under_the_cell_is_reached_by_tab(person: Person, notebook: Callabl
     expect(allow).to_be_focused()
     person.keyboard.press("Space")
     expect(person.card()).to_contain_text("Done in")
-    expect(person.card()).to_be_focused()
+    expect(person.cell(0)).to_be_focused()
+
+
+COUNT = "count = globals().get('count', 0) + 1\n"
+
+
+def test_shift_enter_after_allow_runs_the_next_cell_by_mouse(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(COUNT + ASK, "f'runs: {count}'"))
+    person.edit(0)
+    person.keyboard.press("Shift+Enter")
+    decide(person.card(), "Allow once")
+    expect(person.cell(1)).to_be_focused()
+    person.keyboard.press("Shift+Enter")
+    expect(person.cell(1)).to_contain_text("'runs: 1'")
+
+
+def test_shift_enter_after_allow_runs_the_next_cell_by_keys(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(COUNT + ASK, "f'runs: {count}'"))
+    person.edit(0)
+    person.keyboard.press("Shift+Enter")
+    allow = person.card().get_by_role("button", name="Allow once")
+    expect(allow).to_be_enabled()
+    for _ in range(3):
+        person.keyboard.press("Shift+Tab")
+    expect(allow).to_be_focused()
+    person.keyboard.press("Enter")
+    expect(person.cell(1)).to_be_focused()
+    person.keyboard.press("Shift+Enter")
+    expect(person.cell(1)).to_contain_text("'runs: 1'")
+
+
+def test_shift_enter_after_edit_runs_the_next_cell(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(COUNT + ASK, "f'runs: {count}'"))
+    person.edit(0)
+    person.keyboard.press("Shift+Enter")
+    decide(person.card(), "Edit")
+    person.card().get_by_role("textbox", name="limit").fill("2")
+    person.card().get_by_text("Details").click()
+    decide(person.card(), "Allow once with these arguments")
+    expect(person.cell(1)).to_be_focused()
+    person.keyboard.press("Shift+Enter")
+    expect(person.cell(1)).to_contain_text("'runs: 1'")
+
+
+def test_someone_who_writes_in_another_cell_writes_on_after_a_decision(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(ASK, ""))
+    person.run(0)
+    person.edit(1)
+    person.keyboard.type("before")
+    decide(person.card(), "Allow once")
+    expect(person.cell(1).locator(".cm-content")).to_be_focused()
+    person.keyboard.type(" after")
+    expect(person.cell(1).locator(".cm-line")).to_have_text("before after")
 
 
 def test_new_request_takes_neither_focus_nor_keys_from_someone_who_types(
@@ -131,3 +185,4 @@ def test_held_key_does_not_decide_the_request_that_comes_next(
     person.keyboard.down("Enter")
     person.keyboard.up("Enter")
     assert len(lab.approvals(path)) == 1
+    assert person.cell(0).locator(".cm-content").inner_text() == f"{ASK}\n{ASK}"

@@ -39,6 +39,8 @@ export interface ICardProps {
   onOpenInPanel?: (approval: IApproval) => void;
   /** Whether the card is a widget's. */
   isInWidget?: boolean;
+  /** Moves the focus on from a card that was decided; without it, the focus stays. */
+  onLeave?: (card: HTMLElement) => void;
   /** Hears why an answer was not taken, for a place that outlives the card. */
   onFailure?: (text: string) => void;
 }
@@ -55,7 +57,7 @@ export function Card(props: ICardProps): JSX.Element {
     trans,
     props.onFailure
   );
-  useFocusKept(root, isPending);
+  useFocusMoved(root, isPending, props.onLeave);
   const name = label(qualifiedName(approval.call));
   const { mood } = summarize(approval, nameOf, trans);
 
@@ -206,16 +208,18 @@ function Final(props: ICardProps): JSX.Element {
   );
 }
 
-/** When the focused button goes, because its request was decided, the focus stays with the card. */
-function useFocusKept(
+/** When the focused button goes, because its request was decided, the focus goes to the card, and on from there. */
+function useFocusMoved(
   root: React.RefObject<HTMLElement>,
-  isPending: boolean
+  isPending: boolean,
+  onLeave?: (card: HTMLElement) => void
 ): void {
   const hadFocus = root.current?.contains(document.activeElement) ?? false;
   const wasPending = React.useRef(isPending);
   React.useLayoutEffect(() => {
-    if (wasPending.current && !isPending && hadFocus) {
-      root.current?.focus({ preventScroll: true });
+    if (wasPending.current && !isPending && hadFocus && root.current) {
+      root.current.focus({ preventScroll: true });
+      onLeave?.(root.current);
     }
     wasPending.current = isPending;
   });

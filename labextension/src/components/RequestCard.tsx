@@ -21,6 +21,8 @@ export interface ICardContext {
   trans: TranslationBundle;
   /** Show the panel and go to a request in it; views that are in the panel have no need of it. */
   openInPanel?: (id: string) => void;
+  /** Move the focus on from a card that was decided. */
+  leave?: (card: HTMLElement) => void;
 }
 
 export interface IRequestCardProps {
@@ -75,6 +77,7 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
         trans={trans}
         onDecide={(shown, answer) => model.decide(shown, answer)}
         onFailure={props.onFailure}
+        onLeave={context.leave}
         onShowArguments={state === 'whole' ? undefined : show}
         isInWidget={props.isInWidget}
         onOpenInPanel={

@@ -2,9 +2,12 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { IConsoleTracker } from '@jupyterlab/console';
+import { INotebookTracker } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
+import { FocusRestorer } from '../focusRestorer';
 import { reviewerNames } from '../reviewers';
 import { IApprovalModel, IApprovalPanel, IOrigins } from '../tokens';
 import { cardRendererFactory } from '../widgets/card';
@@ -15,13 +18,15 @@ export const cardPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Shows approval requests in outputs.',
   autoStart: true,
   requires: [IRenderMimeRegistry, IApprovalModel, IOrigins],
-  optional: [IApprovalPanel, ITranslator],
+  optional: [IApprovalPanel, INotebookTracker, IConsoleTracker, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     rendermime: IRenderMimeRegistry,
     model: IApprovalModel,
     origins: IOrigins,
     panel: IApprovalPanel | null,
+    notebooks: INotebookTracker | null,
+    consoles: IConsoleTracker | null,
     optionalTranslator: ITranslator | null
   ): void => {
     const translator = optionalTranslator ?? nullTranslator;
@@ -29,7 +34,9 @@ export const cardPlugin: JupyterFrontEndPlugin<void> = {
     const nameOf = reviewerNames(app.serviceManager.user, trans);
     const openInPanel = panel?.focusRequest.bind(panel);
     const base = { model, origins, nameOf, translator, trans };
-    const context = { ...base, openInPanel };
+    const restorer = new FocusRestorer(notebooks, consoles);
+    const leave = restorer.leave.bind(restorer);
+    const context = { ...base, openInPanel, leave };
     const { factory, rank } = cardRendererFactory(context);
     rendermime.addFactory(factory, rank);
   }
