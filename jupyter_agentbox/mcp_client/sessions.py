@@ -41,8 +41,6 @@ MOST_PAGES: Final = 100
 #: is the more careful of both: it is not known what its tool did.
 _ENDED: Final = ("SSE stream ended ", "SSE stream failed: ")
 _RESULT: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
-
-
 #: Seconds in which a server that does not know the session any more says so of the other calls too.
 _LAST_ANSWERS: Final = 2.0
 

@@ -40,8 +40,6 @@ CARD_MIME_TYPE: Final = "application/vnd.jupyter-agentbox.request+json"
 MAX_MESSAGE: Final = 32_000_000
 #: Characters of the longest id of a message, a cell or a comm.
 MAX_ID: Final = 200
-
-
 #: How a message of a kernel side begins, for the id of one that is too large to be read.
 _HEAD: Final = re.compile(rb'\{(?:"data": ?\{)?"type": ?"[a-z_]{1,20}", ?"id": ?"([A-Za-z0-9_-]{1,200})"')
 

@@ -153,9 +153,7 @@ def confine(settings: dict[str, Any], *, guarded: bool) -> None:
     limit(settings["limits"])
     opened = settings.get("opened", {})
     try:
-        settings["version"] = syscalls.restrict_files(
-            [*rules, ("/proc/self", syscalls.READ)], opened=opened
-        )  # fmt: skip
+        settings["version"] = syscalls.restrict_files([*rules, ("/proc/self", syscalls.READ)], opened=opened)
         syscalls.drop_capabilities()
         if guarded:
             file_attributes.hand_over(link)
