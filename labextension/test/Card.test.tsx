@@ -1,5 +1,5 @@
 import { nullTranslator } from '@jupyterlab/translation';
-import { render, screen } from '@testing-library/react';
+import { fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { Card } from '../src/components/Card';
@@ -97,6 +97,17 @@ test('a text is never cut without saying so', () => {
   item.call.arguments = { text: 'x'.repeat(50_000) };
   show(item);
   expect(screen.getByText(/Only the first/)).toBeTruthy();
+});
+
+test('a text that is shown in full is not cut', () => {
+  const item = approval();
+  item.call.arguments = { text: `${'x'.repeat(50_000)} the end` };
+  const node = show(item);
+  expect(node.textContent).toContain('1 line, 50,008 characters');
+  expect(node.textContent).not.toContain('the end');
+  fireEvent.click(screen.getByText('Show in full'));
+  expect(node.textContent).toContain('the end');
+  expect(screen.queryByText(/Only the first/)).toBeNull();
 });
 
 test('the time that is left is shown', () => {

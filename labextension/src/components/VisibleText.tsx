@@ -57,11 +57,13 @@ export function TextBlock({ text, name, trans }: ITextBlockProps): JSX.Element {
       {isLong ? (
         <div className="jp-AgentBox-blockFoot">
           <span>
-            {trans.__(
-              '%1 lines, %2 characters',
-              lines.toLocaleString(),
-              text.length.toLocaleString()
-            )}
+            {lines === 1
+              ? trans.__('1 line, %1 characters', text.length.toLocaleString())
+              : trans.__(
+                  '%1 lines, %2 characters',
+                  lines.toLocaleString(),
+                  text.length.toLocaleString()
+                )}
           </span>
           {isCut ? (
             <LinkButton
@@ -79,6 +81,7 @@ export function TextBlock({ text, name, trans }: ITextBlockProps): JSX.Element {
             isPressed={isTall}
             onClick={() => {
               setTall(!isTall);
+              setWhole(isWhole || !isTall);
             }}
           />
         </div>
