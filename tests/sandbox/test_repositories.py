@@ -11,7 +11,7 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.server import repositories
 from jupyter_agentbox.sandbox.server.protected_paths import Protected
 from jupyter_agentbox.sandbox.server.settings import Places
-from jupyter_agentbox.sandbox.server.view import Access, View, make_view
+from jupyter_agentbox.sandbox.server.view import MOST_OBEYED, Access, View, make_view
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -144,6 +144,45 @@ def test_repositories_are_looked_for_in_bounds(work: Path, monkeypatch: pytest.M
     make(work / "two")
     with pytest.raises(SandboxRefusedError):
         repositories.find(work)
+
+
+@pytest.mark.parametrize("name", ["commondir", "config", "config.worktree"])
+def test_a_pipe_that_nobody_writes_holds_nothing_up(work: Path, name: str) -> None:
+    (work / "sub" / ".git").mkdir(parents=True)
+    os.mkfifo(work / "sub" / ".git" / name)
+
+    assert view_of(work).access(work / "sub" / ".git" / "new") is Access.READ
+
+
+def test_settings_without_end_are_not_read(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two"):
+        make(work / name)
+    monkeypatch.setattr(repositories, "MOST_SETTINGS_FILES", 2)
+    with pytest.raises(SandboxRefusedError, match="too many"):
+        view_of(work)
+    monkeypatch.undo()
+    view_of(work)
+    with (work / "two" / ".git" / "config").open("r+b") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(SandboxRefusedError, match="too long"):
+        view_of(work)
+
+
+def test_what_cannot_all_be_kept_is_no_work_directory(work: Path) -> None:
+    for number in range(MOST_OBEYED):
+        (work / f".env.{number}").touch()
+    with pytest.raises(SandboxRefusedError, match="can be kept"):
+        view_of(work)
+
+
+def test_of_a_directory_without_end_the_beginning_is_looked_at(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "abc":
+        make(work / name)
+    assert len(repositories.find(work)) == 4
+    monkeypatch.setattr(repositories, "MOST_ENTRIES", 1)
+
+    assert work / ".git" in repositories.find(work)
+    assert len(repositories.find(work)) < 4
 
 
 def test_reading_settings_of_git_runs_nothing(work: Path) -> None:

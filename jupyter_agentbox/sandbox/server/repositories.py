@@ -12,10 +12,13 @@ import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +31,11 @@ from .protected_paths import way_to
 MOST_LEVELS: Final = 6
 MOST_DIRECTORIES: Final = 5_000
 MOST_REPOSITORIES: Final = 200
+#: Entries of directories that are looked at, files of settings that are read, and bytes of the largest of those: a
+#: kernel can make as many, and as large, as it likes.
+MOST_ENTRIES: Final = 1_000_000
+MOST_SETTINGS_FILES: Final = 1_000
+MOST_SETTINGS_BYTES: Final = 1_000_000
 #: Of a ``.git`` that settings open: what of it is kept still, where it is there.
 KEPT_OF_OPEN: Final = (
     *("config", "config.worktree", "commondir", "gitdir", "hooks", "info", "modules", "worktrees"),
@@ -86,27 +94,35 @@ def find(directory: Path) -> list[Path]:
         If there are too many.
     """
     found = [one for one in (above / ".git" for above in directory.parents) if os.path.lexists(one)][:1]
-    waiting = deque([(directory, 0)])
+    waiting, left = deque([(directory, 0)]), MOST_ENTRIES
     for _ in range(MOST_DIRECTORIES):
         if not waiting:
             break
         place, level = waiting.popleft()
-        try:
-            with os.scandir(place) as entries:
-                names = sorted(entries, key=lambda entry: entry.name)
-        except OSError:
-            continue
-        for entry in names:
-            if entry.name == ".git":
-                found.append(place / ".git")
-            elif level < MOST_LEVELS and entry.is_dir(follow_symlinks=False):
-                waiting.append((place / entry.name, level + 1))
+        if os.path.lexists(entry := place / ".git"):
+            found.append(entry)
+        if level < MOST_LEVELS and len(waiting) < MOST_DIRECTORIES:
+            inner, seen = _directories_in(place, left)
+            left -= seen
+            waiting += [(place / name, level + 1) for name in inner]
     if len(found) > MOST_REPOSITORIES:
         raise SandboxRefusedError(
             f"`{directory}` holds more than {MOST_REPOSITORIES} git repositories, which cannot all be kept from the"
             " kernel; choose a directory below it"
         )
     return found
+
+
+def _directories_in(place: Path, most: int) -> tuple[list[str], int]:
+    """Return the directories among so many entries of a directory, and how many entries that were."""
+    found: list[str] = []
+    seen = 0
+    with suppress(OSError), os.scandir(place) as entries:
+        for entry in islice(entries, most):
+            seen += 1
+            if entry.name != ".git" and entry.is_dir(follow_symlinks=False):
+                found.append(entry.name)
+    return sorted(found), seen
 
 
 def obeyed(directory: Path, *, home: Path, is_open: bool) -> Iterator[Path]:
@@ -164,6 +180,7 @@ class _Reader:
     def __init__(self, places: Sequence[Path], home: Path) -> None:
         path = path_without(places)
         self._git = shutil.which("git", path=path)
+        self._left = MOST_SETTINGS_FILES
         self._env = {"PATH": path, "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
 
     def read(self, files: Iterable[Path]) -> Iterator[_Setting]:
@@ -182,9 +199,18 @@ class _Reader:
     def _read(self, file: Path) -> Iterator[_Setting]:
         if self._git is None:
             return
-        command = [self._git, "config", "--file", str(file), "--no-includes", "--null", "--list"]
+        content = _beginning(file, MOST_SETTINGS_BYTES + 1)
+        self._left -= 1
+        if len(content) > MOST_SETTINGS_BYTES or self._left < 0:
+            raise SandboxRefusedError(
+                f"there are too many settings of git to keep what they name from the kernel, or too long ones, as"
+                f" `{file}`; remove what a kernel left there, or choose another directory"
+            )
+        command = [self._git, "config", "--file", "-", "--no-includes", "--null", "--list"]
         try:
-            done = subprocess.run(command, cwd="/", env=self._env, capture_output=True, check=False, timeout=_TIMEOUT)
+            done = subprocess.run(
+                command, cwd="/", env=self._env, input=content, capture_output=True, check=False, timeout=_TIMEOUT
+            )
         except (OSError, subprocess.SubprocessError):
             return
         for part in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
@@ -225,11 +251,24 @@ def _path(text: str, base: Path, home: Path) -> Path:
 
 
 def _first_line(file: Path) -> str:
+    return _beginning(file, 4096).decode("utf-8", "surrogateescape").partition("\n")[0]
+
+
+def _beginning(file: Path, most: int) -> bytes:
+    """Return the beginning of a file. A pipe that nobody writes, and whatever else is no file, is empty."""
     try:
-        with file.open(encoding="utf-8", errors="surrogateescape") as lines:
-            return lines.readline(4096).rstrip("\n")
+        fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return ""
+        return b""
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return b""
+        with os.fdopen(fd, "rb", closefd=False) as opened:
+            return opened.read(most)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
 
 
 def hold(paths: Iterable[Path], directory: Path) -> list[tuple[Path, list[Path]]]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from jupyter_agentbox.exceptions import SandboxRefusedError
 
@@ -30,6 +33,9 @@ SYSTEM_SETTINGS = (
 
 #: Below each prefix: Jupyter's settings may hold passwords, tokens and the MCP servers of a site.
 SITE_SETTINGS = ("etc/jupyter", "etc/jupyterhub", "share/jupyter/runtime")
+
+#: Of what programs outside obey, what can be kept in one directory: each is a mount, and a kernel can make them.
+MOST_OBEYED: Final = 1_000
 
 
 class Access(IntEnum):
@@ -90,10 +96,15 @@ class View:
         path : Path
             Without links; what it names may be missing.
         """
-        there = [mount for mount in self.mounts if mount.place == path or mount.place in path.parents]
-        is_mounted = (one.access is Access.PRIVATE or os.path.lexists(one.source or one.place) for one in there)
-        found = [mount.access for mount, is_there in zip(there, is_mounted, strict=True) if is_there]
-        return found[-1] if found else None
+        by_place = {mount.place: mount for mount in self.mounts}
+        for mount in (by_place.get(one) for one in (path, *path.parents)):
+            if mount is not None and _is_mounted(mount):
+                return mount.access
+        return None
+
+
+def _is_mounted(mount: Mount) -> bool:
+    return mount.access is Access.PRIVATE or os.path.lexists(mount.source or mount.place)
 
 
 def make_view(
@@ -154,11 +165,27 @@ def _obeyed(root: Path, home: Path, unprotected: Sequence[str]) -> list[tuple[Pa
         return []
     trees = [root, *(entry.parent for entry in repositories.find(root) if root in entry.parents)]
     names = [name for name in OBEYED if name not in unprotected]
-    found = [path for tree in trees for name in names for path in tree.glob(name)]
+    found = [path for tree in trees for path in _named_in(tree, names)]
     found = [path for path in found if not any(fnmatchcase(path.name, one) for one in unprotected)]
     # A link among them (`CLAUDE.md` to `AGENTS.md`) is kept in what it leads to, and can be exchanged itself.
     kept: list[tuple[Path, list[Path]]] = [(real, []) for path in found if root in (real := path.resolve()).parents]
-    return kept + repositories.hold(repositories.obeyed(root, home=home, is_open=".git" in unprotected), root)
+    kept += repositories.hold(repositories.obeyed(root, home=home, is_open=".git" in unprotected), root)
+    if len(kept) > MOST_OBEYED:
+        raise SandboxRefusedError(
+            f"`{root}` holds {len(kept):,} files and directories that programs outside obey, of which {MOST_OBEYED:,}"
+            " can be kept from the kernel; remove what a kernel left there, or choose another directory"
+        )
+    return kept
+
+
+def _named_in(tree: Path, names: Sequence[str]) -> Iterator[Path]:
+    """Yield what a directory has of these names and patterns; for patterns, only so many of its entries are read."""
+    yield from (path for name in names if "*" not in name and os.path.exists(path := tree / name))  # noqa: PTH110  # a directory that cannot be entered has none
+    patterns = [name for name in names if "*" in name]
+    with suppress(OSError), os.scandir(tree) as entries:
+        for entry in islice(entries, repositories.MOST_ENTRIES):
+            if any(fnmatchcase(entry.name, pattern) for pattern in patterns):
+                yield tree / entry.name
 
 
 def _inside(paths: Iterable[Path], root: Path) -> list[Path]:
