@@ -1,5 +1,5 @@
 /**
- * Notifies of requests whose cell is out of view: one notification, however many they are.
+ * Notifies of requests that are out of view: one notification, however many they are.
  */
 import { Notification } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
@@ -64,10 +64,10 @@ export class Notifier implements IDisposable {
   }
 
   private _add(arrived: readonly IApproval[]): void {
-    const { model, origins } = this._options;
+    const { model } = this._options;
     const outOfView = arrived
       .filter(({ id }) => model.get(id).approval?.status === 'pending')
-      .filter(approval => !origins.isInView(approval));
+      .filter(approval => !this._isInView(approval));
     for (const approval of outOfView) {
       this._waiting.set(approval.id, approval);
     }
@@ -78,16 +78,21 @@ export class Notifier implements IDisposable {
 
   /** What a person has come to see needs no notification any more. */
   private _look(): void {
-    const { origins } = this._options;
     const before = this._waiting.size;
     for (const [id, approval] of this._waiting) {
-      if (origins.isInView(approval)) {
+      if (this._isInView(approval)) {
         this._waiting.delete(id);
       }
     }
     if (this._waiting.size < before) {
       this._reduce();
     }
+  }
+
+  /** The panel has them all, and a notification would lie over its buttons. */
+  private _isInView(approval: IApproval): boolean {
+    const { origins, panel } = this._options;
+    return panel.isVisible || origins.isInView(approval);
   }
 
   private _onSettled(_: unknown, approval: IApproval): void {

@@ -23,6 +23,10 @@ export class PanelOpener implements IApprovalPanel {
   /** Whether a new request opens the panel. */
   isAutomatic = false;
 
+  get isVisible(): boolean {
+    return this._panel.isVisible && document.visibilityState === 'visible';
+  }
+
   show(): void {
     this._shell.activateById(this._panel.id);
   }

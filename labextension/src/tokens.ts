@@ -107,6 +107,8 @@ export interface IOrigins {
 
 /** What the panel can do for other plugins. */
 export interface IApprovalPanel {
+  /** Whether the panel is on screen. */
+  readonly isVisible: boolean;
   /** Show the panel and leave the focus where it is. */
   show(): void;
   /** Show the panel and move the focus into it. */

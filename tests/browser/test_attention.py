@@ -63,6 +63,23 @@ def test_notification_of_a_request_out_of_view_shows_it(person: Person, notebook
     expect(person.card(1)).to_contain_text("Done in")
 
 
+def test_notification_goes_when_the_panel_shows_the_request(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path, other = notebook(ASK, ASK), notebook("'another notebook'")
+    person.open(path)
+    person.run(0, 1)
+    expect(person.card(0)).to_be_visible()
+    person.page.get_by_role("region", name="File Browser").get_by_text(other).dblclick()
+    expect(person.cell(0)).to_contain_text("another notebook")
+    lab.decide(lab.approvals(path)[0])
+    expect(person.toasts.filter(has_text=f"({path}, cell 2)")).to_have_count(1)
+    person.open_panel()
+    expect(person.toasts).to_have_count(0)
+    decide(person.item("shop.list_orders"), "Allow once")
+    expect(person.item("shop.list_orders")).to_have_count(0)
+
+
 def test_palette_and_menu_lead_to_requests(person: Person, notebook: Callable[..., str]) -> None:
     person.open(notebook(ASK))
     person.page.get_by_role("menuitem", name="View", exact=True).click()
