@@ -11,7 +11,7 @@ import zlib
 from math import ceil, floor, hypot
 from typing import TYPE_CHECKING
 
-from .font import ADVANCE, CAP_HEIGHT, GLYPHS
+from jupyter_agentbox.demo.font import ADVANCE, CAP_HEIGHT, GLYPHS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

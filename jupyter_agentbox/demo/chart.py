@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
-from .canvas import Canvas, Colour
+from jupyter_agentbox.demo.canvas import Canvas, Colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

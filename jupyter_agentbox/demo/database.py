@@ -7,19 +7,19 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from .records import (
+from jupyter_agentbox.demo.records import (
     Category,
     Deletion,
     MonthlySales,
     NewLine,
+    Order,
     OrderLine,
     OrderStatus,
     OrderSummary,
     Product,
-    SandboxSpec,
     Table,
 )
-from .seed import fill
+from jupyter_agentbox.demo.seed import fill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,7 @@ class Shop:
             for row in rows
         ]
 
-    def order(self, order_id: int) -> SandboxSpec:
+    def order(self, order_id: int) -> Order:
         """Return one order with its lines.
 
         Raises
@@ -104,7 +104,7 @@ class Shop:
             {"id": order_id},
         )
         row = rows[0]
-        return SandboxSpec(
+        return Order(
             id=row["id"],
             customer=row["customer"],
             ordered_on=row["ordered_on"],
@@ -127,7 +127,7 @@ class Shop:
         )
         return [MonthlySales(month=row["month"], orders=row["orders"], revenue=row["cents"] / 100) for row in rows]
 
-    def add_order(self, customer: str, lines: Sequence[NewLine], note: str, today: date) -> SandboxSpec:
+    def add_order(self, customer: str, lines: Sequence[NewLine], note: str, today: date) -> Order:
         """Place an order and take its products from the stock.
 
         Raises

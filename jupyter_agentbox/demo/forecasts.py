@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .database import ShopError
-from .records import Forecast
+from jupyter_agentbox.demo.database import ShopError
+from jupyter_agentbox.demo.records import Forecast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .records import MonthlySales
+    from jupyter_agentbox.demo.records import MonthlySales
 
 MONTHS = 12
 

@@ -52,7 +52,7 @@ class OrderSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SandboxSpec:
+class Order:
     """An order with all its lines. The total is in euros."""
 
     id: int

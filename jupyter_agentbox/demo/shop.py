@@ -18,22 +18,22 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from .chart import bar_chart
-from .database import Shop, ShopError
-from .forecasts import forecast_months
-from .records import (
+from jupyter_agentbox.demo.chart import bar_chart
+from jupyter_agentbox.demo.database import Shop, ShopError
+from jupyter_agentbox.demo.forecasts import forecast_months
+from jupyter_agentbox.demo.records import (
     Category,
     Deletion,
     Forecast,
     MonthlySales,
     NewLine,
+    Order,
     OrderStatus,
     OrderSummary,
     Product,
-    SandboxSpec,
     Table,
 )
-from .seed import YEAR
+from jupyter_agentbox.demo.seed import YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +82,7 @@ class ShopTools:
         """List orders, newest first."""
         return self._shop.orders(status, customer, limit)
 
-    def get_order(self, order_id: OrderId) -> SandboxSpec:
+    def get_order(self, order_id: OrderId) -> Order:
         """Show one order with its lines and note."""
         return _answer(lambda: self._shop.order(order_id))
 
@@ -121,7 +121,7 @@ class ShopTools:
         customer: Annotated[str, Field(min_length=1, description="The customer's full name")],
         lines: Annotated[list[NewLine], Field(min_length=1, description="What is ordered")],
         note: Annotated[str, Field(description="A note for the person who packs it")] = "",
-    ) -> SandboxSpec:
+    ) -> Order:
         """Place an order at today's prices and take its products from the stock."""
         return _answer(lambda: self._shop.add_order(customer, lines, note, datetime.now().astimezone().date()))
 

@@ -8,7 +8,7 @@ from jupyter_agentbox.codegen.annotations import Annotations, Spelling, class_pa
 
 
 def annotate(schema: Any, document: Any = None) -> str:
-    return Annotations(document, Spelling(()), lambda name: name).annotate(schema, "SandboxSpec")
+    return Annotations(document, Spelling(()), lambda name: name).annotate(schema, "Order")
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def annotate(schema: Any, document: Any = None) -> str:
         ({"type": "array", "items": [{"type": "integer"}]}, "list[Any]"),
         ({"type": "object"}, "dict[str, Any]"),
         ({"type": "object", "additionalProperties": {"type": "integer"}}, "dict[str, int]"),
-        ({"properties": {"id": {"type": "integer"}}}, "SandboxSpec"),
+        ({"properties": {"id": {"type": "integer"}}}, "Order"),
         ({}, "Any"),
         (True, "Any"),
     ],
@@ -69,7 +69,7 @@ def test_object_becomes_a_typed_dict_once() -> None:
     schema: Any = {"properties": {"id": {"type": "integer"}, "note": {}}, "required": ["id"]}
     annotations = Annotations(None, Spelling(()), lambda name: name)
 
-    assert annotations.annotate(schema, "SandboxSpec") == annotations.annotate(schema, "Other") == "SandboxSpec"
+    assert annotations.annotate(schema, "Order") == annotations.annotate(schema, "Other") == "Order"
     (found,) = annotations.classes
     assert found.source == "class Order(TypedDict):\n    id: int\n    note: NotRequired[Any]\n"
     assert found.fields == ("id: int", "note: NotRequired[Any]")
@@ -78,7 +78,7 @@ def test_object_becomes_a_typed_dict_once() -> None:
 def test_keys_that_no_class_body_can_have_are_spelled_as_a_call() -> None:
     annotations = Annotations(None, Spelling(()), lambda name: name)
 
-    annotations.annotate({"properties": {"user-id": {"type": "string"}, "__x": {}}}, "SandboxSpec")
+    annotations.annotate({"properties": {"user-id": {"type": "string"}, "__x": {}}}, "Order")
 
     assert annotations.classes[0].source == (
         "Order = TypedDict('Order', {'user-id': NotRequired[str], '__x': NotRequired[Any]})\n"

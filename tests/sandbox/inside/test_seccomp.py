@@ -51,7 +51,7 @@ def outcome(attempt: str, options: str, directory: Path | None = None) -> str:
 LOCAL = "sockets=seccomp.Sockets.LOCAL"
 UNIX = "sockets=seccomp.Sockets.UNIX, namespaces=False"
 NONE = "sockets=seccomp.Sockets.NONE, namespaces=False"
-CALL = "from tests.sandbox.test_seccomp import call; call"
+CALL = "from tests.sandbox.inside.test_seccomp import call; call"
 OWN = "sockets=seccomp.Sockets.NONE, namespaces=False, own_signals_only=True"
 
 
