@@ -54,13 +54,20 @@ def page_with_kernel(level: Isolation, root: Path) -> Iterator[tuple[Lab, Person
         yield lab, person, kernel
 
 
-def click_into(person: Person, button: Locator) -> None:
-    """Click where a button is, whatever lies over it, as someone does who believes to press what they see there."""
+def move_to(person: Person, button: Locator) -> None:
+    """Move the pointer to where a button is, whatever lies over it."""
     button.scroll_into_view_if_needed()
     box = button.bounding_box()
     assert box
     person.page.mouse.move(box["x"] + box["width"] / 2 - 3, box["y"] + box["height"] / 2)
-    person.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    person.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def click_into(person: Person, button: Locator) -> None:
+    """Click where a button is, whatever lies over it, as someone does who believes to press what they see there."""
+    move_to(person, button)
+    person.page.mouse.down()
+    person.page.mouse.up()
 
 
 def expect_decision(attack: Attack, code: str, level: Isolation, root: Path, *, does_run: bool = False) -> None:

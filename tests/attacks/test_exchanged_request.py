@@ -9,7 +9,7 @@ from jupyter_agentbox.core.isolation import Isolation
 from tests.browser.person import CARD, Person
 
 from .attack import LEVELS, Attack
-from .page import NOTEBOOK, click_into, page_with_kernel
+from .page import NOTEBOOK, move_to, page_with_kernel
 
 ATTACK = Attack(
     "show another request in a card's output just before the person presses its button",
@@ -17,19 +17,18 @@ ATTACK = Attack(
     control="test_click_counts_for_what_a_plain_button_has_become",
 )
 
-#: Shows one request, so that a person looks at it and moves to its button.
-CARDS = """
+#: Makes two requests, whose own cards stand under the cell.
+REQUESTS = """
 import threading
-from IPython.display import clear_output
 from jupyter_agentbox import tools
-from jupyter_agentbox.kernel import runtime
 for product in (1, 2):
     threading.Thread(target=tools.shop.restock, kwargs=dict(product_id=product, quantity=2), daemon=True).start()
-waiting = []
-while len(waiting) < 2:
-    waiting = runtime.link().list_pending(within=10)
-clear_output()
+"""
+#: Shows one of them once more, so that a person looks at it and moves to its button.
+CARDS = """
+from jupyter_agentbox.kernel import runtime
 MIME = "application/vnd.jupyter-agentbox.request+json"
+waiting = runtime.link().list_pending(within=10)
 one, two = ({MIME: {"request_id": request["id"]}, "text/plain": "a request"} for request in waiting)
 handle = display(one, raw=True, display_id="shown")
 """
@@ -43,22 +42,26 @@ EXCHANGE = "handle.update(two, raw=isinstance(two, dict))"
 
 def attack(person: Person, shown: str) -> Locator:
     """Press the button of what is shown, as soon as something else is in its place."""
-    person.cell(0).locator(".cm-content").fill(shown)
-    person.run(0)
-    output = person.cell(0).locator(".jp-OutputArea-output").last
+    person.cell(1).locator(".cm-content").fill(shown)
+    person.run(1)
+    output = person.cell(1).locator(".jp-OutputArea-output").last
     button = output.locator("button:not([aria-disabled=true])").first
     button.wait_for()
     before = button.element_handle()
-    person.run(1)
+    person.edit(2)
+    move_to(person, button)
+    person.keyboard.press("Control+Enter")
     person.page.wait_for_function("button => !button.isConnected", arg=before)
-    click_into(person, output.get_by_role("button").first)
+    # At once: who clicks half a second later could have seen what is there by then.
+    person.page.mouse.down()
+    person.page.mouse.up()
     return output
 
 
 @pytest.mark.browser
 def test_click_counts_for_what_a_plain_button_has_become(tmp_path: Path) -> None:
     with page_with_kernel(Isolation.NONE, tmp_path) as (lab, person, kernel):
-        lab.write_notebook(NOTEBOOK, "", EXCHANGE, kernel=kernel)
+        lab.write_notebook(NOTEBOOK, "", "", EXCHANGE, kernel=kernel)
         person.open(NOTEBOOK)
         output = attack(person, BUTTONS)
         expect(output.get_by_role("button", name="two")).to_be_focused()
@@ -68,8 +71,10 @@ def test_click_counts_for_what_a_plain_button_has_become(tmp_path: Path) -> None
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.value)
 def test_click_decides_nothing_of_a_request_that_was_just_put_there(level: Isolation, tmp_path: Path) -> None:
     with page_with_kernel(level, tmp_path) as (lab, person, kernel):
-        lab.write_notebook(NOTEBOOK, "", EXCHANGE, kernel=kernel)
+        lab.write_notebook(NOTEBOOK, REQUESTS, "", EXCHANGE, kernel=kernel)
         person.open(NOTEBOOK)
+        person.run(0)
+        expect(person.cell(0).get_by_role("group", name=CARD)).to_have_count(2)
         output = attack(person, CARDS)
         allow = output.get_by_role("group", name=CARD).get_by_role("button", name="Allow once")
         expect(allow).to_be_enabled()
