@@ -94,10 +94,11 @@ class HeadlessKernelApp(IPKernelApp):
         """Make the kernel, and prepare it."""
         super().init_kernel()
         from jupyter_agentbox.kernel_app.streams import drain  # noqa: PLC0415  # only now they are on the path
-        from jupyter_agentbox.kernel_app.workspace import prepare  # noqa: PLC0415
+        from jupyter_agentbox.kernel_app.workspace import import_installed, prepare  # noqa: PLC0415
 
         shell = self.kernel.shell
         prepare(shell, **self.preparation)
+        self.kernel._process_children = import_installed(self.kernel._process_children)
         shell.events.register("pre_execute", _let_signals_wake_the_loop)
         shell.events.register("post_execute", drain)
 

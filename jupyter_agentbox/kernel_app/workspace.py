@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from jupyter_agentbox.kernel.extension import load
 from jupyter_agentbox.kernel.runtime import use_owner_socket
 from jupyter_agentbox.kernel.shell import ask_before_commands, refuse_other_starts
+from jupyter_agentbox.trusted_imports import TrustedImports
 
 
 def prepare(
@@ -40,6 +42,22 @@ def prepare(
         refuse_other_starts()
     if working_dir is not None:
         work_in(shell, working_dir)
+
+
+def import_installed(function: Callable[[], Any]) -> Callable[[], Any]:
+    """Return a function that takes what it imports from no working directory.
+
+    Parameters
+    ----------
+    function : callable
+        One of ipykernel's, which first imports `psutil` when the kernel ends.
+    """
+
+    def call() -> Any:
+        with TrustedImports():
+            return function()
+
+    return call
 
 
 def work_in(shell: Any, directory: str) -> None:

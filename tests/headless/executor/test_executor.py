@@ -178,6 +178,18 @@ async def test_the_kernel_gets_what_is_passed_and_no_secret_of_ours(make_executo
         assert result.text == "yes None"
 
 
+async def test_the_end_of_a_kernel_runs_nothing_of_the_working_directory(make_executor: Make, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    (tmp_path / "psutil.py").write_text(f"open({str(ran)!r}, 'w').close()")
+    async with make_executor(working_dir=tmp_path) as executor:
+        await executor.execute("1")
+    assert not ran.exists()
+
+    async with make_executor(working_dir=tmp_path) as executor:
+        await executor.execute("import psutil")
+    assert ran.exists(), "a cell imports what it likes"
+
+
 async def test_each_cell_starts_in_the_working_directory(make_executor: Make, tmp_path: Path) -> None:
     async with make_executor(working_dir=tmp_path) as executor:
         await executor.execute("import os; os.chdir('/')")
