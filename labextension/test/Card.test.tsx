@@ -92,22 +92,21 @@ test('a final request keeps the note, and one with plain names has none', () => 
   expect(show(approval()).querySelector('.jp-AgentBox-lookAlikes')).toBeNull();
 });
 
-test('a text is never cut without saying so', () => {
+test('a long text shows both ends, and a line says how much was never shown', () => {
   const item = approval();
-  item.call.arguments = { text: 'x'.repeat(50_000) };
-  show(item);
-  expect(screen.getByText(/Only the first/)).toBeTruthy();
-});
-
-test('a text that is shown in full is not cut', () => {
-  const item = approval();
-  item.call.arguments = { text: `${'x'.repeat(50_000)} the end` };
+  const gap = '-'.repeat(30_000);
+  item.call.arguments = { sql: `first${gap}middle${gap}last` };
   const node = show(item);
-  expect(node.textContent).toContain('1 line, 50,008 characters');
-  expect(node.textContent).not.toContain('the end');
-  fireEvent.click(screen.getByText('Show in full'));
-  expect(node.textContent).toContain('the end');
-  expect(screen.queryByText(/Only the first/)).toBeNull();
+  expect(node.textContent).toMatch(/first.*last/);
+  expect(node.textContent).toContain('1 line, 60,015 characters');
+  expect(node.textContent).not.toContain('middle');
+  const unseen = 'You have not been shown 40,015 characters of “sql”.';
+  expect(node.textContent).toContain(unseen);
+  fireEvent.click(screen.getByText('Show all 60,015 characters'));
+  expect(node.textContent).toContain('middle');
+  expect(node.textContent).not.toContain('You have not been shown');
+  fireEvent.click(screen.getByText('Show less'));
+  expect(node.textContent).not.toContain('You have not been shown');
 });
 
 test('the time that is left is shown', () => {

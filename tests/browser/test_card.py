@@ -88,10 +88,13 @@ def test_long_arguments_scroll_and_nothing_is_cut_silently(person: Person, noteb
     text = card.get_by_role("group", name="sql")
     expect(card).to_contain_text(re.compile(r"2,000 lines, [\d,]+ characters"))
     assert text.evaluate("node => node.scrollHeight > node.clientHeight && node.clientHeight < 500")
-    expect(text).not_to_contain_text("line 1999 of the text")
-    card.get_by_role("button", name="Only the first 20,000 are shown. Show all").click()
-    expect(text).to_contain_text("line 1999 of the text")
-    card.get_by_role("button", name="Show in full").click()
+    expect(text).to_contain_text("line 1999 of the text")  # the end is shown as well as the beginning
+    expect(text).not_to_contain_text("line 1000 of the text")
+    unseen = re.compile(r"You have not been shown [\d,]+ characters of “sql”")
+    expect(card).to_contain_text(unseen)
+    card.get_by_role("button", name="Show all").click()
+    expect(text).to_contain_text("line 1000 of the text")
+    expect(card).not_to_contain_text(unseen)
     assert text.evaluate("node => node.scrollHeight === node.clientHeight")
 
 
@@ -153,7 +156,7 @@ def test_card_that_is_longer_than_the_window_is_decided_wherever_its_buttons_are
     person.open(notebook(f"from jupyter_agentbox import tools\ntools.shop.query(sql={sql})"))
     person.run(0)
     card = person.card()
-    card.get_by_role("button", name="Show in full").click()
+    card.get_by_role("button", name="Show all").click()
     assert card.evaluate("card => card.clientHeight > innerHeight")
     decide(card, "Reject")
     decide(card, "Reject")

@@ -19,6 +19,7 @@ import { Guarded, GuardedCard } from './GuardedCard';
 import { LookAlikes } from './LookAlikes';
 import { Outcome } from './Outcome';
 import { Facts, Hints } from './ToolFacts';
+import { UnseenNote, UnseenReport, useUnseen } from './Unseen';
 import { useSending } from './useSending';
 import type { ISending } from './useSending';
 import { LinkButton, VisibleText } from './VisibleText';
@@ -96,6 +97,7 @@ function withoutShortcuts(props: ICardProps): 'true' | undefined {
 function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
   const { approval, onOpenInPanel, trans } = props;
   const titleId = React.useId();
+  const [unseen, report] = useUnseen();
   const elsewhere = onOpenInPanel && {
     label: trans.__('Decide in the panel'),
     open: () => {
@@ -105,9 +107,12 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
   return (
     <>
       <Header {...props} titleId={titleId} />
-      <Arguments values={approval.call.arguments} trans={trans} />
+      <UnseenReport.Provider value={report}>
+        <Arguments values={approval.call.arguments} trans={trans} />
+      </UnseenReport.Provider>
       <Facts approval={approval} nameOf={props.nameOf} trans={trans} />
       <Guarded elsewhere={elsewhere} trans={trans}>
+        <UnseenNote unseen={unseen} trans={trans} />
         <Deciding
           approval={approval}
           sending={props.sending}

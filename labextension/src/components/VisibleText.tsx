@@ -5,6 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { segments } from '../visibleText';
+import { UnseenReport } from './Unseen';
 
 /** Characters of one text that are shown at first; a page with millions of them would not answer. */
 const MAX_SHOWN = 20_000;
@@ -35,24 +36,31 @@ export interface ITextBlockProps {
   trans: TranslationBundle;
 }
 
-/** A text of many lines: scrolls, can be opened to its full height, and says how long it is. */
+/** A text of many lines: scrolls, says how long it is, and can be opened to all of it and its full height. */
 export function TextBlock({ text, name, trans }: ITextBlockProps): JSX.Element {
-  const [isWhole, setWhole] = React.useState(false);
-  const [isTall, setTall] = React.useState(false);
+  const [isOpen, setOpen] = React.useState(false);
   const lines = text.split('\n').length;
-  const isCut = text.length > MAX_SHOWN && !isWhole;
   const isLong = lines > SHORT_LINES || text.length > 1200;
+  const hidden = Math.max(0, text.length - MAX_SHOWN);
+  const report = React.useContext(UnseenReport);
+  const [wasOpen, setWasOpen] = React.useState(false);
+  React.useEffect(() => {
+    report(name, wasOpen ? 0 : hidden);
+  }, [report, name, wasOpen, hidden]);
 
   return (
     <div className="jp-AgentBox-block">
       <pre
-        className={isTall ? 'jp-mod-tall' : undefined}
+        className={isOpen ? 'jp-mod-tall' : undefined}
         tabIndex={isLong ? 0 : undefined}
         role={isLong ? 'group' : undefined}
         aria-label={isLong ? name : undefined}
       >
-        <VisibleText text={isCut ? text.slice(0, MAX_SHOWN) : text} />
-        {isCut ? '…' : null}
+        {hidden > 0 && !isOpen ? (
+          <BothEnds text={text} hidden={hidden} trans={trans} />
+        ) : (
+          <VisibleText text={text} />
+        )}
       </pre>
       {isLong ? (
         <div className="jp-AgentBox-blockFoot">
@@ -65,28 +73,42 @@ export function TextBlock({ text, name, trans }: ITextBlockProps): JSX.Element {
                   text.length.toLocaleString()
                 )}
           </span>
-          {isCut ? (
-            <LinkButton
-              label={trans.__(
-                'Only the first %1 are shown. Show all',
-                MAX_SHOWN.toLocaleString()
-              )}
-              onClick={() => {
-                setWhole(true);
-              }}
-            />
-          ) : null}
           <LinkButton
-            label={isTall ? trans.__('Show less') : trans.__('Show in full')}
-            isPressed={isTall}
+            label={
+              isOpen
+                ? trans.__('Show less')
+                : trans.__(
+                    'Show all %1 characters',
+                    text.length.toLocaleString()
+                  )
+            }
+            isPressed={isOpen}
             onClick={() => {
-              setTall(!isTall);
-              setWhole(isWhole || !isTall);
+              setOpen(!isOpen);
+              setWasOpen(true);
             }}
           />
         </div>
       ) : null}
     </div>
+  );
+}
+
+/** The beginning and the end of a text, and between them how much is left out. */
+function BothEnds(props: {
+  text: string;
+  hidden: number;
+  trans: TranslationBundle;
+}): JSX.Element {
+  const { text, hidden, trans } = props;
+  return (
+    <>
+      <VisibleText text={text.slice(0, MAX_SHOWN / 2)} />
+      <span className="jp-AgentBox-leftOut">
+        {trans.__('%1 characters are left out here', hidden.toLocaleString())}
+      </span>
+      <VisibleText text={text.slice(-MAX_SHOWN / 2)} />
+    </>
   );
 }
 
