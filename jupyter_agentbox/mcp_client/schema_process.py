@@ -17,8 +17,9 @@ from typing import Any, Final
 
 from jupyter_agentbox.core.calls import JsonValue
 
-#: Seconds more than the process gives itself, after which it is ended from here: it has to start and to read as well.
-_MARGIN: Final = 5.0
+#: Seconds by the clock, more than the process may compute, after which it is ended from here: it has to start and to
+#: read as well, perhaps on a busy machine.
+_MARGIN: Final = 20.0
 _CHUNK: Final = 1024 * 1024
 #: What the process runs; it inherits no environment, and no path but this one.
 _RUN: Final = (
