@@ -117,6 +117,7 @@ def test_panel(person: Person, lab: Lab, save_picture: Callable[..., None], them
     assert_legible(person.page.locator(".jp-AgentBox-panel"))
     for name in ("Recent history", "MCP servers"):
         person.page.get_by_role("region", name=name).get_by_role("heading").click()
+    person.page.locator(".jp-AgentBox-panel").evaluate("panel => panel.scrollTo(0, 0)")
     save_picture(f"panel-{theme}", person.page.locator("#main"), margin=0)
 
 
