@@ -138,8 +138,9 @@ class AgentBoxApp(ExtensionApp):
         1_000_000_000,
         allow_none=True,
         help=(
-            "Bytes of requests in the database from which on those that ended are removed: first what nobody decided,"
-            " the oldest first. None is no limit."
+            "Bytes of requests in the database from which on those that ended are removed: first what was withdrawn or"
+            " lapsed, then what a rule denied, then what a rule allowed, then what was answered; of each the oldest"
+            " first. None is no limit."
         ),
     ).tag(config=True)
 
@@ -147,8 +148,9 @@ class AgentBoxApp(ExtensionApp):
         100_000_000,
         allow_none=True,
         help=(
-            "Bytes of long arguments of decided requests that are kept, the latest; of others the digest and the"
-            " beginning stay. None is no limit."
+            "Bytes of long arguments of decided requests that are kept: the latest, and rather of those that were"
+            " answered than of those that a rule allowed; of others the digest and the beginning stay. None is no"
+            " limit."
         ),
     ).tag(config=True)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, not_, select, true
 
 from jupyter_agentbox.core.approvals import Status
 
+from .rows import DECIDED
 from .schema import approvals, arguments
 
 _DAY: Final = 86_400_000_000  # microseconds, as times are kept
@@ -23,7 +24,7 @@ _PART: Final = 0.05
 _STEP: Final = 1000
 #: Pages that SQLite gives back to the file system in one transaction.
 _PAGES: Final = 5_000
-#: What nobody decided; removed before all else, so that code that asks and withdraws pushes no decision out.
+#: What ended before anybody or anything decided.
 _UNDECIDED: Final = (Status.CANCELLED.value, Status.EXPIRED.value, Status.ORPHANED.value)
 
 
@@ -36,9 +37,11 @@ class RetentionLimits:
     days : float or None
         Their age.
     bytes : int or None
-        What all requests take in the database, about. Those that nobody decided go first, the oldest of them first.
+        What all requests take in the database, about. What code can make without end goes first, so that it pushes no
+        person's decision out: what it withdrew, then what a rule denied, then what a rule allowed; the oldest first.
     long_arguments : int or None
-        What long arguments take; of those that go, the digest and the beginning stay.
+        What long arguments take; of those that go, the digest and the beginning stay. Those of calls that a rule
+        allowed go first.
     """
 
     days: float | None = None
@@ -87,9 +90,11 @@ class Retention:
         excess = int(kept) - self._limits.long_arguments
         if excess <= 0:
             return False
-        oldest = select(columns.id, columns.size).where(columns.closed_at.is_not(None)).order_by(columns.closed_at)
-        chosen = _chosen(connection.execute(oldest.limit(_STEP)).all(), excess)
-        connection.execute(arguments.delete().where(columns.id.in_(chosen)))
+        closed = select(columns.id, columns.size).where(columns.closed_at.is_not(None))
+        oldest = closed.order_by(columns.closed_at).limit(_STEP)
+        undecided = oldest.join(approvals, approvals.c.id == columns.id).where(not_(_is_decided(connection)))
+        rows = connection.execute(undecided).all() or connection.execute(oldest).all()
+        connection.execute(arguments.delete().where(columns.id.in_(_chosen(rows, excess))))
         return True
 
     def _remove_old(self, connection: Connection, now: int) -> bool:
@@ -110,8 +115,8 @@ class Retention:
             return False
         closed = select(columns.id, size).where(columns.owner.is_(None))
         oldest = closed.order_by(columns.created_at).limit(_STEP)
-        rows = connection.execute(oldest.where(columns.status.in_(_UNDECIDED))).all()
-        return self._remove(connection, _chosen(rows or connection.execute(oldest).all(), excess))
+        found = (connection.execute(oldest.where(kind)).all() for kind in _first_to_go(connection))
+        return self._remove(connection, _chosen(next(filter(None, found), []), excess))
 
     @staticmethod
     def _remove(connection: Connection, ids: Sequence[str]) -> bool:
@@ -119,6 +124,22 @@ class Retention:
             connection.execute(arguments.delete().where(arguments.c.id.in_(ids)))
             connection.execute(approvals.delete().where(approvals.c.id.in_(ids)))
         return bool(ids)
+
+
+def _first_to_go(connection: Connection) -> Iterator[ColumnElement[bool]]:
+    """Yield the kinds of requests in the order in which they are removed."""
+    is_undecided = not_(_is_decided(connection))
+    yield approvals.c.status.in_(_UNDECIDED)
+    yield (approvals.c.status == Status.REJECTED.value) & is_undecided
+    yield is_undecided
+    yield true()
+
+
+def _is_decided(connection: Connection) -> ColumnElement[bool]:
+    """Return the condition that a request was answered, and not by a rule alone."""
+    find = func.instr if connection.dialect.name == "sqlite" else func.pg_catalog.position
+    found: ColumnElement[bool] = find(approvals.c.progress, DECIDED) > 0
+    return found
 
 
 def _chosen(rows: Sequence[Any], excess: int) -> list[str]:

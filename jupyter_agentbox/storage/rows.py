@@ -24,6 +24,10 @@ from jupyter_agentbox.exceptions import StorageError
 
 _JSON: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
+#: What `progress` has if, and only if, the request was answered: in a text its quotes would be escaped, and arguments,
+#: which could have such a key, are in `progress` only as part of an answer.
+DECIDED: Final = b'"decision":{"answer":'
+
 
 def text_key(value: str) -> str:
     """Return the text such that every database can keep and compare it: no lone surrogates, no NUL.
