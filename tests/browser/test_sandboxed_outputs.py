@@ -60,7 +60,7 @@ GOOD = {
     "drawing": "%config InlineBackend.figure_formats = ['svg']\nplt.plot([3, 2, 3]);",
     "table": "import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': [3, 4]})",
     "bar": "from tqdm.notebook import tqdm\nfor _ in tqdm(range(5)): pass",
-    "text bar": "from tqdm import tqdm\nfor _ in plain(range(5)): pass",
+    "text bar": "from tqdm import tqdm as plain\nfor _ in plain(range(5)): pass",
     "interact": "import ipywidgets as w\n@w.interact(x=(0, 9))\ndef f(x=3): print('x is', x)",
     "widgets": "w.VBox([w.Button(description='go'), w.Text('a text'), w.Dropdown(options=['one']),"
     " w.HTML('<b>bold</b>'), w.ToggleButtons(options=['left', 'right']),"
