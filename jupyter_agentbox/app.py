@@ -42,7 +42,7 @@ from jupyter_agentbox.services.pages.headers import protect_pages
 from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
-from jupyter_agentbox.services.reviewers import hub_auth_of
+from jupyter_agentbox.services.reviewers import hub_auth_of, sign_cookies_anew
 from jupyter_agentbox.services.servers import handlers as server_handlers
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.retention import RetentionLimits
@@ -257,6 +257,7 @@ class AgentBoxApp(ExtensionApp):
         )
 
     async def _start_jupyter_server_extension(self, _serverapp: ServerApp) -> None:
+        sign_cookies_anew(self._server())  # not before: each extension writes the settings back that it began with
         try:
             await self._box.start()
         except StorageError as error:

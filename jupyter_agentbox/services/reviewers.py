@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import hmac
 import os
+import secrets
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
@@ -48,6 +49,22 @@ def hub_auth_of(server: Any) -> HubAuth | None:
     """
     found: HubAuth | None = getattr(server.identity_provider, "hub_auth", None) or getattr(server, "hub_auth", None)
     return found
+
+
+def sign_cookies_anew(server: Any) -> None:
+    """Let a Hub's single-user server sign its cookies with a secret that is nowhere but in its memory.
+
+    Jupyter keeps the secret in a file of the user's, which code in a plain kernel can read. With it and with the token
+    of a page that was logged in, that code could make the cookie which says that a person decides. Who has a cookie of
+    before is sent to the Hub, and comes back with a new one.
+
+    Parameters
+    ----------
+    server : ServerApp
+        The server. One without a Hub is left as it is.
+    """
+    if hub_auth_of(server) is not None:
+        server.web_app.settings["cookie_secret"] = secrets.token_bytes(32)
 
 
 async def reviewer_of(handler: JupyterHandler, resource: str) -> Reviewer:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import urllib.request
 from collections.abc import Callable
 
 import pytest
 
-from .hub import ANY, COLLABORATOR, OWNER, STRANGER, Hub, Session, run
+from .hub import ANY, COLLABORATOR, OWNER, STRANGER, Hub, Session, answered, run
 
 
 def user_token(hub: Hub, _server: str) -> str:
@@ -98,6 +99,32 @@ def test_a_cookie_with_a_token_that_no_login_gave_is_not_a_person(hub: Hub) -> N
         code, answer = browser.ask(*hub.decision(request), {"Authorization": f"token {token}"})
         assert (code, answer["reason"]) == (403, "needs_person")
 
+    assert hub.read(request) == request
+
+
+#: What a cell does with the page's token: it signs the cookie that a browser would have, with the secret on the disk.
+FORGE_COOKIE = """
+import hashlib, hmac, os, pathlib
+from jupyter_core.paths import jupyter_runtime_dir
+from tornado.web import create_signed_value
+name, path = os.environ["JUPYTERHUB_CLIENT_ID"], pathlib.Path(jupyter_runtime_dir(), "jupyter_cookie_secret")
+key = path.read_bytes() if path.exists() else b""
+secret = hmac.new(key, digestmod=hashlib.sha256).digest()
+print(name + "=" + create_signed_value(secret, name, {token!r}).decode())
+"""
+
+
+def test_a_kernel_cannot_make_the_cookie_of_a_browser(hub: Hub) -> None:
+    token, request = token_of_the_page(hub, ""), hub.new_request()
+    with hub.kernel() as kernel:
+        cookie = run(kernel, FORGE_COOKIE.format(token=token)).strip()
+    url, body = hub.decision(request)
+    headers = {"Authorization": f"token {token}", "Cookie": cookie, "Content-Type": "application/json"}
+
+    code, answer = answered(urllib.request.build_opener(), url, body, headers=headers)
+
+    assert cookie.startswith(f"jupyterhub-user-{OWNER}=2|")
+    assert (code, answer["reason"]) == (403, "needs_person")
     assert hub.read(request) == request
 
 
