@@ -1,5 +1,5 @@
 import { nullTranslator } from '@jupyterlab/translation';
-import { fireEvent, render, screen } from '@testing-library/react';
+import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { Card } from '../src/components/Card';
@@ -112,4 +112,33 @@ test('a long text shows both ends, and a line says how much was never shown', ()
 test('the time that is left is shown', () => {
   show(approval({ expires_at: '2026-01-01T00:09:41Z' }));
   expect(screen.getByRole('timer').textContent).toBe('9:41 left');
+});
+
+test('a request that ends by itself sends no key that is typed in its card to the notebook', () => {
+  const onLeave = jest.fn();
+  const card = (item: IApproval): JSX.Element => (
+    <Card
+      approval={item}
+      origin="orders.ipynb, cell 3"
+      now={() => Date.parse('2026-01-01T00:00:00Z')}
+      nameOf={({ reviewer }) => reviewer}
+      translator={nullTranslator}
+      trans={trans}
+      onDecide={async () => undefined}
+      onLeave={onLeave}
+    />
+  );
+  const { container, rerender } = render(card(approval()));
+  screen.getByRole('button', { name: 'Reject' }).focus();
+
+  rerender(card({ ...approval(), status: 'cancelled' }));
+
+  const node = container.querySelector<HTMLElement>('[data-request-id]');
+  expect(onLeave).not.toHaveBeenCalled();
+  expect(document.activeElement).toBe(node);
+  expect(node?.dataset.lmSuppressShortcuts).toBe('true');
+  act(() => {
+    node?.blur();
+  });
+  expect(node?.dataset.lmSuppressShortcuts).toBeUndefined();
 });

@@ -58,7 +58,7 @@ export function Card(props: ICardProps): JSX.Element {
     trans,
     props.onFailure
   );
-  useFocusMoved(root, isPending, props.onLeave);
+  const isHolding = useFocusMoved(root, isPending, sending, props.onLeave);
   const name = label(qualifiedName(approval.call));
   const { mood } = summarize(approval, nameOf, trans);
 
@@ -71,7 +71,7 @@ export function Card(props: ICardProps): JSX.Element {
       data-request-id={approval.id}
       data-status={approval.status}
       data-lm-suppress-shortcuts={
-        isPending ? withoutShortcuts(props) : undefined
+        isPending || isHolding ? withoutShortcuts(props) : undefined
       }
       aria-label={trans.__('Approval request %1', name)}
     >
@@ -213,19 +213,42 @@ function Final(props: ICardProps): JSX.Element {
   );
 }
 
-/** When the focused button goes, because its request was decided, the focus goes to the card, and on from there. */
+/**
+ * When what has the focus goes, because its request is final, the focus goes to the card.
+ *
+ * After the person's own answer it goes on from there. If the request ended by itself, the person may be in the middle of
+ * a word: the card holds the focus and says so, and keeps the keys from the notebook until the focus leaves it.
+ */
 function useFocusMoved(
   root: React.RefObject<HTMLElement>,
   isPending: boolean,
+  sending: ISending,
   onLeave?: (card: HTMLElement) => void
-): void {
+): boolean {
   const hadFocus = root.current?.contains(document.activeElement) ?? false;
   const wasPending = React.useRef(isPending);
+  const isAnswered = React.useRef(false);
+  const [isHolding, setHolding] = React.useState(false);
+  const hold = (node: HTMLElement): void => {
+    setHolding(true);
+    const release = (): void => {
+      setHolding(false);
+    };
+    node.addEventListener('blur', release, { once: true });
+  };
   React.useLayoutEffect(() => {
-    if (wasPending.current && !isPending && hadFocus && root.current) {
-      root.current.focus({ preventScroll: true });
-      onLeave?.(root.current);
+    const node = root.current;
+    isAnswered.current =
+      sending.isBusy || (isAnswered.current && !sending.failure);
+    if (wasPending.current && !isPending && hadFocus && node) {
+      node.focus({ preventScroll: true });
+      if (isAnswered.current) {
+        onLeave?.(node);
+      } else {
+        hold(node);
+      }
     }
     wasPending.current = isPending;
   });
+  return isHolding;
 }
