@@ -14,7 +14,7 @@ from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from tests.sandbox.conftest import can_reach
 from tests.terminals import TerminalCommand
 
-SERVER = Path(__file__).parent / "executor" / "mini_server.py"
+SERVER = Path(__file__).parent / "headless" / "executor" / "mini_server.py"
 CALL = "from jupyter_agentbox import tools\nprint(tools.mini.add(a=1, b=2))"
 
 

@@ -14,7 +14,6 @@ from tornado.web import HTTPError
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.server import probes
 from jupyter_agentbox.sandbox.server.probes import reach
 from jupyter_agentbox.sandbox.server.settings import Domains, Places
 from jupyter_agentbox.sandbox.server.srt import srt_command, srt_places, srt_settings
@@ -134,12 +133,8 @@ def test_where_it_is_missing_that_is_said() -> None:
 
 def test_on_macos_the_refusal_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
-    probes._problem.cache_clear()
-    try:
-        with pytest.raises(SandboxRefusedError, match="npm install -g @anthropic-ai/sandbox-runtime"):
-            reach([Isolation.BUBBLEWRAP, Isolation.SRT], srt="/nonexistent/srt")
-    finally:
-        probes._problem.cache_clear()
+    with pytest.raises(SandboxRefusedError, match="npm install -g @anthropic-ai/sandbox-runtime"):
+        reach([Isolation.BUBBLEWRAP, Isolation.SRT], srt="/nonexistent/srt")
 
 
 def test_program_that_holds_nothing_is_not_taken_for_it(tmp_path: Path) -> None:

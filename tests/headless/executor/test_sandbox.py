@@ -168,7 +168,7 @@ async def test_timeout_and_cancel_interrupt_what_runs_and_keep_the_state(sandbox
         async for item in executor.stream("print('go', flush=True)\nwhile True: pass", chunks=True):
             items.append(item)
             executor.cancel()
-        assert [item.text for item in items] == ["go\n"]
+        assert "".join(item.text for item in items) in ("go", "go\n")  # the line may come in two
         assert (await executor.execute("kept + 1")).text == "42"
 
 

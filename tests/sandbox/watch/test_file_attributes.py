@@ -113,7 +113,7 @@ def test_a_caller_that_is_ended_holds_up_no_other(work: Path) -> None:
 
 
 def test_where_calls_cannot_wait_they_are_refused(work: Path) -> None:
-    filtered = "__import__('jupyter_agentbox.sandbox.inside.syscalls').sandbox.kernel_calls.filter_calls"
-    attempt = f"{filtered}(__import__('jupyter_agentbox').sandbox.seccomp.assemble_attributes(held=False))"
+    inside = "__import__('jupyter_agentbox.sandbox.inside', fromlist=['seccomp', 'syscalls'])"
+    attempt = f"{inside}.syscalls.filter_calls({inside}.seccomp.assemble_attributes(held=False))"
 
     assert outcome(f"{attempt} or os.chmod('file', 0o741)", work) == "EPERM"
