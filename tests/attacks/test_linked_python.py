@@ -4,6 +4,9 @@ import sys
 import sysconfig
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+
+import pytest
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.sandbox.install import kernelspec
@@ -39,5 +42,11 @@ def test_a_link_to_python_lays_nothing_open(stage: Stage) -> None:
     if stage.level is Isolation.NONE:
         del spec["metadata"]
     write_spec(stage.world.root, f"linked-{stage.level.value}", spec)
+    if stage.level is Isolation.SRT:
+        # srt shows what a link leads to, and not the link: such a Python is not found, and no kernel is started.
+        with pytest.raises(HTTPError), stage.of("linked-srt"):
+            pass
+        stage.judge(ATTACK, succeeded=False)
+        return
     with stage.of(f"linked-{stage.level.value}") as linked:
         linked.expect(ATTACK, attack, secret=str(secret))
