@@ -122,4 +122,5 @@ def decide(where: Locator, button: str) -> None:
     """Press one of a card's buttons, which are off while nothing of the card is in view."""
     found = where.get_by_role("button", name=button, exact=True)
     found.scroll_into_view_if_needed()
+    where.page.mouse.move(1, 1)  # a click counts for what the pointer went to, not for what came under it
     found.click()
