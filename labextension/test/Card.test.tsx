@@ -6,8 +6,8 @@ import { Card } from '../src/components/Card';
 import type { IApproval } from '../src/protocol';
 import { allowed, approval, trans } from './examples';
 
-function show(item: IApproval): HTMLElement {
-  const { container } = render(
+function card(item: IApproval, onLeave?: () => void): JSX.Element {
+  return (
     <Card
       approval={item}
       origin="orders.ipynb, cell 3"
@@ -16,9 +16,13 @@ function show(item: IApproval): HTMLElement {
       translator={nullTranslator}
       trans={trans}
       onDecide={async () => undefined}
+      onLeave={onLeave}
     />
   );
-  return container;
+}
+
+function show(item: IApproval): HTMLElement {
+  return render(card(item)).container;
 }
 
 test('a pending request has three buttons with these names', () => {
@@ -116,22 +120,10 @@ test('the time that is left is shown', () => {
 
 test('a request that ends by itself sends no key that is typed in its card to the notebook', () => {
   const onLeave = jest.fn();
-  const card = (item: IApproval): JSX.Element => (
-    <Card
-      approval={item}
-      origin="orders.ipynb, cell 3"
-      now={() => Date.parse('2026-01-01T00:00:00Z')}
-      nameOf={({ reviewer }) => reviewer}
-      translator={nullTranslator}
-      trans={trans}
-      onDecide={async () => undefined}
-      onLeave={onLeave}
-    />
-  );
-  const { container, rerender } = render(card(approval()));
+  const { container, rerender } = render(card(approval(), onLeave));
   screen.getByRole('button', { name: 'Reject' }).focus();
 
-  rerender(card({ ...approval(), status: 'cancelled' }));
+  rerender(card({ ...approval(), status: 'cancelled' }, onLeave));
 
   const node = container.querySelector<HTMLElement>('[data-request-id]');
   expect(onLeave).not.toHaveBeenCalled();

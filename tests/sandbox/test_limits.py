@@ -286,7 +286,7 @@ async def test_nothing_runs_on_when_nobody_watches_it_any_more(start: Start) -> 
         assert not await kernel.manager.is_alive()
 
 
-async def test_kernels_without_limits_have_no_warden(start: Start) -> None:
+async def test_kernels_without_limits_have_no_watchdog(start: Start) -> None:
     before = children()
     async with start():
         assert not running("watchdog.py", children(beside=before))

@@ -112,7 +112,7 @@ async def test_restart_gives_a_fresh_kernel_and_ends_the_old_one(start: Start, l
 
 
 @pytest.mark.parametrize("level", [Isolation.LANDLOCK], indirect=True)
-async def test_interrupt_waits_for_no_guardian(start: Start) -> None:
+async def test_interrupt_waits_for_no_supervisor(start: Start) -> None:
     async with start() as kernel:
         supervisors = [psutil.Process(process_of(kernel))]
         supervisors += supervisors[0].children()

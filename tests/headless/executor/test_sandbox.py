@@ -167,8 +167,9 @@ async def test_timeout_and_cancel_interrupt_what_runs_and_keep_the_state(sandbox
         items: list[Any] = []
         async for item in executor.stream("print('go', flush=True)\nwhile True: pass", chunks=True):
             items.append(item)
-            executor.cancel()
-        assert "".join(item.text for item in items) in ("go", "go\n")  # the line may come in two
+            if item.text.endswith("\n"):  # the line may come in two
+                executor.cancel()
+        assert "".join(item.text for item in items) == "go\n"
         assert (await executor.execute("kept + 1")).text == "42"
 
 
