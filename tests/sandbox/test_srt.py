@@ -133,6 +133,8 @@ def test_where_it_is_missing_that_is_said() -> None:
 
 def test_on_macos_the_refusal_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
+    # A level that worked is not tried again, and other tests of this process may have started bubblewrap.
+    monkeypatch.setattr("jupyter_agentbox.sandbox.server.probes._WORKING", set())
     with pytest.raises(SandboxRefusedError, match="npm install -g @anthropic-ai/sandbox-runtime"):
         reach([Isolation.BUBBLEWRAP, Isolation.SRT], srt="/nonexistent/srt")
 
