@@ -3,19 +3,19 @@
  */
 import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
 
-import { approvalsPlugin } from './plugins/approvals';
-import { cardPlugin } from './plugins/card';
-import { commPlugin } from './plugins/comm';
-import { commandsPlugin } from './plugins/commands';
-import { historyPlugin } from './plugins/history';
-import { jupyterWidgetPlugin } from './plugins/jupyterWidget';
-import { kernelEndsPlugin } from './plugins/kernelEnds';
-import { notificationsPlugin } from './plugins/notifications';
-import { outputsPlugin } from './plugins/outputs';
-import { originsPlugin } from './plugins/origins';
-import { panelPlugin } from './plugins/panel';
-import { serversPlugin } from './plugins/servers';
-import { statusPlugin } from './plugins/status';
+import { approvalsPlugin } from './features/approvals/approvalsPlugin';
+import { cardPlugin } from './features/approvals/cardPlugin';
+import { commPlugin } from './features/kernels/commPlugin';
+import { commandsPlugin } from './shell/commandsPlugin';
+import { historyPlugin } from './features/history/historyPlugin';
+import { jupyterWidgetPlugin } from './integrations/ipywidgetsPlugin';
+import { kernelEndsPlugin } from './features/kernels/kernelEndsPlugin';
+import { notificationsPlugin } from './features/approvals/notificationsPlugin';
+import { outputsPlugin } from './features/outputs/outputsPlugin';
+import { originsPlugin } from './integrations/originsPlugin';
+import { panelPlugin } from './shell/panelPlugin';
+import { serversPlugin } from './features/servers/serversPlugin';
+import { statusPlugin } from './shell/statusPlugin';
 
 const plugins: JupyterFrontEndPlugin<unknown>[] = [
   outputsPlugin,

@@ -5,8 +5,8 @@ import { Token } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import type { ISignal } from '@lumino/signaling';
 
-import type { IJsonObject } from './json';
-import type { IApproval, IServerList, IToolCall } from './protocol';
+import type { IJsonObject } from './api/json';
+import type { IApproval, IServerList, IToolCall } from './api/protocol';
 
 /** What a page knows about one request. */
 export interface IKnownApproval {

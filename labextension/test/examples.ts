@@ -3,7 +3,7 @@
  */
 import { nullTranslator } from '@jupyterlab/translation';
 
-import type { IApproval } from '../src/protocol';
+import type { IApproval } from '../src/api/protocol';
 
 /** Strings as they are written in the source. */
 export const trans = nullTranslator.load('jupyter-agentbox');

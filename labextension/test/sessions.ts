@@ -4,9 +4,9 @@
 import type { Kernel } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 
-import { Gate, PageGate, SessionGate } from '../src/outputs/gate';
-import type { GateContext } from '../src/outputs/gate';
-import { KernelLevels } from '../src/outputs/levels';
+import { Gate, PageGate, SessionGate } from '../src/features/outputs/gate';
+import type { GateContext } from '../src/features/outputs/gate';
+import { KernelLevels } from '../src/features/outputs/levels';
 
 type Connection = Kernel.IKernelConnection;
 

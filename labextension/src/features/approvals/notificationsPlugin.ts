@@ -1,0 +1,34 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { Notifier } from './notifier';
+import { onSettings } from '../../shell/settings';
+import { IApprovalModel, IApprovalPanel, IOrigins } from '../../tokens';
+
+/** Notifies of requests whose cell is out of view. */
+export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-agentbox:notifications',
+  description: 'Notifies of approval requests that are out of view.',
+  autoStart: true,
+  requires: [IApprovalModel, IOrigins, IApprovalPanel],
+  optional: [ISettingRegistry, ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    model: IApprovalModel,
+    origins: IOrigins,
+    panel: IApprovalPanel,
+    registry: ISettingRegistry | null,
+    translator: ITranslator | null
+  ): void => {
+    const trans = (translator ?? nullTranslator).load('jupyter-agentbox');
+    const { restored } = app;
+    const notifier = new Notifier({ model, origins, panel, restored, trans });
+    onSettings(registry, settings => {
+      notifier.isEnabled = settings.notifications;
+    });
+  }
+};

@@ -1,0 +1,68 @@
+/**
+ * The requests that are final.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import { qualifiedName } from '../../api/protocol';
+import type { IHistoryModel } from '../../tokens';
+import { label } from '../../ui/text/visibleText';
+import { RequestCard } from '../../ui/card/RequestCard';
+import type { ICardContext } from '../../ui/card/RequestCard';
+import { useSignal } from '../../ui/hooks/useSignal';
+import { LinkButton } from '../../ui/components/VisibleText';
+
+export interface IHistoryListProps {
+  history: IHistoryModel;
+  context: ICardContext;
+}
+
+export function HistoryList(props: IHistoryListProps): JSX.Element {
+  const { history, context } = props;
+  const { trans } = context;
+  useSignal(history.changed);
+  return (
+    <section
+      className="jp-AgentBox-history"
+      aria-label={trans.__('Recent history')}
+    >
+      <details open>
+        <summary>
+          <h2>{trans.__('Recent history')}</h2>
+        </summary>
+        {history.items.length === 0 ? <Empty trans={trans} /> : null}
+        <ul role="list">
+          {history.items.map(approval => (
+            <li
+              key={approval.id}
+              className="jp-AgentBox-item"
+              aria-label={label(qualifiedName(approval.call))}
+            >
+              <RequestCard
+                requestId={approval.id}
+                context={context}
+                hasLink={true}
+              />
+            </li>
+          ))}
+        </ul>
+        {history.hasMore ? (
+          <LinkButton
+            label={trans.__('Load more')}
+            onClick={() => {
+              void history.loadMore();
+            }}
+          />
+        ) : null}
+      </details>
+    </section>
+  );
+}
+
+function Empty({ trans }: { trans: TranslationBundle }): JSX.Element {
+  return (
+    <p className="jp-AgentBox-empty">
+      {trans.__('Calls that were decided, or that nobody decided, stay here.')}
+    </p>
+  );
+}

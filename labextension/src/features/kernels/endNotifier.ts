@@ -1,0 +1,82 @@
+/**
+ * Says why a sandboxed kernel ended: JupyterLab itself says only that it did.
+ */
+import type { Notification, NotificationManager } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import type { IEndedKernel, KernelEndsModel } from '../../model/kernelEnds';
+import type { IKernelEnd } from '../../api/protocol';
+import type { IOrigins, Place } from '../../tokens';
+import { label } from '../../ui/text/visibleText';
+
+/** JupyterLab cuts what is longer. */
+const MAX_LENGTH = 140;
+
+/** Of a notebook's path at least so much is shown. */
+const MIN_NAME_LENGTH = 20;
+
+/** What `EndNotifier` needs. */
+export interface IEndNotifierOptions {
+  model: Pick<KernelEndsModel, 'ended'>;
+  origins: Pick<IOrigins, 'describePlace' | 'revealPlace'>;
+  notifications: Pick<NotificationManager, 'notify' | 'update'>;
+  trans: TranslationBundle;
+}
+
+/** Keeps one notification for each kernel, about its last end, until a person closes it. */
+export class EndNotifier {
+  constructor(private readonly _options: IEndNotifierOptions) {
+    this._options.model.ended.connect(this._onEnded, this);
+  }
+
+  private _onEnded(_: unknown, { kernelId, end }: IEndedKernel): void {
+    const { notifications } = this._options;
+    const place = { kernel_id: kernelId, notebook_path: end.notebook_path };
+    const message = this._message(place, end);
+    const options = {
+      autoClose: false as const,
+      actions: [this._action(place)]
+    };
+    const id = this._shown.get(kernelId);
+    if (!id || !notifications.update({ id, message, ...options })) {
+      this._shown.set(
+        kernelId,
+        notifications.notify(message, 'error', options)
+      );
+    }
+  }
+
+  private _message(place: Place, end: IKernelEnd): string {
+    const { origins } = this._options;
+    const rest = this._sentence('', end).length;
+    const length = Math.max(MAX_LENGTH - rest, MIN_NAME_LENGTH);
+    return this._sentence(origins.describePlace(place, length), end);
+  }
+
+  private _sentence(name: string, end: IKernelEnd): string {
+    const { trans } = this._options;
+    const reason = label(end.reason);
+    return end.limit === null
+      ? trans.__('The kernel of %1 ended: %2.', name, reason)
+      : trans.__(
+          'The sandbox ended the kernel of %1: %2. Raise `%3` or use less.',
+          name,
+          reason,
+          label(end.limit)
+        );
+  }
+
+  private _action(place: Place): Notification.IAction {
+    const { origins, trans } = this._options;
+    return {
+      label: trans.__('Show'),
+      caption: trans.__('Show the notebook'),
+      displayType: 'accent',
+      callback: () => {
+        void origins.revealPlace(place);
+      }
+    };
+  }
+
+  private readonly _shown = new Map<string, string>();
+}

@@ -1,0 +1,126 @@
+/**
+ * Stands where an output would have run code in the page.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import { DecisionButton } from '../../ui/guarded/DecisionButton';
+import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
+import { TextBlock, VisibleText } from '../../ui/components/VisibleText';
+
+export interface IBlockedOutputProps {
+  /** What kind of output it is, in words. */
+  kind: string;
+  /** What would run, if it is text. */
+  source?: string;
+  /** Whether the kernel is known to be sandboxed; if not, it is not known what it is. */
+  isSandboxed: boolean;
+  /** Whether a part of the output is shown below the card. */
+  isPartShown?: boolean;
+  /** Whether the output asks for a frame of its own, in which a button is only a picture. */
+  isIsolated?: boolean;
+  /** Whether it stands in a widget, which its kernel lays out. */
+  isInWidget?: boolean;
+  trans: TranslationBundle;
+  /** Show the same card in a dialog, whose button no kernel can cover. */
+  onReview?: () => void;
+  /** Run this one output; what it returns rejects with the reason why it cannot be. */
+  onAllow: () => Promise<void>;
+}
+
+/** Says what an output could do in the page, and lets a person allow it. */
+export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
+  const { kind, onReview, trans } = props;
+  const textId = React.useId();
+  const [isBusy, setBusy] = React.useState(false);
+  const [failure, setFailure] = React.useState('');
+  const allow = (): void => {
+    setBusy(true);
+    setFailure('');
+    props
+      .onAllow()
+      .catch((error: unknown) => {
+        setFailure(error instanceof Error ? error.message : String(error));
+      })
+      .finally(() => {
+        setBusy(false);
+      });
+  };
+
+  return (
+    <GuardedCard
+      className="jp-AgentBox-blocked jp-mod-waiting"
+      isGuarded={!props.isIsolated}
+      isInWidget={props.isInWidget}
+      data-lm-suppress-shortcuts="true"
+      aria-label={trans.__('Blocked output: %1', kind)}
+    >
+      <div className="jp-AgentBox-headline">
+        <span className="jp-AgentBox-title">
+          <strong>
+            {props.isPartShown
+              ? trans.__('A part of this output was left out')
+              : trans.__('This output was not run')}
+          </strong>
+        </span>
+        <span className="jp-AgentBox-hint">
+          <VisibleText text={kind} />
+        </span>
+      </div>
+      <p id={textId}>
+        {props.isSandboxed
+          ? trans.__('It came from a sandboxed kernel.')
+          : trans.__(
+              'The server did not say whether the kernel that it came from is sandboxed.'
+            )}{' '}
+        {trans.__(
+          'In this page it would act as you: approve requests, run code in any kernel, read and change your files.'
+        )}
+      </p>
+      {props.source ? (
+        <details className="jp-AgentBox-details">
+          <summary>{trans.__('What would run')}</summary>
+          <TextBlock
+            text={props.source}
+            name={trans.__('What would run')}
+            trans={trans}
+          />
+        </details>
+      ) : null}
+      {props.isIsolated ? (
+        <p className="jp-AgentBox-note">
+          {trans.__(
+            'It asks for a frame of its own (“isolated” in its metadata) and cannot be allowed there.'
+          )}
+        </p>
+      ) : (
+        <Guarded
+          elsewhere={
+            onReview && {
+              label: trans.__('Review in a dialog'),
+              open: onReview
+            }
+          }
+          trans={trans}
+        >
+          <div className="jp-AgentBox-buttons">
+            <DecisionButton
+              kind="neutral"
+              label={trans.__('Run this output')}
+              describedBy={textId}
+              isBusy={isBusy}
+              onActivate={allow}
+            />
+          </div>
+        </Guarded>
+      )}
+      <div role="alert">
+        {failure ? (
+          <p className="jp-AgentBox-error">
+            <VisibleText text={failure} />
+          </p>
+        ) : null}
+      </div>
+    </GuardedCard>
+  );
+}

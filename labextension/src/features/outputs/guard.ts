@@ -1,0 +1,286 @@
+/**
+ * Stands before one renderer and decides what it may render.
+ */
+import {
+  RenderedCommon,
+  RenderedError,
+  RenderedHTML,
+  RenderedImage,
+  RenderedLatex,
+  RenderedMarkdown,
+  RenderedSVG,
+  RenderedText
+} from '@jupyterlab/rendermime';
+import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import { CARD_MIME_TYPE } from '../../api/protocol';
+import { CardRenderer } from '../../ui/card/CardRenderer';
+import { describeFinding, describeType } from './describe';
+import type { IGate } from './gate';
+import { examine } from './html';
+import type { Finding } from './html';
+import { treatmentOf } from './kinds';
+import type { Treatment } from './kinds';
+import { placeCard } from './placed';
+import { originalOf } from './sanitizer';
+
+/** Keeps what an output lays out within the output's own box. */
+const CONTAINED_CLASS = 'jp-AgentBox-contained';
+
+/** JupyterLab's renderers, of which it is known what they do with data that is not trusted. */
+const KNOWN_RENDERERS = [
+  CardRenderer,
+  RenderedError,
+  RenderedHTML,
+  RenderedImage,
+  RenderedLatex,
+  RenderedMarkdown,
+  RenderedSVG,
+  RenderedText
+];
+
+/** Has no class that could be imported; it shows a tree of text. */
+const JSON_MIME_TYPE = 'application/json';
+
+/** Let a renderer render only what the gate lets through. It stays what it is for all others. */
+export function guardRenderer(
+  renderer: IRenderMime.IRenderer,
+  mimeType: string,
+  gate: IGate,
+  trans: TranslationBundle
+): IRenderMime.IRenderer {
+  const guard = new OutputGuard(renderer, mimeType, gate, trans);
+  renderer.renderModel = model => guard.show(model);
+  return renderer;
+}
+
+/** How this renderer's output is treated; a renderer that others put in a known one's place is not known. */
+function treat(renderer: IRenderMime.IRenderer, mimeType: string): Treatment {
+  if (mimeType === CARD_MIME_TYPE) {
+    return renderer instanceof CardRenderer ? 'shown' : 'blocked';
+  }
+  const treatment = treatmentOf(mimeType);
+  const isKnown =
+    treatment === 'widget' ||
+    mimeType === JSON_MIME_TYPE ||
+    KNOWN_RENDERERS.some(known => renderer instanceof known);
+  return isKnown ? treatment : 'blocked';
+}
+
+class OutputGuard {
+  constructor(
+    private readonly _renderer: IRenderMime.IRenderer,
+    private readonly _mimeType: string,
+    private readonly _gate: IGate,
+    private readonly _trans: TranslationBundle
+  ) {
+    this._render = _renderer.renderModel.bind(_renderer);
+    this._treatment = treat(_renderer, _mimeType);
+    if (this._treatment === 'sanitized') {
+      this._watchSanitizer();
+    }
+    if (_renderer instanceof RenderedCommon) {
+      this._watchDrawing(_renderer);
+    }
+    _gate.changed.connect(this._onGateChanged, this);
+    _renderer.disposed.connect(() => {
+      _gate.changed.disconnect(this._onGateChanged, this);
+      this._removeCard();
+    });
+  }
+
+  /** What the renderer's `renderModel` is now. */
+  async show(model: IRenderMime.IMimeModel): Promise<void> {
+    this._model = model;
+    this._removeCard();
+    const isFree = this._isFree(model);
+    this._wasFree = isFree;
+    this._renderer.toggleClass(CONTAINED_CLASS, !isFree);
+    if (isFree) {
+      return this._pass(model);
+    }
+    if (this._allowed !== null && this._allowed === this._dataOf(model)) {
+      return this._pass(asTrusted(model, true));
+    }
+    return this._showRestricted(model);
+  }
+
+  /** Let the renderer draw a model. */
+  private _pass(model: IRenderMime.IMimeModel): Promise<void> {
+    this._passed = model;
+    return this._render(model);
+  }
+
+  /**
+   * Whether JupyterLab's own rules hold. An output waits for its gate to be bound. What else uses a renderer, such as a
+   * viewer of a file, is no output of a kernel, unless it is trusted without a person: the debugger does that with a
+   * variable that it was sent, and a help panel with a page that it was sent.
+   */
+  private _isFree(model: IRenderMime.IMimeModel): boolean {
+    if (this._gate.isBound) {
+      return this._gate.verdict === 'open';
+    }
+    return (
+      !isOutput(model) && (!model.trusted || this._gate.elsewhere === 'open')
+    );
+  }
+
+  /** Whether the person is to be told now that something was blocked. */
+  private _isClosed(): boolean {
+    const { isBound, verdict, elsewhere } = this._gate;
+    return (isBound ? verdict : elsewhere) === 'closed';
+  }
+
+  private async _showRestricted(model: IRenderMime.IMimeModel): Promise<void> {
+    switch (this._treatment) {
+      case 'widget':
+      case 'shown':
+        return this._pass(asTrusted(model, false));
+      case 'picture':
+        // Not trusted it would not be shown; the renderer makes an `img` of it, in which no script runs.
+        return this._pass(asTrusted(model, true));
+      case 'sanitized': {
+        this._findings = [];
+        await this._pass(asTrusted(model, false));
+        const [worst] = this._findings;
+        if (worst && !this._isAuthors(model)) {
+          this._placeCard(model, describeFinding(worst, this._trans), true);
+        }
+        return;
+      }
+      case 'blocked':
+        if (this._isAuthors(model)) {
+          return this._pass(model);
+        }
+        this._renderer.node.textContent = '';
+        this._placeCard(
+          model,
+          describeType(this._mimeType, this._trans),
+          false
+        );
+    }
+  }
+
+  /** The text of a Markdown cell comes through here too; JupyterLab trusts it no more than it trusts a file. */
+  private _isAuthors(model: IRenderMime.IMimeModel): boolean {
+    return (
+      this._mimeType === 'text/markdown' && !isOutput(model) && !model.trusted
+    );
+  }
+
+  private _placeCard(
+    model: IRenderMime.IMimeModel,
+    kind: string,
+    isPartShown: boolean
+  ): void {
+    if (!this._isClosed() || this._model !== model) {
+      return;
+    }
+    const data = this._dataOf(model);
+    const source = model.data[this._mimeType];
+    this._removeCard();
+    this._remove = placeCard(this._renderer.node, {
+      kind,
+      source: typeof source === 'string' ? source : data,
+      isPartShown,
+      isSandboxed: this._gate.wasSandboxed || !this._gate.isBound,
+      isIsolated: isIsolated(this._mimeType, model),
+      trans: this._trans,
+      onAllow: async () => {
+        // What is allowed is what the card was about, not what the output may have become.
+        this._allowed = data;
+        await this.show(this._model ?? model);
+      }
+    });
+  }
+
+  private _removeCard(): void {
+    this._remove?.();
+    this._remove = null;
+  }
+
+  private _dataOf(model: IRenderMime.IMimeModel): string {
+    return JSON.stringify(model.data[this._mimeType]);
+  }
+
+  /** Hear what the renderer's sanitizer is given, for HTML and for what Markdown becomes. */
+  private _watchSanitizer(): void {
+    const renderer = this._renderer as RenderedHTML;
+    const sanitizer = originalOf(renderer.sanitizer);
+    const watching: IRenderMime.ISanitizer = Object.create(sanitizer);
+    watching.sanitize = (dirty, options) => {
+      const sanitize = (html: string): string =>
+        sanitizer.sanitize(html, options);
+      const model = this._model;
+      if (!model || this._isFree(model)) {
+        return sanitize(dirty);
+      }
+      const { html, findings } = examine(dirty, sanitize);
+      this._findings = findings;
+      return html;
+    };
+    Object.defineProperty(renderer, 'sanitizer', { value: watching });
+  }
+
+  /**
+   * A renderer may draw by itself, without `renderModel`, as when the theme changes: what it draws then is what was
+   * passed to it, or comes here first.
+   */
+  private _watchDrawing(renderer: RenderedCommon): void {
+    const render = renderer.render.bind(renderer);
+    renderer.render = model =>
+      model === this._passed || this._isFree(model)
+        ? render(model)
+        : this.show(model);
+  }
+
+  private _onGateChanged(): void {
+    const model = this._model;
+    // A text is the same either way, and a view of a widget is taken down by its manager.
+    if (!model || ['shown', 'widget'].includes(this._treatment)) {
+      return;
+    }
+    // What was rendered freely runs again if it is rendered again. It stays, unless it must not be there.
+    if (this._wasFree && (this._isFree(model) || !this._isClosed())) {
+      return;
+    }
+    void this.show(model);
+  }
+
+  private _passed: IRenderMime.IMimeModel | null = null;
+  private _wasFree = false;
+  private _allowed: string | null = null;
+  private _findings: Finding[] = [];
+  private _model: IRenderMime.IMimeModel | null = null;
+  private _remove: (() => void) | null = null;
+  private readonly _render: (model: IRenderMime.IMimeModel) => Promise<void>;
+  private readonly _treatment: Treatment;
+}
+
+/** Whether a model is an output's, as a kernel sent it. */
+function isOutput(model: IRenderMime.IMimeModel): boolean {
+  return 'executionCount' in model;
+}
+
+/** Whether the output area puts what is rendered into a frame, as markup. */
+function isIsolated(mimeType: string, model: IRenderMime.IMimeModel): boolean {
+  const { metadata } = model;
+  const own = metadata[mimeType] as { isolated?: unknown } | undefined;
+  return Boolean(own?.isolated ?? metadata['isolated']);
+}
+
+/** The same data, with our own word for whether it is trusted. */
+function asTrusted(
+  model: IRenderMime.IMimeModel,
+  trusted: boolean
+): IRenderMime.IMimeModel {
+  return {
+    trusted,
+    data: model.data,
+    metadata: model.metadata,
+    setData: options => {
+      model.setData(options);
+    }
+  };
+}

@@ -1,0 +1,85 @@
+/**
+ * Whether a kernel is sandboxed, as the server says. The kernel itself is never asked.
+ */
+import type { Kernel, KernelSpec } from '@jupyterlab/services';
+
+import { RequestError } from '../../api/client';
+import type { IIsolation } from '../../api/client';
+
+/** `unknown`: the server did not answer, or does not know now. */
+export type Level = 'plain' | 'sandboxed' | 'unknown';
+
+/** Who answers for the server. */
+export interface ILevelSource {
+  getIsolation(kernelId: string): Promise<IIsolation>;
+}
+
+/** The kernelspecs, as the server lists them. */
+export interface ISpecSource {
+  readonly specs: KernelSpec.ISpecModels | null;
+}
+
+/** The provisioner of sandboxed kernels, as kernelspecs name it. */
+const PROVISIONER = 'agentbox-sandbox';
+
+/** Remembers what the server said: a kernel keeps its level, also when it starts anew. */
+export class KernelLevels {
+  constructor(
+    private readonly _source: ILevelSource,
+    private readonly _specs: ISpecSource,
+    private readonly _onPolicy: (policy: string) => void = () => undefined
+  ) {}
+
+  /** What the server said of a kernel, if it was asked before. */
+  known(kernelId: string): Level | undefined {
+    return this._known.get(kernelId);
+  }
+
+  async ask(kernel: Pick<Kernel.IModel, 'id' | 'name'>): Promise<Level> {
+    const known = this._known.get(kernel.id);
+    if (known) {
+      return known;
+    }
+    const level = await this._ask(kernel);
+    if (level !== 'unknown') {
+      this._known.set(kernel.id, level);
+    }
+    return level;
+  }
+
+  private async _ask(
+    kernel: Pick<Kernel.IModel, 'id' | 'name'>
+  ): Promise<Level> {
+    try {
+      const { level, policy } = await this._source.getIsolation(kernel.id);
+      if (policy !== null) {
+        this._onPolicy(policy);
+      }
+      if (level === null) {
+        return 'unknown';
+      }
+      return level === 'none' ? 'plain' : 'sandboxed';
+    } catch (error) {
+      const isAbsent = error instanceof RequestError && error.status === 404;
+      return isAbsent ? this._askSpecs(kernel.name) : 'unknown';
+    }
+  }
+
+  /** Where the server extension is off, the kernelspec still says what starts the kernel. */
+  private _askSpecs(name: string): Level {
+    const spec = this._specs.specs?.kernelspecs[name];
+    if (!spec) {
+      return 'unknown';
+    }
+    return isSandboxed(spec) ? 'sandboxed' : 'plain';
+  }
+
+  private readonly _known = new Map<string, Level>();
+}
+
+/** Whether a kernelspec is of a sandboxed kernel. */
+export function isSandboxed(spec: KernelSpec.ISpecModel): boolean {
+  const provisioner = spec.metadata?.['kernel_provisioner'] as
+    { provisioner_name?: unknown } | undefined;
+  return provisioner?.provisioner_name === PROVISIONER;
+}

@@ -1,0 +1,38 @@
+/**
+ * The card of a blocked output in a node that is not React's.
+ */
+import React from 'react';
+import { flushSync } from 'react-dom';
+import { createRoot } from 'react-dom/client';
+
+import { BlockedOutput } from './BlockedOutput';
+import type { IBlockedOutputProps } from './BlockedOutput';
+import { ReviewDialog } from './reviewDialog';
+
+/** Show a card as the first thing in a node; answer what takes it away. */
+export function placeCard(
+  parent: HTMLElement,
+  props: IBlockedOutputProps
+): () => void {
+  const host = document.createElement('div');
+  host.className = 'jp-AgentBox-output jp-AgentBox-placed';
+  parent.prepend(host);
+  const root = createRoot(host);
+  let dialog: ReviewDialog | null = null;
+  const review = (): void => {
+    dialog = new ReviewDialog(props);
+    void dialog.launch();
+  };
+  // At once: an output area that wants a frame of its own copies what is there now.
+  flushSync(() => {
+    root.render(<BlockedOutput {...props} onReview={review} />);
+  });
+  return () => {
+    host.remove();
+    dialog?.dispose();
+    // A card goes away by a click in it, which React is not done with yet.
+    window.setTimeout(() => {
+      root.unmount();
+    });
+  };
+}

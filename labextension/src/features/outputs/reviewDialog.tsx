@@ -1,0 +1,44 @@
+/**
+ * A blocked output in a dialog of the page, for outputs in widgets, where a kernel could cover a button.
+ */
+import { Dialog } from '@jupyterlab/apputils';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import React from 'react';
+
+import { BlockedOutput } from './BlockedOutput';
+import type { IBlockedOutputProps } from './BlockedOutput';
+
+/** Shows what would run, and the button that runs it. */
+export class ReviewDialog extends Dialog<void> {
+  constructor(props: IBlockedOutputProps) {
+    const { trans } = props;
+    const onAllow = async (): Promise<void> => {
+      await props.onAllow();
+      this.dispose();
+    };
+    const body = ReactWidget.create(
+      <BlockedOutput {...props} isInWidget={false} onAllow={onAllow} />
+    );
+    super({
+      title: trans.__('Blocked output'),
+      body,
+      buttons: [Dialog.cancelButton({ label: trans.__('Close') })]
+    });
+    this._card = body.node;
+  }
+
+  /** A dialog takes Enter for buttons of its own; the card has buttons too. */
+  override handleEvent(event: Event): void {
+    const isInBody =
+      event.target instanceof Node && this._card.contains(event.target);
+    if (!(
+      event instanceof KeyboardEvent &&
+      event.key === 'Enter' &&
+      isInBody
+    )) {
+      super.handleEvent(event);
+    }
+  }
+
+  private readonly _card: HTMLElement;
+}

@@ -1,0 +1,172 @@
+/**
+ * The MCP servers: how each is doing, what it wrote, and what is wrong with the configuration.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import type {
+  IConfigurationProblem,
+  IServer,
+  IServerList,
+  ServerState
+} from '../../api/protocol';
+import type { IServersModel } from '../../tokens';
+import { label } from '../../ui/text/visibleText';
+import { useSignal } from '../../ui/hooks/useSignal';
+import { TextBlock } from '../../ui/components/VisibleText';
+
+export interface IServerListProps {
+  servers: IServersModel;
+  trans: TranslationBundle;
+}
+
+export function ServerList({ servers, trans }: IServerListProps): JSX.Element {
+  useSignal(servers.changed);
+  const { list } = servers;
+  return (
+    <section
+      className="jp-AgentBox-servers"
+      aria-label={trans.__('MCP servers')}
+    >
+      <details open>
+        <summary>
+          <h2>{trans.__('MCP servers')}</h2>
+        </summary>
+        {list?.problems.map((problem, index) => (
+          <Problem key={index} problem={problem} trans={trans} />
+        ))}
+        {list && isEmpty(list) ? <Empty trans={trans} /> : null}
+        <ul role="list">
+          {list?.servers.map(server => (
+            <li key={server.name} className="jp-AgentBox-server">
+              <Server
+                server={server}
+                trans={trans}
+                onRestart={() => servers.restart(server.name)}
+              />
+            </li>
+          ))}
+        </ul>
+      </details>
+    </section>
+  );
+}
+
+function isEmpty(list: IServerList): boolean {
+  return list.servers.length === 0 && list.problems.length === 0;
+}
+
+interface IServerProps {
+  server: IServer;
+  trans: TranslationBundle;
+  onRestart: () => Promise<void>;
+}
+
+function Server({ server, trans, onRestart }: IServerProps): JSX.Element {
+  const [isBusy, setBusy] = React.useState(false);
+  const [failure, setFailure] = React.useState('');
+  const restart = (): void => {
+    setBusy(true);
+    setFailure('');
+    onRestart()
+      .catch((error: unknown) => {
+        setFailure(label(error instanceof Error ? error.message : '', 300));
+      })
+      .finally(() => {
+        setBusy(false);
+      });
+  };
+  const name = label(server.name);
+  return (
+    <>
+      <div className="jp-AgentBox-serverLine">
+        <span
+          className={`jp-AgentBox-dot jp-mod-${server.state.replace('_', '-')}`}
+          aria-hidden="true"
+        />
+        <span className="jp-AgentBox-name">
+          <bdi>{name}</bdi>
+        </span>
+        <span className="jp-AgentBox-serverState">
+          {describeState(server.state, trans)}
+        </span>
+        <button
+          type="button"
+          className="jp-AgentBox-link"
+          aria-label={trans.__('Restart %1', name)}
+          disabled={isBusy}
+          onClick={restart}
+        >
+          {isBusy ? trans.__('Restarting…') : trans.__('Restart')}
+        </button>
+      </div>
+      <div className="jp-AgentBox-serverFacts">{facts(server, trans)}</div>
+      {[server.error, failure].filter(Boolean).map(text => (
+        <p key={text} className="jp-AgentBox-error">
+          {label(text, 500)}
+        </p>
+      ))}
+      {server.log.length > 0 ? (
+        <details className="jp-AgentBox-details">
+          <summary>{trans.__('Log (%1 lines)', server.log.length)}</summary>
+          <TextBlock
+            text={server.log.join('\n')}
+            name={trans.__('Log of %1', name)}
+            trans={trans}
+          />
+        </details>
+      ) : null}
+    </>
+  );
+}
+
+function facts(server: IServer, trans: TranslationBundle): string {
+  const parts = [server.transport];
+  if (server.tool_count !== null) {
+    parts.push(trans._n('%1 tool', '%1 tools', server.tool_count));
+  }
+  if (server.protocol_version) {
+    parts.push(trans.__('MCP %1', label(server.protocol_version, 30)));
+  }
+  return parts.join(' · ');
+}
+
+function describeState(state: ServerState, trans: TranslationBundle): string {
+  const texts: Record<ServerState, string> = {
+    needs_configuration: trans.__('needs configuration'),
+    stopped: trans.__('starts on first use'),
+    starting: trans.__('starting…'),
+    running: trans.__('running'),
+    failed: trans.__('failed')
+  };
+  return texts[state] ?? state;
+}
+
+interface IProblemProps {
+  problem: IConfigurationProblem;
+  trans: TranslationBundle;
+}
+
+function Problem({ problem, trans }: IProblemProps): JSX.Element {
+  const { path, message, line, column } = problem;
+  const place =
+    line === null
+      ? label(path, 200)
+      : trans.__('%1, line %2, column %3', label(path, 200), line, column ?? 1);
+  return (
+    <div className="jp-AgentBox-problem" role="note">
+      <span className="jp-AgentBox-name">{place}</span>
+      <p>{label(message, 500)}</p>
+    </div>
+  );
+}
+
+function Empty({ trans }: { trans: TranslationBundle }): JSX.Element {
+  return (
+    <p className="jp-AgentBox-empty">
+      {trans.__(
+        'No MCP server is configured. Name your servers in “mcp.json” in Jupyter’s configuration directory.'
+      )}
+    </p>
+  );
+}

@@ -1,0 +1,170 @@
+/**
+ * Finds the cell, or the console, that a request came from.
+ */
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { Cell } from '@jupyterlab/cells';
+import type { ConsolePanel, IConsoleTracker } from '@jupyterlab/console';
+import type { IDocumentManager } from '@jupyterlab/docmanager';
+import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import type { IApproval } from '../api/protocol';
+import type { IOrigins, Place } from '../tokens';
+import { label, tail } from '../ui/text/visibleText';
+
+/** What `Origins` looks in; what is missing in an application is `null`. */
+export interface IOriginsOptions {
+  shell: JupyterFrontEnd.IShell;
+  docManager: IDocumentManager | null;
+  notebooks: INotebookTracker | null;
+  consoles: IConsoleTracker | null;
+  trans: TranslationBundle;
+}
+
+/** See `IOrigins`. */
+export class Origins implements IOrigins {
+  constructor(private readonly _options: IOriginsOptions) {}
+
+  isInView(approval: IApproval): boolean {
+    if (document.visibilityState !== 'visible') {
+      return false;
+    }
+    const console = this._console(approval.call);
+    if (console) {
+      return console.isVisible;
+    }
+    const panel = this._notebook(approval.call);
+    const cell = panel && this._cell(panel, approval);
+    if (!panel?.isVisible || !cell) {
+      return false;
+    }
+    const node = cardIn(cell.node, approval) ?? cell.node;
+    return overlaps(node, panel.content.node);
+  }
+
+  describe(approval: IApproval): string {
+    const { trans } = this._options;
+    const path = approval.call.notebook_path;
+    if (this._console(approval.call)) {
+      return trans.__('a console');
+    }
+    if (path === null) {
+      return trans.__('code outside a notebook');
+    }
+    const panel = this._notebook(approval.call);
+    const cell = panel && this._cell(panel, approval);
+    if (!panel || !cell) {
+      return label(path);
+    }
+    const number = panel.content.widgets.indexOf(cell) + 1;
+    return trans.__('%1, cell %2', label(path), number);
+  }
+
+  async reveal(approval: IApproval): Promise<boolean> {
+    if (!(await this.revealPlace(approval.call))) {
+      return false;
+    }
+    const console = this._console(approval.call);
+    if (console) {
+      return cardIn(console.node, approval) !== null;
+    }
+    const panel = this._notebook(approval.call);
+    return panel ? this._goToCell(panel, approval) : false;
+  }
+
+  describePlace(place: Place, length: number): string {
+    const { trans } = this._options;
+    if (this._console(place)) {
+      return trans.__('a console');
+    }
+    const path = this._notebook(place)?.context.localPath;
+    const known = place.notebook_path ?? path;
+    return known ? tail(known, length) : trans.__('a notebook');
+  }
+
+  async revealPlace(place: Place): Promise<boolean> {
+    const { shell, docManager } = this._options;
+    const console = this._console(place);
+    if (console) {
+      shell.activateById(console.id);
+      return true;
+    }
+    const path = place.notebook_path;
+    if (!this._notebook(place) && path !== null) {
+      const opened = docManager?.openOrReveal(path);
+      // Notebook 7 opens a page of its own, whose widget is not in this one.
+      await opened?.revealed;
+    }
+    const panel = this._notebook(place);
+    if (!panel) {
+      return false;
+    }
+    shell.activateById(panel.id);
+    await panel.revealed;
+    return true;
+  }
+
+  private async _goToCell(
+    panel: NotebookPanel,
+    approval: IApproval
+  ): Promise<boolean> {
+    const cell = this._cell(panel, approval);
+    if (!cell) {
+      return false;
+    }
+    const { content } = panel;
+    content.deselectAll();
+    content.activeCellIndex = content.widgets.indexOf(cell);
+    content.mode = 'command';
+    await content.scrollToCell(cell, 'smart');
+    const card = cardIn(cell.node, approval);
+    if (!card) {
+      content.activate();
+      return false;
+    }
+    card.scrollIntoView({ block: 'nearest' });
+    card.focus({ preventScroll: true });
+    return true;
+  }
+
+  private _cell(panel: NotebookPanel, approval: IApproval): Cell | undefined {
+    const id = approval.call.cell_id;
+    return panel.content.widgets.find(cell => cell.model.id === id);
+  }
+
+  private _console(place: Place): ConsolePanel | undefined {
+    const id = place.kernel_id;
+    return this._options.consoles?.find(
+      panel => id !== null && panel.sessionContext.session?.kernel?.id === id
+    );
+  }
+
+  private _notebook(place: Place): NotebookPanel | undefined {
+    const { notebooks, docManager } = this._options;
+    const { kernel_id: kernel, notebook_path: path } = place;
+    const contents = docManager?.services.contents;
+    const localPath = (panel: NotebookPanel): string =>
+      contents?.localPath(panel.context.path) ?? panel.context.path;
+    return (
+      notebooks?.find(panel => path !== null && localPath(panel) === path) ??
+      notebooks?.find(
+        panel =>
+          kernel !== null && panel.sessionContext.session?.kernel?.id === kernel
+      )
+    );
+  }
+}
+
+/** The card of a request within a node. */
+function cardIn(node: HTMLElement, approval: IApproval): HTMLElement | null {
+  const id = CSS.escape(approval.id);
+  return node.querySelector<HTMLElement>(
+    `.jp-AgentBox-card[data-request-id="${id}"]`
+  );
+}
+
+function overlaps(node: HTMLElement, viewport: HTMLElement): boolean {
+  const a = node.getBoundingClientRect();
+  const b = viewport.getBoundingClientRect();
+  return a.height > 0 && a.bottom > b.top && a.top < b.bottom;
+}

@@ -1,0 +1,31 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { IConsoleTracker } from '@jupyterlab/console';
+import { IDocumentManager } from '@jupyterlab/docmanager';
+import { INotebookTracker } from '@jupyterlab/notebook';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { Origins } from './origins';
+import { IOrigins } from '../tokens';
+
+/** Provides the way from a request to its cell. */
+export const originsPlugin: JupyterFrontEndPlugin<IOrigins> = {
+  id: 'jupyter-agentbox:origins',
+  description: 'Finds the cell that an approval request came from.',
+  autoStart: true,
+  provides: IOrigins,
+  optional: [IDocumentManager, INotebookTracker, IConsoleTracker, ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    docManager: IDocumentManager | null,
+    notebooks: INotebookTracker | null,
+    consoles: IConsoleTracker | null,
+    translator: ITranslator | null
+  ): IOrigins => {
+    const trans = (translator ?? nullTranslator).load('jupyter-agentbox');
+    const { shell } = app;
+    return new Origins({ shell, docManager, notebooks, consoles, trans });
+  }
+};

@@ -1,0 +1,494 @@
+/**
+ * The state of all requests that this page knows. An event is a hint; only a REST answer says what is true.
+ */
+import { DisposableDelegate } from '@lumino/disposable';
+import type { IDisposable } from '@lumino/disposable';
+import { Throttler } from '@lumino/polling';
+import { Signal } from '@lumino/signaling';
+import type { ISignal } from '@lumino/signaling';
+
+import { RequestError } from '../api/client';
+import type { AgentBoxClient } from '../api/client';
+import type { IApproval } from '../api/protocol';
+import type {
+  Connection,
+  IApprovalModel,
+  IKnownApproval,
+  PersonalAnswer
+} from '../tokens';
+
+/** What the model needs of a client; a test gives its own. */
+export type ApprovalSource = Pick<
+  AgentBoxClient,
+  'listApprovals' | 'getApproval' | 'decide' | 'now'
+>;
+
+/** How many requests to ask for at once. */
+const PAGE_SIZE = 200;
+
+/** How many requests to ask for by id at once. */
+const MAX_IDS = 100;
+
+/** Hinted requests are asked for by id up to here; beyond, what waits is asked for anew. */
+const MAX_HINTS = 100;
+
+/** Events within this time (milliseconds) are answered with one round of questions. */
+const HINT_INTERVAL = 100;
+
+/** Requests that are remembered beside those that wait, run or are shown. */
+const MAX_ENDED = 1000;
+
+/** Bytes of long arguments that are fetched without being asked for. */
+const MAX_UNASKED = 1_000_000;
+
+/** A request as it is known: from the answer to which question, and whether with all that the server has. */
+interface IEntry {
+  approval: IApproval;
+  question: number;
+  isWhole: boolean;
+}
+
+/** See `IApprovalModel`. */
+export class ApprovalModel implements IApprovalModel, IDisposable {
+  constructor(private readonly _source: ApprovalSource) {
+    this._hints = new Throttler(() => this._follow(), {
+      limit: HINT_INTERVAL,
+      edge: 'trailing'
+    });
+  }
+
+  get changed(): ISignal<this, string | null> {
+    return this._changed;
+  }
+
+  get arrived(): ISignal<this, readonly IApproval[]> {
+    return this._arrived;
+  }
+
+  get settled(): ISignal<this, IApproval> {
+    return this._settled;
+  }
+
+  get finished(): ISignal<this, string> {
+    return this._finished;
+  }
+
+  get connection(): Connection {
+    return this._connection;
+  }
+
+  get isDisposed(): boolean {
+    return this._isDisposed;
+  }
+
+  get pending(): readonly IApproval[] {
+    return this._approvals()
+      .filter(approval => approval.status === 'pending')
+      .sort(newestFirst);
+  }
+
+  /** Whether some request may still change. */
+  get isBusy(): boolean {
+    return this._approvals().some(approval => !isEnded(approval));
+  }
+
+  dispose(): void {
+    this._isDisposed = true;
+    this._hints.dispose();
+    Signal.clearData(this);
+  }
+
+  now(): number {
+    return this._source.now();
+  }
+
+  get(id: string): IKnownApproval {
+    const entry = this._known.get(id);
+    if (entry) {
+      const state = entry.isWhole ? 'whole' : 'loaded';
+      return { approval: entry.approval, state };
+    }
+    return { approval: null, state: this._failed.get(id) ?? 'loading' };
+  }
+
+  track(id: string): IDisposable {
+    this._tracked.set(id, (this._tracked.get(id) ?? 0) + 1);
+    const entry = this._known.get(id);
+    if (!entry || isWorthFetching(entry)) {
+      this._wantSoon(id);
+    }
+    return new DisposableDelegate(() => {
+      const count = (this._tracked.get(id) ?? 1) - 1;
+      if (count > 0) {
+        this._tracked.set(id, count);
+      } else {
+        this._tracked.delete(id);
+        this._failed.delete(id);
+        this._evict();
+      }
+    });
+  }
+
+  async decide(shown: IApproval, answer: PersonalAnswer): Promise<void> {
+    if (shown.call.omitted) {
+      throw new Error('a request is decided by who has seen all of it');
+    }
+    const question = this._ask();
+    try {
+      const { digest } = shown.call;
+      const taken = await this._source.decide(shown.id, { ...answer, digest });
+      this._put([taken], question);
+    } catch (error) {
+      if (error instanceof RequestError && error.approval) {
+        this._put([error.approval], question);
+      } else {
+        // Whether the answer came through is not known: ask what is true now.
+        void this.load(shown.id);
+      }
+      throw error;
+    }
+  }
+
+  async load(id: string): Promise<void> {
+    const running = this._fetching.get(id);
+    if (running) {
+      // The answer under way may be older than the reason to ask: ask once more after it.
+      this._again.add(id);
+      return running;
+    }
+    const fetching = this._loadOnce(id).finally(() => {
+      this._fetching.delete(id);
+    });
+    this._fetching.set(id, fetching);
+    await fetching;
+    if (this._again.delete(id) && this._known.has(id)) {
+      await this.load(id);
+    }
+  }
+
+  remember(approvals: readonly IApproval[]): void {
+    this._put(approvals, this._ask());
+  }
+
+  /** Take an event's word that a request changed; of one that is not known and waits for nobody, only that there is one. */
+  hint(id: string, status?: string): void {
+    const isKnown = this._known.has(id) || this._tracked.has(id);
+    if (!isKnown && status !== undefined && status !== 'pending') {
+      this._finished.emit(id);
+      return;
+    }
+    this._hinted.add(id);
+    // A call that waits in the throttler when the page goes is rejected.
+    this._hints.invoke().catch(() => undefined);
+  }
+
+  async refresh(): Promise<void> {
+    const before = this._approvals().filter(approval => !isEnded(approval));
+    let pages: IApproval[];
+    const question = this._ask();
+    try {
+      pages = await this._listPending();
+    } catch (error) {
+      this._setConnection(connectionAfter(error));
+      return;
+    }
+    this._setConnection('connected');
+    this._put(pages, question);
+    // What was open and is not pending any more became something else: ask what.
+    const pending = new Set(pages.map(approval => approval.id));
+    const others = before.map(({ id }) => id).filter(id => !pending.has(id));
+    const retries = [...this._tracked.keys()].filter(
+      id => this._failed.get(id) === 'unreachable'
+    );
+    await this._fetchAll([...others, ...retries]);
+  }
+
+  private async _listPending(): Promise<IApproval[]> {
+    const all: IApproval[] = [];
+    let cursor: string | null = null;
+    do {
+      const page = await this._source.listApprovals({
+        status: ['pending'],
+        limit: PAGE_SIZE,
+        cursor
+      });
+      all.push(...page.approvals);
+      cursor = page.next;
+    } while (cursor);
+    return all;
+  }
+
+  private async _follow(): Promise<void> {
+    const ids = [...this._hinted];
+    this._hinted.clear();
+    if (ids.length > MAX_HINTS) {
+      await this.refresh();
+    } else {
+      await this._fetchAll(ids);
+    }
+  }
+
+  /** Ask for a request together with all others that are asked for in this turn. */
+  private _wantSoon(id: string): void {
+    this._wanted.add(id);
+    if (this._wanted.size === 1) {
+      queueMicrotask(() => {
+        const ids = [...this._wanted].filter(each => !this._fetching.has(each));
+        this._wanted.clear();
+        void this._fetchAll(ids);
+      });
+    }
+  }
+
+  private async _fetchAll(ids: readonly string[]): Promise<void> {
+    const [first] = ids;
+    if (first !== undefined && ids.length === 1) {
+      await this.load(first);
+      return;
+    }
+    for (let start = 0; start < ids.length; start += MAX_IDS) {
+      await this._fetchByIds(ids.slice(start, start + MAX_IDS));
+    }
+  }
+
+  private async _fetchByIds(ids: readonly string[]): Promise<void> {
+    const question = this._ask();
+    try {
+      const limit = ids.length;
+      const page = await this._source.listApprovals({ ids, limit });
+      this._put(page.approvals, question);
+      const found = new Set(page.approvals.map(({ id }) => id));
+      for (const id of ids.filter(each => !found.has(each))) {
+        this._lose(id);
+      }
+    } catch {
+      for (const id of ids) {
+        this._fail(id);
+      }
+      return;
+    }
+    for (const id of ids) {
+      const entry = this._known.get(id);
+      if (entry && this._tracked.has(id) && isWorthFetching(entry)) {
+        await this.load(id);
+      }
+    }
+  }
+
+  private async _loadOnce(id: string): Promise<void> {
+    const question = this._ask();
+    try {
+      this._put([await this._source.getApproval(id)], question, true);
+    } catch (error) {
+      if (error instanceof RequestError && error.status === 404) {
+        this._lose(id);
+      } else {
+        this._fail(id);
+      }
+    }
+  }
+
+  /** Forget a request that the server does not have. */
+  private _lose(id: string): void {
+    if (this._known.delete(id) || this._failed.get(id) !== 'unknown') {
+      this._seen.delete(id);
+      this._failed.set(id, 'unknown');
+      this._emitChanged(id);
+    }
+  }
+
+  private _fail(id: string): void {
+    if (!this._known.has(id) && this._failed.get(id) !== 'unreachable') {
+      this._failed.set(id, 'unreachable');
+      this._emitChanged(id);
+    }
+  }
+
+  private _ask(): number {
+    this._questions += 1;
+    return this._questions;
+  }
+
+  private _put(
+    approvals: readonly IApproval[],
+    question: number,
+    isWhole = false
+  ): void {
+    if (this._isDisposed) {
+      return;
+    }
+    const arrived: IApproval[] = [];
+    const changed: string[] = [];
+    for (const approval of approvals) {
+      const before = this._known.get(approval.id);
+      if (before && isOvertaken(approval, question, before)) {
+        continue;
+      }
+      const after = this._merged({ approval, question, isWhole }, before);
+      this._known.set(approval.id, after);
+      this._failed.delete(approval.id);
+      if (after.approval === before?.approval) {
+        continue;
+      }
+      changed.push(approval.id);
+      if (approval.status === 'pending' && !this._seen.has(approval.id)) {
+        this._seen.add(approval.id);
+        arrived.push(after.approval);
+      }
+      if (
+        before?.approval.status === 'pending' &&
+        approval.status !== 'pending'
+      ) {
+        this._settled.emit(after.approval);
+      }
+    }
+    this._evict();
+    const [first] = changed;
+    if (first !== undefined) {
+      this._emitChanged(changed.length === 1 ? first : null);
+    }
+    if (arrived.length > 0) {
+      this._arrived.emit(arrived.sort(newestFirst));
+    }
+  }
+
+  /** The newer entry, with the arguments of the older one where it lacks them, and its object where nothing changed. */
+  private _merged(after: IEntry, before: IEntry | undefined): IEntry {
+    if (!before) {
+      return after;
+    }
+    let { approval } = after;
+    const { call } = before.approval;
+    const isWanted = !isEnded(approval) || this._tracked.has(approval.id);
+    if (approval.call.omitted && !call.omitted && isWanted) {
+      const { arguments: values, omitted, look_alikes } = call;
+      const whole = { arguments: values, omitted, look_alikes };
+      approval = { ...approval, call: { ...approval.call, ...whole } };
+    }
+    return {
+      approval: isSame(approval, before.approval) ? before.approval : approval,
+      question: after.question,
+      isWhole: after.isWhole || (before.isWhole && !approval.call.omitted)
+    };
+  }
+
+  /** Forget the oldest requests that ended and that nobody looks at. */
+  private _evict(): void {
+    if (this._known.size <= MAX_ENDED) {
+      return;
+    }
+    const ended = [...this._known.values()].filter(
+      ({ approval }) => isEnded(approval) && !this._tracked.has(approval.id)
+    );
+    for (const { approval } of ended.slice(
+      0,
+      Math.max(0, ended.length - MAX_ENDED)
+    )) {
+      this._known.delete(approval.id);
+      this._seen.delete(approval.id);
+    }
+  }
+
+  private _approvals(): IApproval[] {
+    return [...this._known.values()].map(({ approval }) => approval);
+  }
+
+  private _emitChanged(id: string | null): void {
+    if (!this._isDisposed) {
+      this._changed.emit(id);
+    }
+  }
+
+  private _setConnection(connection: Connection): void {
+    if (this._connection !== connection) {
+      this._connection = connection;
+      this._emitChanged(null);
+    }
+  }
+
+  private readonly _again = new Set<string>();
+  private readonly _arrived = new Signal<this, readonly IApproval[]>(this);
+  private readonly _changed = new Signal<this, string | null>(this);
+  private _connection: Connection = 'connecting';
+  private readonly _failed = new Map<string, 'unknown' | 'unreachable'>();
+  private readonly _fetching = new Map<string, Promise<void>>();
+  private readonly _finished = new Signal<this, string>(this);
+  private readonly _hinted = new Set<string>();
+  private readonly _hints: Throttler;
+  private _isDisposed = false;
+  private readonly _known = new Map<string, IEntry>();
+  private _questions = 0;
+  private readonly _seen = new Set<string>();
+  private readonly _settled = new Signal<this, IApproval>(this);
+  private readonly _tracked = new Map<string, number>();
+  private readonly _wanted = new Set<string>();
+}
+
+/** What a failed question says of the server. */
+function connectionAfter(error: unknown): Connection {
+  if (!(error instanceof RequestError)) {
+    return 'unreachable';
+  }
+  if (error.status === 404) {
+    return 'absent';
+  }
+  return error.status === 401 || error.status === 403 ? 'forbidden' : 'failing';
+}
+
+/** Whether long arguments are short enough to be fetched because the request is shown. */
+function isWorthFetching({ approval }: IEntry): boolean {
+  const { omitted } = approval.call;
+  return (
+    approval.status === 'pending' &&
+    omitted !== null &&
+    omitted !== undefined &&
+    omitted.size <= MAX_UNASKED
+  );
+}
+
+/** Whether an answer is older than what is known. */
+function isOvertaken(
+  approval: IApproval,
+  question: number,
+  before: IEntry
+): boolean {
+  const steps = stage(approval) - stage(before.approval);
+  return steps < 0 || (steps === 0 && question < before.question);
+}
+
+/** Whether two answers about one request say the same: all that can change is in these. */
+function isSame(a: IApproval, b: IApproval): boolean {
+  return (
+    a.status === b.status &&
+    a.call.digest === b.call.digest &&
+    !a.call.omitted === !b.call.omitted &&
+    a.decision?.decided_at === b.decision?.decided_at &&
+    JSON.stringify(a.outcome) === JSON.stringify(b.outcome)
+  );
+}
+
+/** Whether nothing more can happen to a request and its call. */
+export function isEnded(approval: IApproval): boolean {
+  return stage(approval) === 3;
+}
+
+/** How far a request is on its way; it never goes back. */
+function stage(approval: IApproval): number {
+  if (approval.status === 'pending') {
+    return 0;
+  }
+  if (approval.status !== 'approved') {
+    return 3;
+  }
+  if (!approval.outcome) {
+    return 1;
+  }
+  return approval.outcome.state === 'running' ? 2 : 3;
+}
+
+function newestFirst(a: IApproval, b: IApproval): number {
+  return (
+    Date.parse(b.created_at) - Date.parse(a.created_at) ||
+    (a.id < b.id ? 1 : -1)
+  );
+}

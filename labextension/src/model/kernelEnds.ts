@@ -1,0 +1,89 @@
+/**
+ * The kernels that ended, while this page looked on, though nobody had asked them to.
+ */
+import type { Event } from '@jupyterlab/services';
+import type { IDisposable } from '@lumino/disposable';
+import { Throttler } from '@lumino/polling';
+import { Signal } from '@lumino/signaling';
+import type { ISignal } from '@lumino/signaling';
+
+import type { AgentBoxClient } from '../api/client';
+import { KERNEL_EVENT } from '../api/protocol';
+import type { IKernelEnd } from '../api/protocol';
+
+/** Events within this time (milliseconds) are answered with one round of questions. */
+const HINT_INTERVAL = 100;
+
+/** A kernel and its end. */
+export interface IEndedKernel {
+  kernelId: string;
+  end: IKernelEnd;
+}
+
+/**
+ * Asks the server why, when an event says that a kernel ended. It never asks of its own accord: what was before this
+ * page was opened is not news.
+ */
+export class KernelEndsModel implements IDisposable {
+  constructor(
+    private readonly _events: Pick<Event.IManager, 'stream'>,
+    private readonly _source: Pick<AgentBoxClient, 'getLastEnd'>
+  ) {
+    this._events.stream.connect(this._onEvent, this);
+    this._asking = new Throttler(() => this._ask(), {
+      limit: HINT_INTERVAL,
+      edge: 'trailing'
+    });
+  }
+
+  /** Emits each end once. */
+  get ended(): ISignal<this, IEndedKernel> {
+    return this._ended;
+  }
+
+  get isDisposed(): boolean {
+    return this._asking.isDisposed;
+  }
+
+  dispose(): void {
+    this._events.stream.disconnect(this._onEvent, this);
+    this._asking.dispose();
+    Signal.clearData(this);
+  }
+
+  private _onEvent(_: unknown, event: Event.Emission): void {
+    if (
+      event.schema_id === KERNEL_EVENT &&
+      typeof event.kernel_id === 'string'
+    ) {
+      this._hinted.add(event.kernel_id);
+      // A call that waits in the throttler when the page goes is rejected.
+      this._asking.invoke().catch(() => undefined);
+    }
+  }
+
+  private async _ask(): Promise<void> {
+    const ids = [...this._hinted];
+    this._hinted.clear();
+    await Promise.all(ids.map(id => this._askFor(id)));
+  }
+
+  private async _askFor(kernelId: string): Promise<void> {
+    let end: IKernelEnd | null;
+    try {
+      end = await this._source.getLastEnd(kernelId);
+    } catch (error) {
+      console.warn(`Why kernel ${kernelId} ended is not known.`, error);
+      return;
+    }
+    if (end && !this.isDisposed && this._known.get(kernelId) !== end.id) {
+      this._known.set(kernelId, end.id);
+      this._ended.emit({ kernelId, end });
+    }
+  }
+
+  private readonly _asking: Throttler;
+  private readonly _ended = new Signal<this, IEndedKernel>(this);
+  private readonly _hinted = new Set<string>();
+  private readonly _known = new Map<string, string>();
+}

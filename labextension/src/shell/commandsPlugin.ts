@@ -1,0 +1,41 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { addCommands } from './commands';
+import {
+  IApprovalModel,
+  IApprovalPanel,
+  IHistoryModel,
+  IServersModel
+} from '../tokens';
+
+/** Adds commands that show requests. None decides one: agents can run commands. */
+export const commandsPlugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-agentbox:commands',
+  description: 'Adds commands that show approval requests.',
+  autoStart: true,
+  requires: [IApprovalModel, IHistoryModel, IServersModel, IApprovalPanel],
+  optional: [ICommandPalette, ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    model: IApprovalModel,
+    history: IHistoryModel,
+    servers: IServersModel,
+    panel: IApprovalPanel,
+    palette: ICommandPalette | null,
+    translator: ITranslator | null
+  ): void => {
+    const trans = (translator ?? nullTranslator).load('jupyter-agentbox');
+    const refresh = async (): Promise<void> => {
+      await Promise.all([model.refresh(), history.load(), servers.refresh()]);
+    };
+    const commands = addCommands(app.commands, { panel, refresh, trans });
+    for (const command of commands) {
+      palette?.addItem({ command, category: trans.__('Approval requests') });
+    }
+  }
+};

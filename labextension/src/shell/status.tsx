@@ -1,0 +1,53 @@
+/**
+ * The status bar item.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import React from 'react';
+
+import { useSignal } from '../ui/hooks/useSignal';
+import { approvalIcon } from '../ui/icons';
+import type { IApprovalModel, IApprovalPanel } from '../tokens';
+
+/** What the status bar item needs. */
+export interface IStatusOptions {
+  model: IApprovalModel;
+  panel: IApprovalPanel;
+  trans: TranslationBundle;
+}
+
+/** How many requests wait; a click shows them. */
+export class ApprovalStatus extends ReactWidget {
+  constructor(private readonly _options: IStatusOptions) {
+    super();
+    this.addClass('jp-AgentBox-status');
+  }
+
+  protected override render(): JSX.Element {
+    return <StatusButton {...this._options} />;
+  }
+}
+
+function StatusButton({ model, panel, trans }: IStatusOptions): JSX.Element {
+  useSignal(model.changed);
+  const count = model.pending.length;
+  const name = trans._n(
+    '%1 approval request waits',
+    '%1 approval requests wait',
+    count
+  );
+  return (
+    <button
+      type="button"
+      className={count > 0 ? 'jp-mod-waiting' : undefined}
+      title={trans.__('%1. Show the panel.', name)}
+      aria-label={name}
+      onClick={() => {
+        panel.open();
+      }}
+    >
+      <approvalIcon.react tag="span" stylesheet="statusBar" />
+      <span>{count}</span>
+    </button>
+  );
+}

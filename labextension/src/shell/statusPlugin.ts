@@ -1,0 +1,32 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { IStatusBar } from '@jupyterlab/statusbar';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { IApprovalModel, IApprovalPanel } from '../tokens';
+import { ApprovalStatus } from './status';
+
+/** Adds the status bar item, where there is a status bar. */
+export const statusPlugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-agentbox:status',
+  description: 'Shows in the status bar how many approval requests wait.',
+  autoStart: true,
+  requires: [IApprovalModel, IApprovalPanel],
+  optional: [IStatusBar, ITranslator],
+  activate: (
+    _: JupyterFrontEnd,
+    model: IApprovalModel,
+    panel: IApprovalPanel,
+    statusBar: IStatusBar | null,
+    translator: ITranslator | null
+  ): void => {
+    const trans = (translator ?? nullTranslator).load('jupyter-agentbox');
+    statusBar?.registerStatusItem('jupyter-agentbox:status', {
+      item: new ApprovalStatus({ model, panel, trans }),
+      align: 'left',
+      rank: 5
+    });
+  }
+};

@@ -1,0 +1,118 @@
+/**
+ * The arguments of a call, exactly as they would be sent.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import { ExactNumber, isObject, namesOf, stringify } from '../../api/json';
+import type { IJsonObject, JsonValue } from '../../api/json';
+import { hasHidden } from '../text/visibleText';
+import { LinkButton, TextBlock, VisibleText } from '../components/VisibleText';
+
+/** Arguments that are shown at first. */
+const MAX_SHOWN = 100;
+
+/** Characters that a value may have and still stand beside its name. */
+const MAX_INLINE = 72;
+
+export interface IArgumentsProps {
+  values: IJsonObject;
+  trans: TranslationBundle;
+}
+
+/** Names and values, one below the other. */
+export function Arguments({ values, trans }: IArgumentsProps): JSX.Element {
+  const [isWhole, setWhole] = React.useState(false);
+  const names = namesOf(values);
+  const isHidden = React.useMemo(() => hasHiddenText(values), [values]);
+  if (names.length === 0) {
+    return (
+      <p className="jp-AgentBox-noArguments">{trans.__('No arguments')}</p>
+    );
+  }
+  const shown = isWhole ? names : names.slice(0, MAX_SHOWN);
+  return (
+    <>
+      {isHidden ? <HiddenWarning trans={trans} /> : null}
+      <dl className="jp-AgentBox-arguments" aria-label={trans.__('Arguments')}>
+        {shown.map(name => (
+          <div key={name}>
+            <dt>
+              <VisibleText text={name} />
+            </dt>
+            <dd>
+              <Value name={name} value={values[name]} trans={trans} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {shown.length < names.length ? (
+        <LinkButton
+          label={trans.__(
+            'Only the first %1 arguments are shown. Show all %2',
+            shown.length,
+            names.length
+          )}
+          onClick={() => {
+            setWhole(true);
+          }}
+        />
+      ) : null}
+    </>
+  );
+}
+
+/** Whether some name or text in the value has a character that cannot be seen. */
+export function hasHiddenText(value: JsonValue): boolean {
+  if (typeof value === 'string') {
+    return hasHidden(value);
+  }
+  if (Array.isArray(value)) {
+    return value.some(hasHiddenText);
+  }
+  return (
+    isObject(value) &&
+    Object.keys(value).some(
+      name => hasHidden(name) || hasHiddenText(value[name])
+    )
+  );
+}
+
+function HiddenWarning(props: { trans: TranslationBundle }): JSX.Element {
+  return (
+    <p className="jp-AgentBox-warning" role="note">
+      {props.trans.__(
+        'Some text has characters that cannot be seen or that change the order of others. They are shown as escapes:'
+      )}{' '}
+      <span className="jp-AgentBox-escape">\u202e</span>
+    </p>
+  );
+}
+
+interface IValueProps {
+  name: string;
+  value: JsonValue;
+  trans: TranslationBundle;
+}
+
+function Value({ name, value, trans }: IValueProps): JSX.Element {
+  if (typeof value === 'string') {
+    return value.length <= MAX_INLINE && !value.includes('\n') ? (
+      <code className="jp-mod-string">
+        “<VisibleText text={value} />”
+      </code>
+    ) : (
+      <TextBlock text={value} name={name} trans={trans} />
+    );
+  }
+  const line = stringify(value);
+  const isNested = typeof value === 'object' && !(value instanceof ExactNumber);
+  if (!isNested || line.length <= MAX_INLINE) {
+    return (
+      <code className={isNested ? 'jp-mod-nested' : 'jp-mod-scalar'}>
+        <VisibleText text={line} />
+      </code>
+    );
+  }
+  return <TextBlock text={stringify(value, 2)} name={name} trans={trans} />;
+}

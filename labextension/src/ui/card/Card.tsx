@@ -1,0 +1,254 @@
+/**
+ * One request: what would run, and the buttons that decide; after the decision, what became of it.
+ */
+import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import { describeIsolation } from '../text/isolation';
+import type { IApproval } from '../../api/protocol';
+import { qualifiedName } from '../../api/protocol';
+import type { NameOf } from '../text/reviewers';
+import { summarize } from '../text/summary';
+import type { PersonalAnswer } from '../../tokens';
+import { label } from '../text/visibleText';
+import { Arguments } from './Arguments';
+import { Countdown } from './Countdown';
+import { Deciding } from './Deciding';
+import { LongArguments } from './LongArguments';
+import { Guarded, GuardedCard } from '../guarded/GuardedCard';
+import { LookAlikes } from './LookAlikes';
+import { Outcome } from './Outcome';
+import { Facts, Hints } from './ToolFacts';
+import { UnseenNote, UnseenReport, useUnseen } from '../components/Unseen';
+import { useSending } from './useSending';
+import type { ISending } from './useSending';
+import { LinkButton, VisibleText } from '../components/VisibleText';
+
+export interface ICardProps {
+  approval: IApproval;
+  /** Where the request came from, in words; the link goes there. */
+  origin: string;
+  now: () => number;
+  nameOf: NameOf;
+  translator: ITranslator;
+  trans: TranslationBundle;
+  onDecide: (shown: IApproval, answer: PersonalAnswer) => Promise<void>;
+  onReveal?: (approval: IApproval) => void;
+  /** Fetches arguments that were left out; without it they are no longer kept. */
+  onShowArguments?: () => void;
+  /** Leads to the same request in the panel, whose buttons no kernel can cover. */
+  onOpenInPanel?: (approval: IApproval) => void;
+  /** Whether the card is a widget's. */
+  isInWidget?: boolean;
+  /** Moves the focus on from a card that was decided; without it, the focus stays. */
+  onLeave?: (card: HTMLElement) => void;
+  /** Hears why an answer was not taken, for a place that outlives the card. */
+  onFailure?: (text: string) => void;
+}
+
+/** The same component in an output, a widget and the panel. */
+export function Card(props: ICardProps): JSX.Element {
+  const { approval, nameOf, trans } = props;
+  const root = React.useRef<HTMLDivElement>(null);
+  const isPending = approval.status === 'pending';
+  const sending = useSending(
+    approval,
+    props.onDecide,
+    nameOf,
+    trans,
+    props.onFailure
+  );
+  const isHolding = useFocusMoved(root, isPending, sending, props.onLeave);
+  const name = label(qualifiedName(approval.call));
+  const { mood } = summarize(approval, nameOf, trans);
+
+  return (
+    <GuardedCard
+      ref={root}
+      className={`jp-mod-${mood}`}
+      isGuarded={isPending}
+      isInWidget={props.isInWidget}
+      data-request-id={approval.id}
+      data-status={approval.status}
+      data-lm-suppress-shortcuts={
+        isPending || isHolding ? withoutShortcuts(props) : undefined
+      }
+      aria-label={trans.__('Approval request %1', name)}
+    >
+      {isPending ? (
+        <Pending {...props} sending={sending} />
+      ) : (
+        <Final {...props} />
+      )}
+      <div role="alert">
+        {sending.failure ? (
+          <p className="jp-AgentBox-error">{sending.failure}</p>
+        ) : null}
+      </div>
+    </GuardedCard>
+  );
+}
+
+/** Under a cell, the notebook's shortcuts would take Enter from the buttons and letters from the fields. */
+function withoutShortcuts(props: ICardProps): 'true' | undefined {
+  return props.onReveal ? undefined : 'true';
+}
+
+function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
+  const { approval, onOpenInPanel, trans } = props;
+  const titleId = React.useId();
+  const [unseen, report] = useUnseen();
+  const elsewhere = onOpenInPanel && {
+    label: trans.__('Decide in the panel'),
+    open: () => {
+      onOpenInPanel(approval);
+    }
+  };
+  return (
+    <>
+      <Header {...props} titleId={titleId} />
+      <UnseenReport.Provider value={report}>
+        <Arguments values={approval.call.arguments} trans={trans} />
+      </UnseenReport.Provider>
+      <Facts approval={approval} nameOf={props.nameOf} trans={trans} />
+      <Guarded elsewhere={elsewhere} trans={trans}>
+        <UnseenNote unseen={unseen} trans={trans} />
+        <Deciding
+          approval={approval}
+          sending={props.sending}
+          describedBy={titleId}
+          translator={props.translator}
+          trans={trans}
+        />
+      </Guarded>
+    </>
+  );
+}
+
+function Header(props: ICardProps & { titleId: string }): JSX.Element {
+  const { approval, trans } = props;
+  const { call, tool } = approval;
+  return (
+    <header className="jp-AgentBox-header">
+      <div className="jp-AgentBox-headline">
+        <span id={props.titleId} className="jp-AgentBox-name">
+          <VisibleText text={call.server} />.<VisibleText text={call.tool} />
+        </span>
+        {approval.expires_at ? (
+          <Countdown
+            expiresAt={approval.expires_at}
+            now={props.now}
+            trans={trans}
+          />
+        ) : null}
+      </div>
+      <div className="jp-AgentBox-subline">
+        {tool.title && tool.title !== call.tool ? (
+          <span className="jp-AgentBox-title">
+            <VisibleText text={label(tool.title, 200)} />
+          </span>
+        ) : null}
+        <Hints annotations={tool.annotations} trans={trans} />
+      </div>
+      <LookAlikes found={call.look_alikes} trans={trans} />
+      <Origin {...props} />
+    </header>
+  );
+}
+
+function Origin({
+  approval,
+  origin,
+  trans,
+  onReveal
+}: ICardProps): JSX.Element {
+  return (
+    <div className="jp-AgentBox-origin">
+      <span>{trans.__('From %1', origin)}</span>
+      <span className="jp-AgentBox-isolation">
+        {describeIsolation(approval.call.isolation, trans)}
+      </span>
+      {onReveal ? (
+        <LinkButton
+          label={trans.__('Go to cell')}
+          title={trans.__('Go to where this call comes from: %1', origin)}
+          onClick={() => {
+            onReveal(approval);
+          }}
+        />
+      ) : null}
+    </div>
+  );
+}
+
+function Final(props: ICardProps): JSX.Element {
+  const { approval, trans } = props;
+  const edited = approval.decision?.arguments;
+  return (
+    <>
+      <details
+        className="jp-AgentBox-final"
+        data-lm-suppress-shortcuts={withoutShortcuts(props)}
+      >
+        <summary>
+          <Outcome approval={approval} nameOf={props.nameOf} trans={trans} />
+        </summary>
+        <LookAlikes found={approval.call.look_alikes} trans={trans} />
+        <Origin {...props} />
+        {edited ? <h4>{trans.__('Arguments after editing')}</h4> : null}
+        {edited ? <Arguments values={edited} trans={trans} /> : null}
+        {edited ? <h4>{trans.__('Arguments as the code asked')}</h4> : null}
+        {approval.call.omitted ? (
+          <LongArguments
+            omitted={approval.call.omitted}
+            trans={trans}
+            onShow={props.onShowArguments}
+          />
+        ) : (
+          <Arguments values={approval.call.arguments} trans={trans} />
+        )}
+        <Facts approval={approval} nameOf={props.nameOf} trans={trans} />
+      </details>
+    </>
+  );
+}
+
+/**
+ * When what has the focus goes, because its request is final, the focus goes to the card.
+ *
+ * After the person's own answer it goes on from there. If the request ended by itself, the person may be in the middle of
+ * a word: the card holds the focus and says so, and keeps the keys from the notebook until the focus leaves it.
+ */
+function useFocusMoved(
+  root: React.RefObject<HTMLElement>,
+  isPending: boolean,
+  sending: ISending,
+  onLeave?: (card: HTMLElement) => void
+): boolean {
+  const hadFocus = root.current?.contains(document.activeElement) ?? false;
+  const wasPending = React.useRef(isPending);
+  const isAnswered = React.useRef(false);
+  const [isHolding, setHolding] = React.useState(false);
+  const hold = (node: HTMLElement): void => {
+    setHolding(true);
+    const release = (): void => {
+      setHolding(false);
+    };
+    node.addEventListener('blur', release, { once: true });
+  };
+  React.useLayoutEffect(() => {
+    const node = root.current;
+    isAnswered.current =
+      sending.isBusy || (isAnswered.current && !sending.failure);
+    if (wasPending.current && !isPending && hadFocus && node) {
+      node.focus({ preventScroll: true });
+      if (isAnswered.current) {
+        onLeave?.(node);
+      } else {
+        hold(node);
+      }
+    }
+    wasPending.current = isPending;
+  });
+  return isHolding;
+}

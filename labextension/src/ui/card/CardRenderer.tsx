@@ -1,0 +1,57 @@
+/**
+ * The card in an output: a renderer of the request's MIME type.
+ */
+import { ReactWidget } from '@jupyterlab/ui-components';
+import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import React from 'react';
+
+import { RequestCard } from './RequestCard';
+import type { ICardContext } from './RequestCard';
+import { CARD_MIME_TYPE } from '../../api/protocol';
+
+/** Better than the rank of ipywidgets' renderer (-10), so that the card needs no widget manager. */
+const RANK = -20;
+
+/** Shows the card of the request that an output names. */
+export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
+  constructor(private readonly _context: ICardContext) {
+    super();
+    this.addClass('jp-AgentBox-output');
+  }
+
+  renderModel(model: IRenderMime.IMimeModel): Promise<void> {
+    const data = model.data[CARD_MIME_TYPE] as { request_id?: unknown } | null;
+    const text = model.data['text/plain'];
+    this._requestId =
+      typeof data?.request_id === 'string' ? data.request_id : '';
+    this._fallback = typeof text === 'string' ? text : '';
+    this.update();
+    return this.renderPromise ?? Promise.resolve();
+  }
+
+  protected override render(): JSX.Element {
+    return (
+      <RequestCard
+        requestId={this._requestId}
+        fallback={this._fallback}
+        context={this._context}
+      />
+    );
+  }
+
+  private _fallback = '';
+  private _requestId = '';
+}
+
+/** The factory for a notebook's or a console's renderers. The card shows text only, so it is safe. */
+export function cardRendererFactory(context: ICardContext): {
+  factory: IRenderMime.IRendererFactory;
+  rank: number;
+} {
+  const factory: IRenderMime.IRendererFactory = {
+    safe: true,
+    mimeTypes: [CARD_MIME_TYPE],
+    createRenderer: () => new CardRenderer(context)
+  };
+  return { factory, rank: RANK };
+}

@@ -1,0 +1,155 @@
+/**
+ * The three answers, and the forms that two of them open.
+ */
+import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import { openDraft } from '../form/draft';
+import type { IDraft } from '../form/draft';
+import type { IApproval } from '../../api/protocol';
+import { DecisionButton } from '../guarded/DecisionButton';
+import { RejectForm } from './RejectForm';
+import type { ISending } from './useSending';
+
+export interface IDecidingProps {
+  approval: IApproval;
+  sending: ISending;
+  describedBy: string;
+  translator: ITranslator;
+  trans: TranslationBundle;
+}
+
+// The form library is large, and few requests are edited.
+const EditForm = React.lazy(async () => {
+  const { EditForm } = await import('../form/EditForm');
+  return { default: EditForm };
+});
+
+type Mode = 'choose' | 'edit' | 'reject';
+
+/** Keeps what was typed when a form is closed or the server says no. */
+export function Deciding(props: IDecidingProps): JSX.Element {
+  const { approval, describedBy, trans } = props;
+  const { send, isBusy, argumentError } = props.sending;
+  const [mode, setMode] = React.useState<Mode>('choose');
+  const [reason, setReason] = React.useState('');
+  const [draft, setDraft] = React.useState<IDraft | null>(null);
+  useInterruption(mode !== 'choose' && !isBusy, () => {
+    props.sending.fail(
+      trans.__('This was decided elsewhere while you were answering.')
+    );
+  });
+  const before = React.useRef<Mode>('choose');
+  const open = (next: Mode): void => {
+    before.current = mode;
+    setMode(next);
+  };
+
+  const base = { describedBy, isBusy, trans };
+  const cancel = (): void => {
+    open('choose');
+  };
+  const edit = (): void => {
+    const { call, tool } = approval;
+    setDraft(draft ?? openDraft(call.arguments, tool.input_schema));
+    open('edit');
+  };
+  if (mode === 'reject') {
+    return (
+      <RejectForm
+        {...base}
+        reason={reason}
+        onChange={setReason}
+        onReject={() => {
+          send({ decision: 'reject_once', reason: reason.trim() });
+        }}
+        onCancel={cancel}
+      />
+    );
+  }
+  if (mode === 'edit' && draft) {
+    return (
+      <React.Suspense fallback={<p>{trans.__('Opening the form…')}</p>}>
+        <EditForm
+          {...base}
+          approval={approval}
+          draft={draft}
+          error={argumentError}
+          translator={props.translator}
+          onChange={setDraft}
+          onAllow={values => {
+            send({ decision: 'allow_once', arguments: values });
+          }}
+          onCancel={cancel}
+        />
+      </React.Suspense>
+    );
+  }
+  return (
+    <Choices
+      {...base}
+      closed={before.current}
+      onAllow={() => {
+        send({ decision: 'allow_once' });
+      }}
+      onEdit={edit}
+      onReject={() => {
+        open('reject');
+      }}
+    />
+  );
+}
+
+interface IChoicesProps {
+  describedBy: string;
+  isBusy: boolean;
+  /** The form that was closed; its button gets the focus back. */
+  closed: Mode;
+  trans: TranslationBundle;
+  onAllow: () => void;
+  onEdit: () => void;
+  onReject: () => void;
+}
+
+function Choices(props: IChoicesProps): JSX.Element {
+  const { describedBy, isBusy, closed, trans } = props;
+  const base = { describedBy, isBusy };
+  return (
+    <div className="jp-AgentBox-buttons">
+      <DecisionButton
+        {...base}
+        kind="allow"
+        label={trans.__('Allow once')}
+        onActivate={props.onAllow}
+      />
+      <DecisionButton
+        {...base}
+        kind="neutral"
+        label={trans.__('Edit')}
+        isFocused={closed === 'edit'}
+        onActivate={props.onEdit}
+      />
+      <DecisionButton
+        {...base}
+        kind="reject"
+        label={trans.__('Reject')}
+        isFocused={closed === 'reject'}
+        onActivate={props.onReject}
+      />
+    </div>
+  );
+}
+
+/** Call back if the component goes while something is open in it. */
+function useInterruption(isOpen: boolean, onInterruption: () => void): void {
+  const latest = React.useRef<(() => void) | null>(null);
+  React.useEffect(() => {
+    latest.current = isOpen ? onInterruption : null;
+  });
+  React.useEffect(
+    () => () => {
+      latest.current?.();
+    },
+    []
+  );
+}

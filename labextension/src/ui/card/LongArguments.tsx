@@ -1,0 +1,69 @@
+/**
+ * What stands for arguments that are too long for a list, or that are no longer kept.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import type { IApproval, IOmission } from '../../api/protocol';
+import { qualifiedName } from '../../api/protocol';
+import { label } from '../text/visibleText';
+import { LinkButton, VisibleText } from '../components/VisibleText';
+
+/** Characters of the beginning that are shown. */
+const SHOWN = 200;
+
+export interface ILongArgumentsProps {
+  omitted: IOmission;
+  trans: TranslationBundle;
+  /** Fetches all of them; without it they are no longer kept. */
+  onShow?: () => void;
+}
+
+export function LongArguments(props: ILongArgumentsProps): JSX.Element {
+  const { omitted, trans, onShow } = props;
+  return (
+    <div className="jp-AgentBox-arguments">
+      <p className="jp-AgentBox-note">
+        {onShow
+          ? trans.__('Long arguments (%1 bytes). They begin:', omitted.size)
+          : trans.__(
+              'These arguments (%1 bytes) are no longer kept. They began:',
+              omitted.size
+            )}
+      </p>
+      <VisibleText text={label(omitted.head, SHOWN)} />{' '}
+      {onShow ? (
+        <LinkButton label={trans.__('Show all arguments')} onClick={onShow} />
+      ) : null}
+    </div>
+  );
+}
+
+/** A pending request until all of its arguments are here: it has no button that decides. */
+export function LongRequest(props: {
+  approval: IApproval;
+  trans: TranslationBundle;
+  onShow: () => void;
+}): JSX.Element | null {
+  const { approval, trans, onShow } = props;
+  const name = label(qualifiedName(approval.call));
+  return approval.call.omitted ? (
+    <div
+      className="jp-AgentBox-card jp-mod-neutral"
+      data-request-id={approval.id}
+      role="group"
+      aria-label={trans.__('Approval request %1', name)}
+      tabIndex={-1}
+    >
+      <span className="jp-AgentBox-name">{name}</span>
+      <LongArguments
+        omitted={approval.call.omitted}
+        trans={trans}
+        onShow={onShow}
+      />
+      <p className="jp-AgentBox-note">
+        {trans.__('You can decide once you have seen all of them.')}
+      </p>
+    </div>
+  ) : null;
+}

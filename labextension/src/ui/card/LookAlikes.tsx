@@ -1,0 +1,55 @@
+/**
+ * The letters in a call's names and values that are not what they look like, as the server found them.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import type { ILookAlike } from '../../api/protocol';
+import { VisibleText } from '../components/VisibleText';
+
+export interface ILookAlikesProps {
+  found: readonly ILookAlike[] | undefined;
+  trans: TranslationBundle;
+}
+
+export function LookAlikes({
+  found,
+  trans
+}: ILookAlikesProps): JSX.Element | null {
+  if (!found || found.length === 0) {
+    return null;
+  }
+  return (
+    <div className="jp-AgentBox-warning jp-AgentBox-lookAlikes" role="note">
+      {trans.__('A name or an address here is not what it looks like:')}
+      <ul>
+        {found.map(one => (
+          <li key={one.of + one.code}>
+            <VisibleText text={describe(one, trans)} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function describe(one: ILookAlike, trans: TranslationBundle): string {
+  const letter = `${one.code} ${one.name}`;
+  const where = whose(one.of, trans);
+  return one.like
+    ? trans.__('%1: %2 looks like “%3”', where, letter, one.like)
+    : trans.__('%1: %2 is of another alphabet', where, letter);
+}
+
+function whose(of: string, trans: TranslationBundle): string {
+  switch (of) {
+    case 'server':
+      return trans.__('Server');
+    case 'tool':
+      return trans.__('Tool');
+    case 'value':
+      return trans.__('Value');
+    default:
+      return trans.__('Argument');
+  }
+}

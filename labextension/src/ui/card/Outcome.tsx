@@ -1,0 +1,92 @@
+/**
+ * What became of a request: one line, and the progress of a running call.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import type { IApproval, IProgress } from '../../api/protocol';
+import { qualifiedName } from '../../api/protocol';
+import type { NameOf } from '../text/reviewers';
+import type { Mood } from '../text/summary';
+import { summarize } from '../text/summary';
+import { label } from '../text/visibleText';
+
+/** A sign for people who do not tell the colours apart. */
+const SIGNS: Record<Mood, string> = {
+  waiting: '●',
+  running: '▶',
+  good: '✓',
+  bad: '✕',
+  neutral: '–'
+};
+
+const CLOCK: Intl.DateTimeFormatOptions = {
+  hour: '2-digit',
+  minute: '2-digit'
+};
+
+export interface IOutcomeProps {
+  approval: IApproval;
+  nameOf: NameOf;
+  trans: TranslationBundle;
+}
+
+export function Outcome({
+  approval,
+  nameOf,
+  trans
+}: IOutcomeProps): JSX.Element {
+  const { mood, text } = summarize(approval, nameOf, trans);
+  const progress = approval.outcome?.progress;
+  const ended =
+    approval.outcome?.finished_at ??
+    approval.decision?.decided_at ??
+    approval.created_at;
+  return (
+    <span className="jp-AgentBox-outcome">
+      <span className="jp-AgentBox-sign" aria-hidden="true">
+        {SIGNS[mood]}
+      </span>
+      <span className="jp-AgentBox-outcomeText" role="status">
+        <span className="jp-AgentBox-name">
+          {label(qualifiedName(approval.call))}
+        </span>{' '}
+        <span>{text}</span>
+      </span>
+      <time dateTime={ended} title={new Date(ended).toLocaleString()}>
+        {new Date(ended).toLocaleTimeString([], CLOCK)}
+      </time>
+      {mood === 'running' ? (
+        <Progress progress={progress ?? null} trans={trans} />
+      ) : null}
+    </span>
+  );
+}
+
+interface IProgressProps {
+  progress: IProgress | null;
+  trans: TranslationBundle;
+}
+
+function Progress({ progress, trans }: IProgressProps): JSX.Element {
+  const total = progress?.total;
+  const isKnown = progress !== null && typeof total === 'number' && total > 0;
+  const message = label(progress?.message ?? '', 200);
+  return (
+    <span className="jp-AgentBox-progress">
+      {isKnown ? (
+        <progress
+          aria-label={trans.__('Progress')}
+          value={Math.min(progress.progress, total)}
+          max={total}
+        />
+      ) : (
+        <progress aria-label={trans.__('Progress')} />
+      )}
+      {isKnown ? (
+        <span>{Math.round((100 * progress.progress) / total)} %</span>
+      ) : null}
+      {message ? <span>{message}</span> : null}
+    </span>
+  );
+}

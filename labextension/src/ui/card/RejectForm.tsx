@@ -1,0 +1,75 @@
+/**
+ * Asks for the reason of a rejection, in place.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import { DecisionButton } from '../guarded/DecisionButton';
+import { CardGuard } from '../guarded/GuardedCard';
+
+export interface IRejectFormProps {
+  reason: string;
+  isBusy: boolean;
+  describedBy: string;
+  trans: TranslationBundle;
+  onChange: (reason: string) => void;
+  onReject: () => void;
+  onCancel: () => void;
+}
+
+/** Enter rejects, Shift+Enter makes a line, Escape goes back. */
+export function RejectForm(props: IRejectFormProps): JSX.Element {
+  const { trans } = props;
+  const id = React.useId();
+  const { confirm } = React.useContext(CardGuard);
+  const field = React.useRef<HTMLTextAreaElement>(null);
+  React.useEffect(() => {
+    field.current?.focus();
+  }, []);
+
+  const onKeyDown = (event: React.KeyboardEvent): void => {
+    const { isTrusted, isComposing } = event.nativeEvent;
+    if (event.key === 'Escape') {
+      event.stopPropagation();
+      props.onCancel();
+    } else if (event.key === 'Enter' && !event.shiftKey && !isComposing) {
+      event.preventDefault();
+      if (isTrusted && !event.repeat && !props.isBusy && confirm()) {
+        props.onReject();
+      }
+    }
+  };
+
+  return (
+    <div className="jp-AgentBox-form">
+      <label htmlFor={id}>{trans.__('Reason (optional)')}</label>
+      <textarea
+        id={id}
+        ref={field}
+        className="jp-AgentBox-field"
+        rows={2}
+        maxLength={4000}
+        value={props.reason}
+        placeholder={trans.__('The code that called gets this text')}
+        onChange={event => {
+          props.onChange(event.target.value);
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div className="jp-AgentBox-buttons">
+        <DecisionButton
+          kind="reject"
+          label={trans.__('Reject')}
+          describedBy={props.describedBy}
+          isBusy={props.isBusy}
+          onActivate={props.onReject}
+        />
+        <DecisionButton
+          kind="neutral"
+          label={trans.__('Cancel')}
+          onActivate={props.onCancel}
+        />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,128 @@
+/**
+ * What is known about a tool and a request beside the arguments. The tool's own words are marked as such.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import type { IJsonObject } from '../../api/json';
+import type { IApproval } from '../../api/protocol';
+import type { NameOf } from '../text/reviewers';
+import { decidedBy } from '../text/summary';
+import { TextBlock, VisibleText } from '../components/VisibleText';
+
+export interface IHintsProps {
+  annotations: IJsonObject;
+  trans: TranslationBundle;
+}
+
+/** The server's annotations: claims that nothing checks. */
+export function Hints({ annotations, trans }: IHintsProps): JSX.Element | null {
+  const hints: [string, string][] = [];
+  const readOnly = annotations['readOnlyHint'];
+  const destructive = annotations['destructiveHint'];
+  if (readOnly === true) {
+    hints.push(['readonly', trans.__('read-only')]);
+  } else if (readOnly === false && destructive === false) {
+    hints.push(['writes', trans.__('adds or changes data')]);
+  }
+  if (destructive === true && readOnly !== true) {
+    hints.push(['destructive', trans.__('destructive')]);
+  }
+  if (annotations['openWorldHint'] === true) {
+    hints.push(['open', trans.__('reaches outside')]);
+  }
+  if (hints.length === 0) {
+    return null;
+  }
+  return (
+    <span
+      className="jp-AgentBox-hints"
+      title={trans.__('The server’s own claim; nothing checks it.')}
+    >
+      <span>{trans.__('Server says:')}</span>
+      {hints.map(([kind, text]) => (
+        <span key={kind} className={`jp-AgentBox-hint jp-mod-${kind}`}>
+          {text}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+export interface IFactsProps {
+  approval: IApproval;
+  nameOf: NameOf;
+  trans: TranslationBundle;
+}
+
+/** The description and the record, behind a disclosure. */
+export function Facts(props: IFactsProps): JSX.Element {
+  const { approval, trans } = props;
+  const { tool } = approval;
+  return (
+    <>
+      {tool.description ? (
+        <details className="jp-AgentBox-details">
+          <summary>{trans.__('Description by the server')}</summary>
+          <TextBlock
+            text={tool.description}
+            name={trans.__('Description')}
+            trans={trans}
+          />
+        </details>
+      ) : null}
+      <details className="jp-AgentBox-details">
+        <summary>{trans.__('Details')}</summary>
+        <Record {...props} />
+      </details>
+    </>
+  );
+}
+
+function Record({ approval, nameOf, trans }: IFactsProps): JSX.Element {
+  const { call, decision, outcome } = approval;
+  const rows: [string, string | null | undefined][] = [
+    [trans.__('Asked at'), time(approval.created_at)],
+    [trans.__('Why you are asked'), reasonToAsk(approval, trans)],
+    [trans.__('Notebook'), call.notebook_path],
+    [trans.__('Cell'), call.cell_id],
+    [trans.__('Kernel'), call.kernel_id],
+    [trans.__('Agent thread'), call.thread_id],
+    [trans.__('Decided by'), decision && decidedBy(approval, nameOf, trans)],
+    [trans.__('Decided at'), decision && time(decision.decided_at)],
+    [trans.__('Reason'), decision?.reason],
+    [
+      trans.__('Finished at'),
+      outcome?.finished_at && time(outcome.finished_at)
+    ],
+    [trans.__('Error'), outcome?.error],
+    [trans.__('Request'), approval.id],
+    [trans.__('Digest'), call.digest]
+  ];
+  return (
+    <dl className="jp-AgentBox-record">
+      {rows.map(([name, value]) =>
+        value ? (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              <VisibleText text={value} />
+            </dd>
+          </div>
+        ) : null
+      )}
+    </dl>
+  );
+}
+
+function reasonToAsk(approval: IApproval, trans: TranslationBundle): string {
+  const { effect, rule } = approval.evaluation;
+  if (rule) {
+    return trans.__('Rule “%1” (%2)', rule, effect);
+  }
+  return trans.__('No rule covers this call, so a person is asked.');
+}
+
+function time(iso: string): string {
+  return new Date(iso).toLocaleString();
+}

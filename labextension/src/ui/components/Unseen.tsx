@@ -1,0 +1,51 @@
+/**
+ * How much of a request a person has not been shown, for a line beside its buttons.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import { label } from '../text/visibleText';
+
+type Report = (name: string, characters: number) => void;
+
+/** Says how many characters of an argument were never shown. */
+export const UnseenReport = React.createContext<Report>(() => undefined);
+
+/** Collects what the arguments of a request report. */
+export function useUnseen(): [ReadonlyMap<string, number>, Report] {
+  const [unseen, setUnseen] = React.useState<ReadonlyMap<string, number>>(
+    new Map()
+  );
+  const report = React.useCallback((name: string, characters: number) => {
+    setUnseen(before => {
+      const after = new Map(before);
+      after.set(name, characters);
+      return after;
+    });
+  }, []);
+  return [unseen, report];
+}
+
+export interface IUnseenNoteProps {
+  unseen: ReadonlyMap<string, number>;
+  trans: TranslationBundle;
+}
+
+/** One line for each argument of which a part was never shown. */
+export function UnseenNote({ unseen, trans }: IUnseenNoteProps): JSX.Element {
+  return (
+    <>
+      {[...unseen].map(([name, characters]) =>
+        characters > 0 ? (
+          <p key={name} className="jp-AgentBox-warning">
+            {trans.__(
+              'You have not been shown %1 characters of “%2”.',
+              characters.toLocaleString(),
+              label(name, 60)
+            )}
+          </p>
+        ) : null
+      )}
+    </>
+  );
+}

@@ -1,0 +1,135 @@
+/**
+ * Untrusted text, shown as text, with escapes for what cannot be seen.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import { segments } from '../text/visibleText';
+import { UnseenReport } from './Unseen';
+
+/** Characters of one text that are shown at first; a page with millions of them would not answer. */
+const MAX_SHOWN = 20_000;
+
+/** Lines of a text that need no scrolling. */
+const SHORT_LINES = 12;
+
+/** A text in a line. */
+export function VisibleText(props: { text: string }): JSX.Element {
+  return (
+    <bdi>
+      {segments(props.text).map((segment, index) =>
+        segment.isEscape ? (
+          <span key={index} className="jp-AgentBox-escape">
+            {segment.text}
+          </span>
+        ) : (
+          segment.text
+        )
+      )}
+    </bdi>
+  );
+}
+
+export interface ITextBlockProps {
+  text: string;
+  name: string;
+  trans: TranslationBundle;
+}
+
+/** A text of many lines: scrolls, says how long it is, and can be opened to all of it and its full height. */
+export function TextBlock({ text, name, trans }: ITextBlockProps): JSX.Element {
+  const [isOpen, setOpen] = React.useState(false);
+  const lines = text.split('\n').length;
+  const isLong = lines > SHORT_LINES || text.length > 1200;
+  const hidden = Math.max(0, text.length - MAX_SHOWN);
+  const report = React.useContext(UnseenReport);
+  const [wasOpen, setWasOpen] = React.useState(false);
+  React.useEffect(() => {
+    report(name, wasOpen ? 0 : hidden);
+  }, [report, name, wasOpen, hidden]);
+
+  return (
+    <div className="jp-AgentBox-block">
+      <pre
+        className={isOpen ? 'jp-mod-tall' : undefined}
+        tabIndex={isLong ? 0 : undefined}
+        role={isLong ? 'group' : undefined}
+        aria-label={isLong ? name : undefined}
+      >
+        {hidden > 0 && !isOpen ? (
+          <BothEnds text={text} hidden={hidden} trans={trans} />
+        ) : (
+          <VisibleText text={text} />
+        )}
+      </pre>
+      {isLong ? (
+        <div className="jp-AgentBox-blockFoot">
+          <span>
+            {lines === 1
+              ? trans.__('1 line, %1 characters', text.length.toLocaleString())
+              : trans.__(
+                  '%1 lines, %2 characters',
+                  lines.toLocaleString(),
+                  text.length.toLocaleString()
+                )}
+          </span>
+          <LinkButton
+            label={
+              isOpen
+                ? trans.__('Show less')
+                : trans.__(
+                    'Show all %1 characters',
+                    text.length.toLocaleString()
+                  )
+            }
+            isPressed={isOpen}
+            onClick={() => {
+              setOpen(!isOpen);
+              setWasOpen(true);
+            }}
+          />
+        </div>
+      ) : null}
+    </div>
+  );
+}
+
+/** The beginning and the end of a text, and between them how much is left out. */
+function BothEnds(props: {
+  text: string;
+  hidden: number;
+  trans: TranslationBundle;
+}): JSX.Element {
+  const { text, hidden, trans } = props;
+  return (
+    <>
+      <VisibleText text={text.slice(0, MAX_SHOWN / 2)} />
+      <span className="jp-AgentBox-leftOut">
+        {trans.__('%1 characters are left out here', hidden.toLocaleString())}
+      </span>
+      <VisibleText text={text.slice(-MAX_SHOWN / 2)} />
+    </>
+  );
+}
+
+export interface ILinkButtonProps {
+  label: string;
+  title?: string;
+  isPressed?: boolean;
+  onClick: () => void;
+}
+
+/** A button that reads like a link. */
+export function LinkButton(props: ILinkButtonProps): JSX.Element {
+  return (
+    <button
+      type="button"
+      className="jp-AgentBox-link"
+      title={props.title}
+      aria-expanded={props.isPressed}
+      onClick={props.onClick}
+    >
+      {props.label}
+    </button>
+  );
+}

@@ -1,0 +1,254 @@
+/**
+ * Edits the arguments of a call, in a form or as JSON.
+ */
+import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
+import { FormComponent } from '@jupyterlab/ui-components';
+import type { ReadonlyJSONObject } from '@lumino/coreutils';
+import type { ErrorSchema, RJSFSchema } from '@rjsf/utils';
+import { customizeValidator } from '@rjsf/validator-ajv8';
+import React from 'react';
+
+import { changedNames, draftArguments, switchMode } from './draft';
+import type { IDraft } from './draft';
+import {
+  fromFormData,
+  toFormData,
+  toFormSchema,
+  toUiSchema,
+  toValidated,
+  withFields,
+  withOthers
+} from './formSchema';
+import type { IJsonObject } from '../../api/json';
+import type { IApproval } from '../../api/protocol';
+import { label } from '../text/visibleText';
+import { DecisionButton } from '../guarded/DecisionButton';
+import { FORM_FIELDS, FORM_WIDGETS } from './formWidgets';
+import type { IArgumentError } from '../card/useSending';
+
+export interface IEditFormProps {
+  approval: IApproval;
+  draft: IDraft;
+  error: IArgumentError | null;
+  isBusy: boolean;
+  describedBy: string;
+  translator: ITranslator;
+  trans: TranslationBundle;
+  onChange: (draft: IDraft) => void;
+  onAllow: (values: IJsonObject) => void;
+  onCancel: () => void;
+}
+
+const ajv = customizeValidator<ReadonlyJSONObject>();
+
+/** Checks the numbers that the texts of fields stand for. */
+const validator: typeof ajv = Object.create(ajv, {
+  validateFormData: {
+    value: (data: IJsonObject, schema: IJsonObject, ...rest: []) =>
+      ajv.validateFormData(
+        toValidated(data, schema) as ReadonlyJSONObject,
+        schema as RJSFSchema,
+        ...rest
+      )
+  }
+});
+
+/** Nothing that was typed is lost, whatever is wrong with it. */
+export function EditForm(props: IEditFormProps): JSX.Element {
+  const { approval, draft, trans } = props;
+  const read = draftArguments(draft, trans);
+  const changed = read.values
+    ? changedNames(approval.call.arguments, read.values)
+    : [];
+  const errors = [draft.problem, read.error, props.error?.message];
+  const root = React.useRef<HTMLDivElement>(null);
+  React.useEffect(() => {
+    root.current
+      ?.querySelector<HTMLElement>('input, select, textarea')
+      ?.focus();
+  }, []);
+
+  const onAllow = (): void => {
+    if (read.values) {
+      props.onAllow(read.values);
+    }
+  };
+  return (
+    <div
+      ref={root}
+      className="jp-AgentBox-form"
+      onKeyDown={event => {
+        if (event.key === 'Escape') {
+          event.stopPropagation();
+          props.onCancel();
+        }
+      }}
+    >
+      <Modes {...props} />
+      {draft.mode === 'form' ? <Fields {...props} /> : <JsonField {...props} />}
+      <div role="alert">
+        {errors.filter(Boolean).map(error => (
+          <p key={error} className="jp-AgentBox-error">
+            {error}
+          </p>
+        ))}
+      </div>
+      <p className="jp-AgentBox-changes">
+        {changed.length > 0
+          ? trans.__('Changed: %1', changed.map(name => label(name)).join(', '))
+          : trans.__('Nothing changed yet.')}
+      </p>
+      <div className="jp-AgentBox-buttons">
+        <DecisionButton
+          kind="allow"
+          label={trans.__('Allow once with these arguments')}
+          describedBy={props.describedBy}
+          isBusy={props.isBusy || !read.values}
+          onActivate={onAllow}
+        />
+        <DecisionButton
+          kind="neutral"
+          label={trans.__('Cancel')}
+          onActivate={props.onCancel}
+        />
+      </div>
+    </div>
+  );
+}
+
+function Modes({
+  approval,
+  draft,
+  trans,
+  onChange
+}: IEditFormProps): JSX.Element {
+  const schema = approval.tool.input_schema;
+  const modes: [IDraft['mode'], string][] = [
+    ['form', trans.__('Form')],
+    ['json', trans.__('JSON')]
+  ];
+  return (
+    <div
+      className="jp-AgentBox-modes"
+      role="group"
+      aria-label={trans.__('Edit the arguments as')}
+    >
+      {modes.map(([mode, name]) => (
+        <button
+          key={mode}
+          type="button"
+          aria-pressed={draft.mode === mode}
+          onClick={() => {
+            onChange(switchMode(draft, mode, schema, trans));
+          }}
+        >
+          {name}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Fields(props: IEditFormProps): JSX.Element | null {
+  const { approval, draft, error, trans } = props;
+  const prefix = React.useId();
+  const source = approval.tool.input_schema;
+  // The widgets follow the values that the editing began with, or a field would change under the typing hand.
+  const form = React.useMemo(
+    () => toFormSchema(source, draft.start),
+    [source, draft.start]
+  );
+  const ui = React.useMemo(
+    () => form && toUiSchema(form.schema, draft.start),
+    [form, draft.start]
+  );
+  if (!form || !ui) {
+    return null;
+  }
+  return (
+    <>
+      <FormComponent
+        schema={form.schema as RJSFSchema}
+        uiSchema={ui}
+        idPrefix={`jp-AgentBox-${prefix}`}
+        tagName="div"
+        validator={validator}
+        fields={FORM_FIELDS}
+        widgets={FORM_WIDGETS}
+        formData={
+          toFormData(
+            withFields(draft.values, form.schema),
+            form.schema
+          ) as ReadonlyJSONObject
+        }
+        extraErrors={toErrorSchema(error, form.schema)}
+        extraErrorsBlockSubmit={false}
+        experimental_defaultFormStateBehavior={{
+          emptyObjectFields: 'skipDefaults',
+          arrayMinItems: { populate: 'never' },
+          allOf: 'skipDefaults'
+        }}
+        liveValidate
+        noHtml5Validate
+        compact
+        showErrorList={false}
+        translator={props.translator}
+        onChange={event => {
+          const edited = fromFormData(
+            event.formData as IJsonObject,
+            form.schema,
+            draft.values
+          ) as IJsonObject;
+          const values = withOthers(edited, draft.values, form.schema);
+          props.onChange({ ...draft, values, problem: null });
+        }}
+      />
+      {form.jsonOnly.length > 0 ? (
+        <p className="jp-AgentBox-note">
+          {trans.__(
+            'Only JSON can edit: %1',
+            form.jsonOnly.map(name => label(name)).join(', ')
+          )}
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+function JsonField(props: IEditFormProps): JSX.Element {
+  const { draft, trans } = props;
+  const field = React.useRef<HTMLTextAreaElement>(null);
+  const rows = Math.min(20, Math.max(5, draft.text.split('\n').length + 1));
+  React.useEffect(() => {
+    field.current?.focus();
+  }, []);
+  return (
+    <textarea
+      ref={field}
+      className="jp-AgentBox-field jp-mod-code"
+      aria-label={trans.__('Arguments as JSON')}
+      rows={rows}
+      spellCheck={false}
+      autoComplete="off"
+      value={draft.text}
+      onChange={event => {
+        props.onChange({ ...draft, text: event.target.value, problem: null });
+      }}
+    />
+  );
+}
+
+/** The server's complaint at the field that it is about. */
+function toErrorSchema(
+  error: IArgumentError | null,
+  schema: IJsonObject
+): ErrorSchema | undefined {
+  const properties = schema['properties'];
+  const name = error?.parameter;
+  return error &&
+    name &&
+    properties &&
+    Object.hasOwn(properties as object, name)
+    ? ({ [name]: { __errors: [error.message] } } as ErrorSchema)
+    : undefined;
+}

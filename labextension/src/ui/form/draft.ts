@@ -1,0 +1,111 @@
+/**
+ * Arguments that a person is editing: kept apart from the request until they are sent.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import { toFormSchema } from './formSchema';
+import {
+  isEqual,
+  isObject,
+  JsonSyntaxError,
+  namesOf,
+  parse,
+  stringify
+} from '../../api/json';
+import type { IJsonObject } from '../../api/json';
+
+/** What is being edited, and how. */
+export interface IDraft {
+  mode: 'form' | 'json';
+  /** The values with which the form was opened. */
+  start: IJsonObject;
+  /** The values in the form. */
+  values: IJsonObject;
+  /** The text in the JSON field. */
+  text: string;
+  /** Why the mode could not be switched. */
+  problem: string | null;
+}
+
+/** Begin to edit arguments, in a form if the schema and the values allow one. */
+export function openDraft(values: IJsonObject, schema: IJsonObject): IDraft {
+  return {
+    mode: toFormSchema(schema, values) ? 'form' : 'json',
+    start: values,
+    values,
+    text: stringify(values, 2),
+    problem: null
+  };
+}
+
+/** Read a draft as arguments, or say why it is none. */
+export function draftArguments(
+  draft: IDraft,
+  trans: TranslationBundle
+): { values: IJsonObject | null; error: string | null } {
+  if (draft.mode === 'form') {
+    return { values: draft.values, error: null };
+  }
+  try {
+    const values = parse(draft.text);
+    if (isObject(values)) {
+      return { values, error: null };
+    }
+    const error = trans.__('The arguments must be a JSON object: {…}');
+    return { values: null, error };
+  } catch (error) {
+    return { values: null, error: syntaxMessage(error, trans) };
+  }
+}
+
+/** Switch between form and JSON; a draft that cannot go along stays as it is and says why. */
+export function switchMode(
+  draft: IDraft,
+  mode: IDraft['mode'],
+  schema: IJsonObject,
+  trans: TranslationBundle
+): IDraft {
+  if (mode === draft.mode) {
+    return draft;
+  }
+  if (mode === 'json') {
+    return { ...draft, mode, text: stringify(draft.values, 2), problem: null };
+  }
+  const { values } = draftArguments(draft, trans);
+  if (!values) {
+    const problem = trans.__(
+      'Correct the JSON before you go back to the form.'
+    );
+    return { ...draft, problem };
+  }
+  if (!toFormSchema(schema, values)) {
+    const problem = trans.__('There is no form for these arguments.');
+    return { ...draft, problem };
+  }
+  return { ...draft, mode, start: values, values, problem: null };
+}
+
+/** The names whose value was added, removed or changed. */
+export function changedNames(
+  before: IJsonObject,
+  after: IJsonObject
+): string[] {
+  const names = new Set([...namesOf(before), ...namesOf(after)]);
+  return [...names].filter(
+    name =>
+      Object.hasOwn(before, name) !== Object.hasOwn(after, name) ||
+      (Object.hasOwn(before, name) && !isEqual(before[name], after[name]))
+  );
+}
+
+function syntaxMessage(error: unknown, trans: TranslationBundle): string {
+  if (error instanceof JsonSyntaxError) {
+    return trans.__(
+      'This is not JSON yet. Line %1, column %2: expected %3.',
+      error.line,
+      error.column,
+      error.expected
+    );
+  }
+  return trans.__('This is not JSON.');
+}

@@ -1,0 +1,450 @@
+/**
+ * A form for a tool's arguments, made from its JSON Schema.
+ *
+ * The schema comes from an MCP server and is not trusted. Only keywords that shape a form are copied, within a budget;
+ * regular expressions, formats and remote references are left out, and the server checks the result against the
+ * whole schema. Defaults are left out too: what the code did not send must not be added by looking at it.
+ */
+import {
+  ExactNumber,
+  isObject,
+  JsonSyntaxError,
+  namesOf,
+  parse,
+  setMember,
+  setOrder,
+  stringify
+} from '../../api/json';
+import type { IJsonObject, JsonValue } from '../../api/json';
+import { label } from '../text/visibleText';
+
+/** What can be edited in a form, and what cannot. */
+export interface IFormSchema {
+  schema: IJsonObject;
+  /** Names of arguments that only raw JSON can edit. */
+  jsonOnly: string[];
+}
+
+/** How many schemas, and how deep, a form may have. */
+const MAX_NODES = 200;
+const MAX_DEPTH = 5;
+const MAX_CHOICES = 100;
+
+const SCALARS = ['string', 'integer', 'number', 'boolean'];
+
+/** Keywords that are copied as they are, with the type of their value. */
+const KEPT: Record<string, 'number' | 'boolean'> = {
+  minimum: 'number',
+  maximum: 'number',
+  exclusiveMinimum: 'number',
+  exclusiveMaximum: 'number',
+  multipleOf: 'number',
+  minLength: 'number',
+  maxLength: 'number',
+  minItems: 'number',
+  maxItems: 'number',
+  uniqueItems: 'boolean'
+};
+
+/**
+ * Make a form's schema for these arguments.
+ *
+ * Returns `null` where a form would be of no use: then raw JSON is what is left.
+ */
+export function toFormSchema(
+  source: IJsonObject,
+  values: IJsonObject
+): IFormSchema | null {
+  if (!isObject(source['properties'])) {
+    return null;
+  }
+  const reader = new SchemaReader(source);
+  const properties: IJsonObject = {};
+  const jsonOnly: string[] = [];
+  for (const name of Object.keys(source['properties'])) {
+    const property = reader.read(source['properties'][name], 1);
+    if (property && isFit(property, values[name])) {
+      properties[name] = { ...property, title: label(name) };
+    } else {
+      jsonOnly.push(name);
+    }
+  }
+  const known = new Set([...Object.keys(properties), ...jsonOnly]);
+  jsonOnly.push(...Object.keys(values).filter(name => !known.has(name)));
+  if (Object.keys(properties).length === 0) {
+    return null;
+  }
+  return {
+    schema: {
+      type: 'object',
+      properties,
+      required: requiredNames(source, properties)
+    },
+    jsonOnly
+  };
+}
+
+/**
+ * Values as a form has them: numbers are the text of their field, or a field would show, and send back, other digits than
+ * were typed.
+ */
+export function toFormData(value: JsonValue, schema: JsonValue): JsonValue {
+  return isNumber(value) && isNumeric(schema)
+    ? stringify(value)
+    : mapParts(value, schema, toFormData);
+}
+
+/**
+ * What was typed into a form, with the names in the order of the values before. A field that was emptied is not there.
+ */
+export function fromFormData(
+  data: JsonValue,
+  schema: JsonValue,
+  before?: JsonValue
+): JsonValue {
+  if (typeof data === 'string' && isNumeric(schema)) {
+    return numberOf(data);
+  }
+  const values = mapParts(data, schema, fromFormData, before);
+  if (isObject(values) && isObject(before)) {
+    setOrder(values, namesOf(before));
+  }
+  return values;
+}
+
+/** The arguments that a form has fields for. The library that draws it would make copies of the others. */
+export function withFields(
+  values: IJsonObject,
+  { properties }: IJsonObject
+): IJsonObject {
+  return pick(values, name => hasMember(properties, name));
+}
+
+/** What a form has fields for, and the other arguments as they were. */
+export function withOthers(
+  edited: IJsonObject,
+  before: IJsonObject,
+  { properties }: IJsonObject
+): IJsonObject {
+  const values = pick(before, name => !hasMember(properties, name));
+  for (const name of Object.keys(edited)) {
+    setMember(values, name, edited[name]);
+  }
+  setOrder(values, [...new Set([...namesOf(before), ...namesOf(edited)])]);
+  return values;
+}
+
+function pick(
+  values: IJsonObject,
+  isWanted: (name: string) => boolean
+): IJsonObject {
+  const picked: IJsonObject = {};
+  for (const name of namesOf(values).filter(isWanted)) {
+    setMember(picked, name, values[name]);
+  }
+  return picked;
+}
+
+function hasMember(object: JsonValue, name: string): boolean {
+  return isObject(object) && Object.hasOwn(object, name);
+}
+
+/** The numbers as a validator takes them: rounded, which matters to no limit. */
+export function toValidated(value: JsonValue, schema: JsonValue): JsonValue {
+  const found = typeof value === 'string' && isNumeric(schema);
+  const number = found ? numberOf(value) : value;
+  return number instanceof ExactNumber
+    ? Number(number.text)
+    : mapParts(number, schema, toValidated);
+}
+
+/** A number as it was typed; a text that is none stays what it is, for the server to refuse. */
+function numberOf(text: string): JsonValue {
+  try {
+    const value = parse(text);
+    return isNumber(value) ? value : text;
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) {
+      return text;
+    }
+    throw error;
+  }
+}
+
+/** Map the items of an array or the members of an object, each with its schema. */
+function mapParts(
+  value: JsonValue,
+  schema: JsonValue,
+  map: (part: JsonValue, schema: JsonValue, before?: JsonValue) => JsonValue,
+  before?: JsonValue
+): JsonValue {
+  const { items = null, properties = null } = isObject(schema) ? schema : {};
+  if (Array.isArray(value)) {
+    const old = Array.isArray(before) ? before : [];
+    // An item that was emptied is still an item.
+    return value.map((part, index) => map(part ?? '', items, old[index]));
+  }
+  if (!isObject(value)) {
+    return value;
+  }
+  const mapped: IJsonObject = {};
+  for (const name of namesOf(value)) {
+    const part: JsonValue | undefined = value[name];
+    if (part !== undefined) {
+      const own = isObject(properties) ? (properties[name] ?? null) : null;
+      const old = isObject(before) ? before[name] : undefined;
+      setMember(mapped, name, map(part, own, old));
+    }
+  }
+  setOrder(mapped, namesOf(value));
+  return mapped;
+}
+
+function isNumber(value: JsonValue | undefined): boolean {
+  return typeof value === 'number' || value instanceof ExactNumber;
+}
+
+function isNumeric(schema: JsonValue): boolean {
+  const types = isObject(schema) ? [schema['type']].flat() : [];
+  const isChoice = isObject(schema) && 'enum' in schema;
+  return !isChoice && (types.includes('number') || types.includes('integer'));
+}
+
+/** The widgets for these values: text that has lines needs room for lines. */
+export function toUiSchema(
+  schema: IJsonObject,
+  value: JsonValue | undefined
+): IJsonObject {
+  const ui: IJsonObject = {};
+  if (isObject(schema['properties'])) {
+    const { properties } = schema;
+    for (const name of Object.keys(properties)) {
+      const property = properties[name];
+      ui[name] = toUiSchema(
+        isObject(property) ? property : {},
+        isObject(value) ? value[name] : undefined
+      );
+    }
+  } else if (isObject(schema['items'])) {
+    const texts = Array.isArray(value) ? value : [];
+    ui['items'] = toUiSchema(schema['items'], texts.find(isLong) ?? texts[0]);
+  } else if (isLong(value) && !('enum' in schema)) {
+    ui['ui:widget'] = 'textarea';
+  } else if (schema['type'] === 'boolean') {
+    ui['ui:widget'] = 'select'; // a box has no third state for what is not given
+  }
+  return ui;
+}
+
+function isLong(value: JsonValue | undefined): boolean {
+  return (
+    typeof value === 'string' && (value.includes('\n') || value.length > 60)
+  );
+}
+
+function requiredNames(source: IJsonObject, properties: IJsonObject): string[] {
+  const { required } = source;
+  return Array.isArray(required)
+    ? required.filter(
+        (name): name is string =>
+          typeof name === 'string' && Object.hasOwn(properties, name)
+      )
+    : [];
+}
+
+/** Whether a form field can show the value without changing it. */
+function isFit(schema: IJsonObject, value: JsonValue | undefined): boolean {
+  if (value === undefined) {
+    return true;
+  }
+  const types = [schema['type']].flat();
+  if (value === null) {
+    return types.includes('null');
+  }
+  if (Array.isArray(schema['enum'])) {
+    return schema['enum'].includes(value);
+  }
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    return (
+      types.includes('array') &&
+      isObject(items) &&
+      value.every(item => isFit(items, item))
+    );
+  }
+  if (isObject(value)) {
+    const { properties } = schema;
+    return (
+      types.includes('object') &&
+      isObject(properties) &&
+      Object.keys(value).every(name => {
+        const property = properties[name];
+        return isObject(property) && isFit(property, value[name]);
+      })
+    );
+  }
+  if (isNumber(value)) {
+    return types.includes('number') || types.includes('integer');
+  }
+  return types.includes(typeof value as 'string' | 'boolean');
+}
+
+class SchemaReader {
+  constructor(private readonly _root: IJsonObject) {}
+
+  /** Copy what a form needs of a schema; `null` if a form cannot edit it. */
+  read(source: JsonValue, depth: number): IJsonObject | null {
+    this._nodes++;
+    const schema = this._resolve(source);
+    if (!schema || depth > MAX_DEPTH || this._nodes > MAX_NODES) {
+      return null;
+    }
+    const kind = this._kind(schema);
+    if (!kind) {
+      return null;
+    }
+    const copy = { ...kind, ...describe(schema) };
+    const type = [kind['type']].flat()[0];
+    if (type === 'array') {
+      return this._readArray(schema, copy, depth);
+    }
+    if (type === 'object') {
+      return this._readObject(schema, copy, depth);
+    }
+    return copy;
+  }
+
+  /** The type, and the choices if there are any. */
+  private _kind(schema: IJsonObject): IJsonObject | null {
+    if (Array.isArray(schema['enum'])) {
+      return choices(schema['enum']);
+    }
+    const types = [schema['type'] ?? []].flat();
+    const names = types.filter(type => type !== 'null');
+    if (names.length !== 1 || typeof names[0] !== 'string') {
+      return null;
+    }
+    const isKnown = [...SCALARS, 'array', 'object'].includes(names[0]);
+    const type = types.length > 1 ? [names[0], 'null'] : names[0];
+    return isKnown ? { type } : null;
+  }
+
+  private _readArray(
+    schema: IJsonObject,
+    copy: IJsonObject,
+    depth: number
+  ): IJsonObject | null {
+    const items = isObject(schema['items'])
+      ? this.read(schema['items'], depth + 1)
+      : null;
+    return items && { ...copy, items };
+  }
+
+  private _readObject(
+    schema: IJsonObject,
+    copy: IJsonObject,
+    depth: number
+  ): IJsonObject | null {
+    const sources = schema['properties'];
+    if (!isObject(sources) || Object.keys(sources).length === 0) {
+      return null;
+    }
+    const properties: IJsonObject = {};
+    for (const name of Object.keys(sources)) {
+      const property = this.read(sources[name], depth + 1);
+      if (!property) {
+        return null;
+      }
+      properties[name] = { ...property, title: label(name) };
+    }
+    const required = requiredNames(schema, properties);
+    return { ...copy, properties, required };
+  }
+
+  /** Follow references within the schema, and see through `anyOf: [X, null]`. */
+  private _resolve(source: JsonValue): IJsonObject | null {
+    let schema = source;
+    for (let steps = 0; isObject(schema) && steps < 10; steps++) {
+      const options: JsonValue = schema['anyOf'] ?? schema['oneOf'] ?? null;
+      if (typeof schema['$ref'] === 'string') {
+        const { $ref, ...rest } = schema;
+        const target = this._lookUp($ref as string);
+        schema = isObject(target) ? { ...target, ...rest } : null;
+      } else if (Array.isArray(options)) {
+        schema = withoutNull(schema, options);
+      } else {
+        return schema;
+      }
+    }
+    return null;
+  }
+
+  /** A reference within this schema; any other is never followed. */
+  private _lookUp(reference: string): JsonValue {
+    const path = /^#\/((?:[^/]+\/)*[^/]+)$/.exec(reference)?.[1];
+    let value: JsonValue = path ? this._root : null;
+    for (const part of path?.split('/') ?? []) {
+      const name = part.replace(/~1/g, '/').replace(/~0/g, '~');
+      value =
+        isObject(value) && Object.hasOwn(value, name) ? value[name] : null;
+    }
+    return value;
+  }
+
+  private _nodes = 0;
+}
+
+/** `anyOf: [X, null]` as X that may be null; `null` for any other choice of schemas. */
+function withoutNull(
+  schema: IJsonObject,
+  options: JsonValue[]
+): IJsonObject | null {
+  const isNull = (option: JsonValue): boolean =>
+    isObject(option) && option['type'] === 'null';
+  const others = options.filter(option => !isNull(option));
+  const [only] = others;
+  if (others.length !== 1 || !isObject(only)) {
+    return null;
+  }
+  const rest = { ...schema };
+  delete rest['anyOf'];
+  delete rest['oneOf'];
+  const merged: IJsonObject = { ...only, ...rest };
+  const { type } = only;
+  if (options.length > 1 && typeof type === 'string') {
+    merged['type'] = [type, 'null'];
+  }
+  return merged;
+}
+
+function choices(values: JsonValue[]): IJsonObject | null {
+  const types = new Set(values.map(value => typeof value));
+  const [type] = types;
+  const isPlain =
+    types.size === 1 &&
+    (type === 'string' || type === 'number') &&
+    values.length <= MAX_CHOICES;
+  return isPlain ? { type, enum: values } : null;
+}
+
+/** A description that also names the default, and the limits that a form shows. */
+function describe(schema: IJsonObject): IJsonObject {
+  const copy: IJsonObject = {};
+  for (const keyword of Object.keys(KEPT)) {
+    if (typeof schema[keyword] === KEPT[keyword]) {
+      copy[keyword] = schema[keyword];
+    }
+  }
+  const parts: string[] = [];
+  if (typeof schema['description'] === 'string') {
+    parts.push(label(schema['description'], 300));
+  }
+  const preset = schema['default'];
+  if (preset !== undefined && !(preset instanceof ExactNumber)) {
+    parts.push(`(default: ${label(stringify(preset), 60)})`);
+  }
+  if (parts.length > 0) {
+    copy['description'] = parts.join(' ');
+  }
+  return copy;
+}

@@ -1,0 +1,156 @@
+/**
+ * A card with buttons that count only while a person can see the whole of it, and the way on where they cannot.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import { OcclusionWatch } from './occlusion';
+import type { Exposure } from './occlusion';
+
+/** Milliseconds that a card is covered before it says so: menus and notifications come and go. */
+const NOTE_DELAY = 1000;
+
+/** What a button on a card asks before it acts. */
+export interface ICardGuard {
+  /** How the card could be seen at the last look. */
+  exposure: Exposure;
+  /** Look now, and say whether the card can be seen as it is. */
+  confirm: () => boolean;
+}
+
+/** A button that is on no card acts on nothing. */
+export const CardGuard = React.createContext<ICardGuard>({
+  exposure: 'hidden',
+  confirm: () => false
+});
+
+export interface IGuardedCardProps extends React.HTMLAttributes<HTMLDivElement> {
+  /** Whether the card has buttons to guard. */
+  isGuarded: boolean;
+  /** Whether the card is a widget's, which its kernel lays out wherever it is. */
+  isInWidget?: boolean;
+  'data-request-id'?: string;
+  'data-status'?: string;
+  'data-lm-suppress-shortcuts'?: 'true';
+}
+
+/** The box of a card. It watches itself for the buttons that are on it. */
+export const GuardedCard = React.forwardRef<HTMLDivElement, IGuardedCardProps>(
+  (props, forwarded) => {
+    const { isGuarded, isInWidget = false, className, ...attributes } = props;
+    const root = React.useRef<HTMLDivElement>(null);
+    const guard = useCardGuard(root, isGuarded, isInWidget);
+    React.useImperativeHandle(forwarded, () => root.current as HTMLDivElement);
+    return (
+      <CardGuard.Provider value={guard}>
+        <div
+          {...attributes}
+          ref={root}
+          className={`jp-AgentBox-card ${className ?? ''}`}
+          tabIndex={-1}
+          role="group"
+        />
+      </CardGuard.Provider>
+    );
+  }
+);
+GuardedCard.displayName = 'GuardedCard';
+
+export interface IGuardedProps {
+  /** Leads to a place where the buttons work; without it, there is only this one. */
+  elsewhere?: { label: string; open: () => void };
+  trans: TranslationBundle;
+  children: React.ReactNode;
+}
+
+/** Buttons of a card; where they could not be trusted, the reason and the way on. */
+export function Guarded(props: IGuardedProps): JSX.Element {
+  const { elsewhere, trans } = props;
+  const { exposure } = React.useContext(CardGuard);
+  const isCovered = useDelayed(exposure === 'covered', NOTE_DELAY);
+  const link = elsewhere ? (
+    <div className="jp-AgentBox-buttons">
+      <button
+        type="button"
+        className="jp-AgentBox-button jp-mod-neutral"
+        onClick={elsewhere.open}
+      >
+        {elsewhere.label}
+      </button>
+    </div>
+  ) : null;
+  if (exposure === 'embedded') {
+    return (
+      <>
+        <p className="jp-AgentBox-note">
+          {trans.__(
+            'Inside a widget, this card has no buttons: the kernel could cover them.'
+          )}
+        </p>
+        {link}
+      </>
+    );
+  }
+  return (
+    <>
+      {props.children}
+      <div role="status">
+        {isCovered ? (
+          <p className="jp-AgentBox-warning">
+            {trans.__(
+              'Something covers a part of this card, so its buttons are off. Close or move what covers it.'
+            )}
+          </p>
+        ) : null}
+      </div>
+      {isCovered ? link : null}
+    </>
+  );
+}
+
+function useCardGuard(
+  root: React.RefObject<HTMLElement>,
+  isGuarded: boolean,
+  isInWidget: boolean
+): ICardGuard {
+  const [exposure, setExposure] = React.useState<Exposure>(
+    isInWidget ? 'embedded' : 'hidden'
+  );
+  const watch = React.useRef<OcclusionWatch | null>(null);
+  React.useLayoutEffect(() => {
+    if (!root.current || !isGuarded || isInWidget) {
+      return;
+    }
+    const watching = new OcclusionWatch(root.current, setExposure);
+    watch.current = watching;
+    return () => {
+      watching.dispose();
+      watch.current = null;
+    };
+  }, [root, isGuarded, isInWidget]);
+  return React.useMemo(
+    () => ({
+      exposure,
+      confirm: () => watch.current?.look() === 'exposed'
+    }),
+    [exposure]
+  );
+}
+
+/** Whether something has been so for a while. */
+function useDelayed(isNow: boolean, delay: number): boolean {
+  const [isLong, setLong] = React.useState(false);
+  React.useEffect(() => {
+    setLong(false);
+    if (!isNow) {
+      return;
+    }
+    const timer = window.setTimeout(() => {
+      setLong(true);
+    }, delay);
+    return () => {
+      window.clearTimeout(timer);
+    };
+  }, [isNow, delay]);
+  return isLong && isNow;
+}

@@ -1,0 +1,31 @@
+/**
+ * What it means for a request that waits that the server cannot be asked.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import type { Connection } from '../../tokens';
+
+/** Say why a request that waited cannot be decided now, and what to do; `null` if it can. */
+export function describeLoss(
+  connection: Connection,
+  trans: TranslationBundle
+): string | null {
+  switch (connection) {
+    case 'connecting':
+    case 'connected':
+      return null;
+    case 'forbidden':
+      return trans.__(
+        'The server does not know this page any more: it was started anew, or your login has ended. Reload the page.'
+      );
+    case 'unreachable':
+      return trans.__(
+        'The server does not answer, so this cannot be decided now. It comes back when the server does; if that was stopped, start it again.'
+      );
+    case 'failing':
+    case 'absent':
+      return trans.__(
+        'The server was stopped, or cannot tell what waits. If it was stopped, start it again and reload the page.'
+      );
+  }
+}

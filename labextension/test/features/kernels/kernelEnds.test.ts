@@ -1,0 +1,188 @@
+import { NotificationManager } from '@jupyterlab/apputils/lib/notification';
+import type { Event } from '@jupyterlab/services';
+import { Signal } from '@lumino/signaling';
+
+import { EndNotifier } from '../../../src/features/kernels/endNotifier';
+import { KernelEndsModel } from '../../../src/model/kernelEnds';
+import type { IEndedKernel } from '../../../src/model/kernelEnds';
+import { KERNEL_EVENT } from '../../../src/api/protocol';
+import type { IKernelEnd } from '../../../src/api/protocol';
+import type { Place } from '../../../src/tokens';
+import { tail } from '../../../src/ui/text/visibleText';
+import { trans } from '../../examples';
+
+function anEnd(fields: Partial<IKernelEnd> = {}): IKernelEnd {
+  return {
+    id: 'e1',
+    at: '2026-01-01T00:00:00Z',
+    reason: 'it needed more than 512 MiB of memory',
+    limit: 'memory_limit',
+    notebook_path: 'analysis.ipynb',
+    ...fields
+  };
+}
+
+/** A server that says events and answers one question a time. */
+class Server {
+  readonly getLastEnd = jest.fn<Promise<IKernelEnd | null>, [string]>(
+    kernelId => Promise.resolve(this.ends.get(kernelId) ?? null)
+  );
+
+  say(event: object): void {
+    this._stream.emit(event as Event.Emission);
+  }
+
+  get events(): Pick<Event.IManager, 'stream'> {
+    return { stream: this._stream } as unknown as Event.IManager;
+  }
+
+  readonly ends = new Map<string, IKernelEnd>();
+  private readonly _stream = new Signal<this, Event.Emission>(this);
+}
+
+describe('KernelEndsModel', () => {
+  let server: Server;
+  let model: KernelEndsModel;
+  let ended: IEndedKernel[];
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    server = new Server();
+    model = new KernelEndsModel(server.events, server);
+    ended = [];
+    model.ended.connect((_, one) => ended.push(one));
+  });
+
+  afterEach(() => {
+    model.dispose();
+    jest.useRealTimers();
+  });
+
+  async function hear(...events: object[]): Promise<void> {
+    for (const event of events) {
+      server.say(event);
+    }
+    await jest.advanceTimersByTimeAsync(1000);
+  }
+
+  test('asks nothing until an event says that a kernel ended', async () => {
+    server.ends.set('k1', anEnd());
+    await hear(
+      { schema_id: 'https://example.org/other/v1', kernel_id: 'k1' },
+      { schema_id: KERNEL_EVENT }
+    );
+    expect(server.getLastEnd).not.toHaveBeenCalled();
+  });
+
+  test('an event brings what the server says, once', async () => {
+    const event = { schema_id: KERNEL_EVENT, kernel_id: 'k1' };
+    server.ends.set('k1', anEnd());
+    await hear(event, event);
+    await hear(event);
+    expect(ended).toEqual([{ kernelId: 'k1', end: anEnd() }]);
+    server.ends.set('k1', anEnd({ id: 'e2' }));
+    await hear(event);
+    expect(ended.map(({ end }) => end.id)).toEqual(['e1', 'e2']);
+  });
+
+  test('an event that the server does not confirm is nothing', async () => {
+    jest.spyOn(console, 'warn').mockImplementation();
+    await hear({ schema_id: KERNEL_EVENT, kernel_id: 'k1' });
+    server.getLastEnd.mockRejectedValueOnce(new TypeError('network'));
+    await hear({ schema_id: KERNEL_EVENT, kernel_id: 'k2' });
+    expect(ended).toEqual([]);
+  });
+
+  test('hears nothing after it was disposed', async () => {
+    server.ends.set('k1', anEnd());
+    model.dispose();
+    await hear({ schema_id: KERNEL_EVENT, kernel_id: 'k1' });
+    expect(server.getLastEnd).not.toHaveBeenCalled();
+  });
+});
+
+describe('EndNotifier', () => {
+  let end: (kernelId: string, end: IKernelEnd) => void;
+  let notifications: NotificationManager;
+  let revealed: Place[];
+
+  beforeEach(() => {
+    notifications = new NotificationManager();
+    revealed = [];
+    const model = {} as { ended: Signal<unknown, IEndedKernel> };
+    model.ended = new Signal(model);
+    const origins = {
+      describePlace: (place: Place, length: number) =>
+        tail(place.notebook_path ?? 'a notebook', length),
+      revealPlace: (place: Place) => {
+        revealed.push(place);
+        return Promise.resolve(true);
+      }
+    };
+    new EndNotifier({
+      model: model as unknown as KernelEndsModel,
+      origins,
+      notifications,
+      trans
+    });
+    end = (kernelId, one) => {
+      model.ended.emit({ kernelId, end: one });
+    };
+  });
+
+  const messages = (): string[] =>
+    notifications.notifications.map(({ message }) => message);
+
+  test('names the notebook, the reason and the limit, and stays', () => {
+    end('k1', anEnd());
+    const [shown] = notifications.notifications;
+    expect(shown.message).toBe(
+      'The sandbox ended the kernel of analysis.ipynb: it needed more than 512 MiB of memory. ' +
+        'Raise `memory_limit` or use less.'
+    );
+    expect([shown.type, shown.options.autoClose]).toEqual(['error', false]);
+  });
+
+  test('what was no limit is not said to be one', () => {
+    const reason = 'its process was ended by SIGSEGV';
+    end('k1', anEnd({ reason, limit: null }));
+    expect(messages()).toEqual([
+      'The kernel of analysis.ipynb ended: its process was ended by SIGSEGV.'
+    ]);
+  });
+
+  test('a long path keeps its end, and the whole fits', () => {
+    end('k1', anEnd({ notebook_path: `${'deep/'.repeat(40)}analysis.ipynb` }));
+    const [message] = messages();
+    expect(message).toMatch(/of ….*\/analysis\.ipynb: .* use less\.$/);
+    expect(message).toHaveLength(140);
+  });
+
+  test('what cannot be seen in a path is made visible', () => {
+    end('k1', anEnd({ notebook_path: 'a\u202eb.ipynb' }));
+    expect(messages()[0]).toContain('of a\\u202eb.ipynb:');
+  });
+
+  test('has one notification for each kernel, and a new one once it was closed', () => {
+    end('k1', anEnd());
+    end('k1', anEnd({ id: 'e2', reason: 'it failed', limit: null }));
+    end('k2', anEnd({ notebook_path: 'other.ipynb' }));
+    expect(messages()).toEqual([
+      expect.stringContaining('other.ipynb'),
+      'The kernel of analysis.ipynb ended: it failed.'
+    ]);
+    notifications.dismiss();
+    end('k1', anEnd({ id: 'e3' }));
+    expect(messages()).toEqual([expect.stringContaining('analysis.ipynb')]);
+  });
+
+  test('its button shows the notebook', () => {
+    end('k1', anEnd());
+    const [shown] = notifications.notifications;
+    const [action] = shown.options.actions ?? [];
+    action.callback(new MouseEvent('click'));
+    expect(revealed).toEqual([
+      { kernel_id: 'k1', notebook_path: 'analysis.ipynb' }
+    ]);
+  });
+});

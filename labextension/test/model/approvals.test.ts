@@ -1,0 +1,345 @@
+import { RequestError } from '../../src/api/client';
+import type { IApprovalQuery, IDecisionBody } from '../../src/api/client';
+import { ApprovalModel } from '../../src/model/approvals';
+import type { ApprovalSource } from '../../src/model/approvals';
+import type { IApproval, IApprovalPage } from '../../src/api/protocol';
+import { allowed, approval } from '../examples';
+
+/** A server in memory. */
+class Server implements ApprovalSource {
+  constructor(...approvals: IApproval[]) {
+    this.put(...approvals);
+  }
+
+  put(...approvals: IApproval[]): void {
+    for (const item of approvals) {
+      this.approvals.set(item.id, item);
+    }
+  }
+
+  now(): number {
+    return 0;
+  }
+
+  async listApprovals(query: IApprovalQuery): Promise<IApprovalPage> {
+    this.lists += 1;
+    this.check();
+    const found = [...this.approvals.values()].filter(
+      item =>
+        (query.status?.includes(item.status) ?? true) &&
+        (query.ids?.includes(item.id) ?? true)
+    );
+    const start = Number(query.cursor ?? 0);
+    const end = start + (query.limit ?? found.length);
+    return {
+      approvals: found.slice(start, end),
+      next: end < found.length ? String(end) : null
+    };
+  }
+
+  async getApproval(id: string): Promise<IApproval> {
+    this.gets += 1;
+    this.check();
+    const found = this.approvals.get(id);
+    if (!found) {
+      throw new RequestError(404, 'unknown', null, null);
+    }
+    return found;
+  }
+
+  async decide(id: string, body: IDecisionBody): Promise<IApproval> {
+    this.bodies.push(body);
+    const found = await this.getApproval(id);
+    if (found.status !== 'pending') {
+      throw new RequestError(409, 'not pending', null, found);
+    }
+    this.put(allowed({ id }));
+    return this.getApproval(id);
+  }
+
+  private check(): void {
+    if (this.isDown) {
+      throw new TypeError('network');
+    }
+    if (this.status) {
+      throw new RequestError(this.status, 'refused', null, null);
+    }
+  }
+
+  approvals = new Map<string, IApproval>();
+  bodies: IDecisionBody[] = [];
+  gets = 0;
+  isDown = false;
+  lists = 0;
+  status = 0;
+}
+
+/** Resolves when the model says that something changed. */
+function change(model: ApprovalModel): Promise<void> {
+  return new Promise(resolve => {
+    const slot = (): void => {
+      model.changed.disconnect(slot);
+      resolve();
+    };
+    model.changed.connect(slot);
+  });
+}
+
+test('a refresh lists what waits, newest first', async () => {
+  const older = approval({ id: 'a1' });
+  const newer = approval({ id: 'a2', created_at: '2026-01-01T00:05:00Z' });
+  const model = new ApprovalModel(
+    new Server(older, newer, allowed({ id: 'z' }))
+  );
+  await model.refresh();
+  expect(model.pending).toEqual([newer, older]);
+  expect(model.connection).toBe('connected');
+});
+
+test('a thousand pending requests come page by page', async () => {
+  const all = Array.from({ length: 1000 }, (_, n) => approval({ id: `a${n}` }));
+  const model = new ApprovalModel(new Server(...all));
+  await model.refresh();
+  expect(model.pending).toHaveLength(1000);
+});
+
+test('an event is a hint: the request is asked for', async () => {
+  const server = new Server();
+  const model = new ApprovalModel(server);
+  server.put(approval());
+  model.hint('a1');
+  await change(model);
+  expect(model.get('a1')).toEqual({ approval: approval(), state: 'whole' });
+});
+
+test('a request arrives once', async () => {
+  const model = new ApprovalModel(new Server(approval()));
+  const arrived: string[] = [];
+  model.arrived.connect((_, items) => {
+    arrived.push(...items.map(item => item.id));
+  });
+  await model.refresh();
+  await model.refresh();
+  expect(arrived).toEqual(['a1']);
+});
+
+test('a decision names the digest that was shown', async () => {
+  const server = new Server(approval());
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  await model.decide(approval(), { decision: 'allow_once' });
+  expect(server.bodies).toEqual([{ decision: 'allow_once', digest: 'd1' }]);
+  expect(model.pending).toEqual([]);
+  expect(model.get('a1').approval?.status).toBe('approved');
+});
+
+test('a decision that came too late brings the truth', async () => {
+  const server = new Server(approval());
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  server.put(allowed());
+  await expect(
+    model.decide(approval(), { decision: 'reject_once', reason: '' })
+  ).rejects.toMatchObject({ status: 409 });
+  expect(model.get('a1').approval).toEqual(allowed());
+});
+
+test('what was decided elsewhere settles at the next refresh', async () => {
+  const server = new Server(approval());
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  const settled: IApproval[] = [];
+  model.settled.connect((_, item) => settled.push(item));
+  server.put(allowed());
+  await model.refresh();
+  expect(settled).toEqual([allowed()]);
+});
+
+test('an answer that was overtaken does not bring a request back', async () => {
+  const model = new ApprovalModel(new Server());
+  model.remember([allowed()]);
+  model.remember([approval()]);
+  expect(model.pending).toEqual([]);
+});
+
+test('a request that the server does not know is unknown', async () => {
+  const model = new ApprovalModel(new Server());
+  model.track('gone');
+  await change(model);
+  expect(model.get('gone').state).toBe('unknown');
+});
+
+test('a tracked request is asked for again when the server is back', async () => {
+  const server = new Server(allowed());
+  server.isDown = true;
+  const model = new ApprovalModel(server);
+  model.track('a1');
+  await change(model);
+  expect(model.get('a1').state).toBe('unreachable');
+  await model.refresh();
+  expect(model.connection).toBe('unreachable');
+  server.isDown = false;
+  await model.refresh();
+  expect(model.get('a1').approval).toEqual(allowed());
+});
+
+test('a request that the server no longer has waits for nobody', async () => {
+  const server = new Server(approval());
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  server.approvals.clear();
+  await model.refresh();
+  expect(model.pending).toEqual([]);
+  expect(model.isBusy).toBe(false);
+  expect(model.get('a1')).toEqual({ approval: null, state: 'unknown' });
+});
+
+test('a poll that brings nothing new changes nothing', async () => {
+  const server = new Server(approval(), allowed({ id: 'a2' }));
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  const [before] = model.pending;
+  let changes = 0;
+  model.changed.connect(() => {
+    changes += 1;
+  });
+  server.put(approval());
+  await model.refresh();
+  expect(changes).toBe(0);
+  expect(model.pending[0]).toBe(before);
+});
+
+test('what many requests became is asked for by their ids', async () => {
+  const ids = Array.from({ length: 250 }, (_, index) => `a${index}`);
+  const server = new Server(...ids.map(id => approval({ id })));
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  server.put(...ids.map(id => approval({ id, status: 'orphaned' })));
+  server.lists = 0;
+  await model.refresh();
+  expect(model.pending).toEqual([]);
+  expect([server.gets, server.lists]).toEqual([0, 4]);
+});
+
+test('cards that appear together ask together', async () => {
+  const ids = Array.from({ length: 50 }, (_, index) => `a${index}`);
+  const server = new Server(...ids.map(id => allowed({ id })));
+  const model = new ApprovalModel(server);
+  const changed = change(model);
+  ids.forEach(id => model.track(id));
+  await changed;
+  expect(model.get('a49').state).toBe('loaded');
+  expect([server.gets, server.lists]).toEqual([0, 1]);
+});
+
+test('the end of a request that nobody knows is not asked for', async () => {
+  const server = new Server(allowed());
+  const model = new ApprovalModel(server);
+  const finished: string[] = [];
+  model.finished.connect((_, id) => {
+    finished.push(id);
+  });
+  model.hint('a1', 'approved');
+  await model.refresh();
+  expect(finished).toEqual(['a1']);
+  expect([server.gets, model.get('a1').approval]).toEqual([0, null]);
+});
+
+test.each([
+  [404, 'absent'],
+  [403, 'forbidden'],
+  [500, 'failing'],
+  [503, 'failing']
+])('status %d says that the server is %s', async (status, connection) => {
+  const server = new Server();
+  server.status = status;
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  expect(model.connection).toBe(connection);
+  server.status = 0;
+  server.isDown = true;
+  await model.refresh();
+  expect(model.connection).toBe('unreachable');
+});
+
+test('an older answer does not bring older progress back', async () => {
+  const running = (progress: number): IApproval =>
+    allowed({
+      outcome: {
+        state: 'running',
+        started_at: null,
+        finished_at: null,
+        error: '',
+        progress: { progress, total: 2, message: '' }
+      }
+    });
+  const server = new Server(running(1));
+  const model = new ApprovalModel(server);
+  const answers: ((answer: IApproval) => void)[] = [];
+  server.getApproval = () =>
+    new Promise(resolve => {
+      answers.push(resolve);
+    });
+  const late = model.load('a1');
+  model.remember([running(2)]);
+  answers.forEach(answer => {
+    answer(running(1));
+  });
+  await late;
+  expect(model.get('a1').approval?.outcome?.progress?.progress).toBe(2);
+});
+
+test('requests that ended are not remembered without end', () => {
+  const model = new ApprovalModel(new Server());
+  const ids = Array.from({ length: 1200 }, (_, index) => `a${index}`);
+  const tracking = model.track('a0');
+  model.remember(ids.map(id => allowed({ id, ...ENDED })));
+  model.remember([approval({ id: 'waits' })]);
+  const known = ['a0', 'a1', 'a1199', 'waits'].filter(
+    id => model.get(id).approval !== null
+  );
+  expect(known).toEqual(['a0', 'a1199', 'waits']);
+  tracking.dispose();
+});
+
+const ENDED: Partial<IApproval> = {
+  outcome: {
+    state: 'succeeded',
+    started_at: null,
+    finished_at: null,
+    error: ''
+  }
+};
+
+const LONG = approval({
+  call: {
+    ...approval().call,
+    arguments: {},
+    omitted: { size: 30_000_000, head: '{"text":"x' }
+  }
+});
+
+test('nobody decides a request whose arguments are not here', async () => {
+  const server = new Server(LONG);
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  await expect(
+    model.decide(LONG, { decision: 'allow_once' })
+  ).rejects.toThrow();
+  expect(server.bodies).toEqual([]);
+});
+
+test('long arguments are fetched when a person wants them, and stay', async () => {
+  const server = new Server(LONG);
+  const model = new ApprovalModel(server);
+  model.track('a1');
+  await model.refresh();
+  const { getApproval } = server;
+  server.getApproval = async () => approval();
+  expect(model.get('a1').approval?.call.omitted?.size).toBe(30_000_000);
+  await model.load('a1');
+  expect(model.get('a1')).toEqual({ approval: approval(), state: 'whole' });
+  server.getApproval = getApproval;
+  await model.refresh();
+  expect(model.pending[0]?.call.arguments).toEqual({ order_id: 7 });
+});

@@ -1,0 +1,78 @@
+import type { IApprovalQuery } from '../../src/api/client';
+import { ApprovalModel } from '../../src/model/approvals';
+import { HistoryModel } from '../../src/model/history';
+import type { IApproval, IApprovalPage } from '../../src/api/protocol';
+import { allowed } from '../examples';
+
+/** A server whose answers come when the test says so. */
+class Server {
+  async listApprovals(query: IApprovalQuery): Promise<IApprovalPage> {
+    const start = Number(query.cursor ?? 0);
+    const end = start + (query.limit ?? this.items.length);
+    const next = end < this.items.length ? String(end) : null;
+    const page = { approvals: this.items.slice(start, end), next };
+    return this.gates.shift()?.then(() => page) ?? page;
+  }
+
+  now = (): number => 0;
+  getApproval = (): Promise<IApproval> => Promise.reject(new Error());
+  decide = (): Promise<IApproval> => Promise.reject(new Error());
+  gates: Promise<void>[] = [];
+  items: IApproval[] = [];
+}
+
+function setUp(...ids: string[]): {
+  server: Server;
+  approvals: ApprovalModel;
+  history: HistoryModel;
+} {
+  const server = new Server();
+  server.items = ids.map(id => allowed({ id }));
+  const approvals = new ApprovalModel(server);
+  const history = new HistoryModel(server, approvals);
+  history.pageSize = 2;
+  return { server, approvals, history };
+}
+
+const idsOf = (history: HistoryModel): string[] =>
+  history.items.map(({ id }) => id);
+
+test('loading anew keeps the pages that were loaded', async () => {
+  const { history, server } = setUp('a4', 'a3', 'a2', 'a1', 'a0');
+  await history.load();
+  await history.loadMore();
+  server.items = [allowed({ id: 'a5' }), ...server.items];
+  await history.load();
+  expect(idsOf(history)).toEqual(['a5', 'a4', 'a3', 'a2', 'a1']);
+  expect(history.hasMore).toBe(true);
+});
+
+test('a call that a rule decided comes while the history is open', async () => {
+  const { history, server, approvals } = setUp('a1');
+  await history.load();
+  server.items = [allowed({ id: 'a2' }), ...server.items];
+  const changed = new Promise<void>(resolve => {
+    history.changed.connect(() => {
+      resolve();
+    });
+  });
+  approvals.hint('a2', 'approved');
+  await changed;
+  expect(idsOf(history)).toEqual(['a2', 'a1']);
+});
+
+test('an answer to an earlier question does not win', async () => {
+  const { history, server } = setUp('a1');
+  let open = (): void => undefined;
+  server.gates.push(
+    new Promise(resolve => {
+      open = resolve;
+    })
+  );
+  const early = history.load();
+  server.items = [allowed({ id: 'a2' }), ...server.items];
+  await history.load();
+  open();
+  await early;
+  expect(idsOf(history)).toEqual(['a2', 'a1']);
+});

@@ -1,0 +1,136 @@
+import { nullTranslator } from '@jupyterlab/translation';
+import { act, fireEvent, render, screen } from '@testing-library/react';
+import React from 'react';
+
+import { Card } from '../../../src/ui/card/Card';
+import type { IApproval } from '../../../src/api/protocol';
+import { allowed, approval, trans } from '../../examples';
+
+function card(item: IApproval, onLeave?: () => void): JSX.Element {
+  return (
+    <Card
+      approval={item}
+      origin="orders.ipynb, cell 3"
+      now={() => Date.parse('2026-01-01T00:00:00Z')}
+      nameOf={({ reviewer }) => reviewer}
+      translator={nullTranslator}
+      trans={trans}
+      onDecide={async () => undefined}
+      onLeave={onLeave}
+    />
+  );
+}
+
+function show(item: IApproval): HTMLElement {
+  return render(card(item)).container;
+}
+
+test('a pending request has three buttons with these names', () => {
+  show(approval());
+  const names = screen.getAllByRole('button').map(button => button.textContent);
+  expect(names).toEqual(['Allow once', 'Edit', 'Reject']);
+});
+
+test('a final request has none of them', () => {
+  show(allowed());
+  expect(screen.queryAllByRole('button')).toEqual([]);
+});
+
+test('untrusted text is text', () => {
+  const item = approval();
+  item.call.arguments = { note: '<img src=x onerror=alert(1)> **b**' };
+  item.tool.title = '<b>bold</b>';
+  const node = show(item);
+  expect(node.querySelector('img')).toBeNull();
+  expect(node.textContent).toContain('<img src=x onerror=alert(1)> **b**');
+  expect(node.textContent).toContain('<b>bold</b>');
+});
+
+test('hidden characters are shown, with a warning', () => {
+  const item = approval();
+  item.call.arguments = { file: 'invoice\u202efdp.exe' };
+  const node = show(item);
+  expect(node.textContent).not.toContain('\u202e');
+  expect(node.textContent).toContain('invoice\\u202efdp.exe');
+  expect(screen.getByRole('note').textContent).toContain('cannot be seen');
+});
+
+test('a letter that is not what it looks like is named, wherever it is', () => {
+  const item = approval();
+  item.call.look_alikes = [
+    {
+      of: 'tool',
+      code: 'U+043E',
+      name: 'CYRILLIC SMALL LETTER O',
+      like: 'o'
+    },
+    {
+      of: 'argument',
+      code: 'U+13E2',
+      name: 'CHEROKEE LETTER TLV',
+      like: ''
+    },
+    { of: 'value', code: 'U+0430', name: 'CYRILLIC SMALL LETTER A', like: 'a' }
+  ];
+  show(item);
+  const [first, second, third] = screen.getAllByRole('listitem');
+  expect(first?.textContent).toBe(
+    'Tool: U+043E CYRILLIC SMALL LETTER O looks like “o”'
+  );
+  expect(second?.textContent).toBe(
+    'Argument: U+13E2 CHEROKEE LETTER TLV is of another alphabet'
+  );
+  expect(third?.textContent).toBe(
+    'Value: U+0430 CYRILLIC SMALL LETTER A looks like “a”'
+  );
+  expect(screen.getByRole('note').textContent).toContain('not what it looks');
+});
+
+test('a final request keeps the note, and one with plain names has none', () => {
+  const item = allowed();
+  item.call.look_alikes = [
+    { of: 'server', code: 'U+0430', name: 'CYRILLIC SMALL LETTER A', like: 'a' }
+  ];
+  const node = show(item);
+  expect(node.querySelector('.jp-AgentBox-lookAlikes')).not.toBeNull();
+  expect(show(approval()).querySelector('.jp-AgentBox-lookAlikes')).toBeNull();
+});
+
+test('a long text shows both ends, and a line says how much was never shown', () => {
+  const item = approval();
+  const gap = '-'.repeat(30_000);
+  item.call.arguments = { sql: `first${gap}middle${gap}last` };
+  const node = show(item);
+  expect(node.textContent).toMatch(/first.*last/);
+  expect(node.textContent).toContain('1 line, 60,015 characters');
+  expect(node.textContent).not.toContain('middle');
+  const unseen = 'You have not been shown 40,015 characters of “sql”.';
+  expect(node.textContent).toContain(unseen);
+  fireEvent.click(screen.getByText('Show all 60,015 characters'));
+  expect(node.textContent).toContain('middle');
+  expect(node.textContent).not.toContain('You have not been shown');
+  fireEvent.click(screen.getByText('Show less'));
+  expect(node.textContent).not.toContain('You have not been shown');
+});
+
+test('the time that is left is shown', () => {
+  show(approval({ expires_at: '2026-01-01T00:09:41Z' }));
+  expect(screen.getByRole('timer').textContent).toBe('9:41 left');
+});
+
+test('a request that ends by itself sends no key that is typed in its card to the notebook', () => {
+  const onLeave = jest.fn();
+  const { container, rerender } = render(card(approval(), onLeave));
+  screen.getByRole('button', { name: 'Reject' }).focus();
+
+  rerender(card({ ...approval(), status: 'cancelled' }, onLeave));
+
+  const node = container.querySelector<HTMLElement>('[data-request-id]');
+  expect(onLeave).not.toHaveBeenCalled();
+  expect(document.activeElement).toBe(node);
+  expect(node?.dataset.lmSuppressShortcuts).toBe('true');
+  act(() => {
+    node?.blur();
+  });
+  expect(node?.dataset.lmSuppressShortcuts).toBeUndefined();
+});

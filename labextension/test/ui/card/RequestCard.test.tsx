@@ -1,0 +1,59 @@
+import { nullTranslator } from '@jupyterlab/translation';
+import { Signal } from '@lumino/signaling';
+import { render, screen } from '@testing-library/react';
+import React from 'react';
+
+import { RequestCard } from '../../../src/ui/card/RequestCard';
+import type { ICardContext } from '../../../src/ui/card/RequestCard';
+import { ApprovalModel } from '../../../src/model/approvals';
+import { approval, trans } from '../../examples';
+
+/** Views of requests `a1` and `a2`, which wait. */
+function context(openInPanel?: (id: string) => void): ICardContext {
+  const model = new ApprovalModel({
+    listApprovals: () => Promise.resolve({ approvals: [], next: null }),
+    getApproval: id => Promise.resolve(approval({ id })),
+    decide: () => Promise.reject(new Error('nobody decides here')),
+    now: () => 0
+  });
+  model.remember([approval({ id: 'a1' }), approval({ id: 'a2' })]);
+  return {
+    model,
+    origins: {
+      isInView: () => true,
+      describe: () => 'orders.ipynb, cell 3',
+      reveal: () => Promise.resolve(true),
+      describePlace: () => '',
+      revealPlace: () => Promise.resolve(true)
+    },
+    nameOf: () => 'Ada',
+    translator: nullTranslator,
+    trans,
+    openInPanel
+  };
+}
+
+test('another request is another card, with buttons of its own', () => {
+  const shared = context();
+  const { rerender } = render(<RequestCard requestId="a1" context={shared} />);
+  const before = screen.getByRole('group', { name: /Approval/ });
+  const button = screen.getByRole('button', { name: 'Allow once' });
+  rerender(<RequestCard requestId="a1" context={shared} />);
+  expect(screen.getByRole('group', { name: /Approval/ })).toBe(before);
+  rerender(<RequestCard requestId="a2" context={shared} />);
+  expect(screen.getByRole('group', { name: /Approval/ })).not.toBe(before);
+  expect(screen.getByRole('button', { name: 'Allow once' })).not.toBe(button);
+  expect(button.isConnected).toBe(false);
+  Signal.clearData(shared.model);
+});
+
+test('in a widget there is no button that decides, but one that leads to the panel', () => {
+  const opened: string[] = [];
+  const shared = context(id => opened.push(id));
+  render(<RequestCard requestId="a1" context={shared} isInWidget={true} />);
+  const [button, ...others] = screen.getAllByRole('button');
+  expect(others).toEqual([]);
+  expect(button.textContent).toBe('Decide in the panel');
+  button.click();
+  expect(opened).toEqual(['a1']);
+});

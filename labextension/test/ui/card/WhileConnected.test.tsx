@@ -1,0 +1,76 @@
+import { Signal } from '@lumino/signaling';
+import { act, render, screen } from '@testing-library/react';
+import React from 'react';
+
+import { WhileConnected } from '../../../src/ui/card/WhileConnected';
+import type { IApproval } from '../../../src/api/protocol';
+import type { Connection, IApprovalModel } from '../../../src/tokens';
+import { allowed, approval, trans } from '../../examples';
+
+/** A model of one request. */
+class Model {
+  constructor(private readonly _approval: IApproval) {}
+
+  get(): { approval: IApproval; state: 'loaded' } {
+    return { approval: this._approval, state: 'loaded' };
+  }
+
+  lose(connection: Connection): void {
+    this.connection = connection;
+    this.changed.emit(null);
+  }
+
+  connection: Connection = 'connected';
+  readonly changed = new Signal<this, string | null>(this);
+}
+
+function show(item: IApproval): Model {
+  const model = new Model(item);
+  const context = { model: model as unknown as IApprovalModel, trans };
+  render(
+    <WhileConnected requestId={item.id} context={context}>
+      <button>Allow once</button>
+      <input aria-label="Reason" />
+    </WhileConnected>
+  );
+  return model;
+}
+
+test.each<[Connection, string]>([
+  ['unreachable', 'does not answer'],
+  ['forbidden', 'Reload the page'],
+  ['failing', 'was stopped'],
+  ['absent', 'was stopped']
+])('without a server (%s) nothing can be pressed', (connection, text) => {
+  const model = show(approval());
+  expect(screen.queryByRole('button')).not.toBeNull();
+  act(() => {
+    model.lose(connection);
+  });
+  expect(screen.queryByRole('button')).toBeNull();
+  expect(screen.getByRole('status').textContent).toContain(text);
+});
+
+test('what was typed is there when the server is back', () => {
+  const model = show(approval());
+  const field = screen.getByLabelText<HTMLInputElement>('Reason');
+  field.value = 'not today';
+  act(() => {
+    model.lose('unreachable');
+  });
+  act(() => {
+    model.lose('connected');
+  });
+  expect(screen.getByLabelText<HTMLInputElement>('Reason').value).toBe(
+    'not today'
+  );
+  expect(screen.queryByRole('status')).toBeNull();
+});
+
+test('a request that is over stays as it is', () => {
+  const model = show(allowed());
+  act(() => {
+    model.lose('unreachable');
+  });
+  expect(screen.queryByRole('status')).toBeNull();
+});

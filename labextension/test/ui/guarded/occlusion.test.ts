@@ -1,0 +1,193 @@
+import {
+  exposureOf,
+  isInKernelLayout,
+  OcclusionWatch
+} from '../../../src/ui/guarded/occlusion';
+import type { Exposure } from '../../../src/ui/guarded/occlusion';
+
+/** What lies on top at a point; jsdom has no layout. */
+let onTop: (x: number, y: number) => Element | null;
+const { documentElement } = document;
+
+function place(node: Element, box: Partial<DOMRect>): void {
+  jest.spyOn(node, 'getBoundingClientRect').mockReturnValue(box as DOMRect);
+}
+
+function div(parent: Element, className = ''): HTMLElement {
+  const node = document.createElement('div');
+  node.className = className;
+  parent.append(node);
+  return node;
+}
+
+/** A card of 400 by 200 pixels in a window of 1000 by 800, on top wherever it is. */
+function showCard(parent: Element = document.body): HTMLElement {
+  const card = div(parent);
+  place(card, { left: 100, top: 100, right: 500, bottom: 300 });
+  onTop = () => card;
+  return card;
+}
+
+beforeEach(() => {
+  document.body.replaceChildren();
+  document.elementFromPoint = (x, y) => onTop(x, y);
+  for (const [side, size] of [
+    ['clientWidth', 1000],
+    ['clientHeight', 800]
+  ] as const) {
+    Object.defineProperty(documentElement, side, {
+      value: size,
+      configurable: true
+    });
+  }
+});
+
+test('a card with nothing over it is exposed, and so are its own parts', () => {
+  const card = showCard();
+  const part = div(card);
+  expect(exposureOf(card)).toBe('exposed');
+  onTop = () => part;
+  expect(exposureOf(card)).toBe('exposed');
+});
+
+test('something small over any part of it covers it, also what lets a pointer through', () => {
+  const card = showCard();
+  const patch = div(document.body);
+  const classes: string[] = [];
+  onTop = (x, y) => {
+    classes.push(documentElement.className);
+    return x > 300 && x < 309 && y > 200 && y < 209 ? patch : card;
+  };
+  expect(exposureOf(card)).toBe('covered');
+  expect(exposureOf(card, 1)).toBe('covered');
+  // Under this class, the style sheet has `pointer-events: auto` for everything.
+  expect(new Set(classes)).toEqual(new Set(['jp-AgentBox-hitTest']));
+  expect(documentElement.className).toBe('');
+});
+
+test('a part that is scrolled away may be covered, and a card of which nothing is in view is hidden', () => {
+  const scroller = div(document.body);
+  scroller.style.overflowY = 'auto';
+  place(scroller, { left: 0, top: 0, right: 1000, bottom: 200 });
+  Object.defineProperty(scroller, 'clientWidth', { value: 1000 });
+  Object.defineProperty(scroller, 'clientHeight', { value: 200 });
+  const card = showCard(scroller);
+  const bar = div(document.body);
+  onTop = (_, y) => (y < 200 ? card : bar);
+  expect(exposureOf(card)).toBe('exposed');
+  place(card, { left: 100, top: 300, right: 500, bottom: 500 });
+  expect(exposureOf(card)).toBe('hidden');
+});
+
+test.each([
+  ['opacity', '0.5'],
+  ['filter', 'blur(3px)'],
+  ['clip-path', 'inset(10px)'],
+  ['mix-blend-mode', 'difference'],
+  ['visibility', 'hidden'],
+  ['transform', 'matrix(0.1, 0, 0, 0.1, 0, 0)']
+])('a card in something with %s: %s is covered', (property, value) => {
+  const box = div(document.body);
+  const card = showCard(box);
+  expect(exposureOf(card)).toBe('exposed');
+  box.style.setProperty(property, value);
+  // jsdom does not compute all of them.
+  const computed = getComputedStyle(box).getPropertyValue(property) === value;
+  expect(exposureOf(card)).toBe(computed ? 'covered' : 'exposed');
+});
+
+test('an output of a cell is not laid out by a kernel; a widget, and an output in a widget, are', () => {
+  const cell = div(document.body, 'jp-Cell');
+  const area = div(cell, 'jp-OutputArea');
+  expect(isInKernelLayout(div(area, 'jp-OutputArea-output'))).toBe(false);
+  const widget = div(area, 'jupyter-widgets widget-box');
+  expect(isInKernelLayout(widget)).toBe(true);
+  // A kernel can take classes away from its widget, but not from the output area in it.
+  widget.className = 'jp-Cell';
+  expect(isInKernelLayout(div(div(widget, 'jp-OutputArea')))).toBe(true);
+  expect(isInKernelLayout(div(document.body, 'jp-AgentBox-panel'))).toBe(false);
+});
+
+test('a watch looks again and again, and says what changed', () => {
+  jest.useFakeTimers();
+  const card = showCard();
+  const heard: Exposure[] = [];
+  const watch = new OcclusionWatch(card, exposure => heard.push(exposure));
+  const cover = div(document.body);
+  onTop = () => cover;
+  jest.advanceTimersByTime(300);
+  onTop = () => card;
+  expect(watch.look()).toBe('exposed');
+  watch.dispose();
+  onTop = () => cover;
+  jest.advanceTimersByTime(300);
+  expect(heard).toEqual(['exposed', 'covered', 'exposed']);
+  jest.useRealTimers();
+});
+
+/** A browser that watches by itself, and says what it is told to say. */
+function watchfulBrowser(): {
+  options: unknown[];
+  say: (isVisible: boolean) => void;
+} {
+  let report: IntersectionObserverCallback = jest.fn();
+  const Entry = jest.fn();
+  Entry.prototype.isVisible = false;
+  const observer = { observe: jest.fn(), disconnect: jest.fn() };
+  const options: unknown[] = [];
+  Object.assign(globalThis, {
+    IntersectionObserverEntry: Entry,
+    IntersectionObserver: function (
+      callback: IntersectionObserverCallback,
+      init: unknown
+    ) {
+      report = callback;
+      options.push(init);
+      return { ...observer, takeRecords: () => [] };
+    }
+  });
+  const say = (isVisible: boolean): void => {
+    const entry = { isIntersecting: true, isVisible };
+    report([entry as never], observer as never);
+  };
+  return { options, say };
+}
+
+afterEach(() => {
+  Reflect.deleteProperty(globalThis, 'IntersectionObserver');
+  Reflect.deleteProperty(globalThis, 'IntersectionObserverEntry');
+});
+
+test('a browser that watches by itself is believed when it sees more than a hit test', () => {
+  const { options, say } = watchfulBrowser();
+  const card = showCard();
+  const watch = new OcclusionWatch(card, jest.fn());
+  expect(watch.exposure).toBe('hidden');
+  say(true);
+  expect(watch.exposure).toBe('exposed');
+  say(false);
+  expect([watch.exposure, watch.look()]).toEqual(['covered', 'covered']);
+  // It also counts what lies over a part that is out of view, here below the window's edge; hit tests do not.
+  place(card, { left: 100, top: 700, right: 500, bottom: 1000 });
+  expect(watch.look()).toBe('exposed');
+  const cover = div(document.body);
+  onTop = () => cover;
+  expect(watch.look()).toBe('covered');
+  expect(options).toEqual([{ trackVisibility: true, delay: 100 }]);
+  watch.dispose();
+});
+
+test('a card that comes into view in steps is exposed, also if the browser says nothing more', () => {
+  jest.useFakeTimers();
+  const { say } = watchfulBrowser();
+  const card = showCard();
+  const watch = new OcclusionWatch(card, jest.fn());
+  place(card, { left: 100, top: 796, right: 500, bottom: 996 });
+  say(false);
+  expect(watch.exposure).toBe('hidden');
+  place(card, { left: 100, top: 700, right: 500, bottom: 900 });
+  jest.advanceTimersByTime(300);
+  expect(watch.exposure).toBe('exposed');
+  watch.dispose();
+  jest.useRealTimers();
+});

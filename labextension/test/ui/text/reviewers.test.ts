@@ -1,0 +1,54 @@
+import type { User } from '@jupyterlab/services';
+
+import type { IReviewer } from '../../../src/api/protocol';
+import { reviewerNames } from '../../../src/ui/text/reviewers';
+import { trans } from '../../examples';
+
+const ANONYMOUS = '0123456789abcdef0123456789abcdef';
+
+function named(reviewer: Partial<IReviewer>, me = 'ada'): string {
+  const identity = { username: me } as User.IIdentity;
+  return reviewerNames(
+    { identity },
+    trans
+  )({
+    reviewer: 'ada',
+    reviewer_kind: 'user',
+    reviewer_name: null,
+    via: 'browser',
+    ...reviewer
+  });
+}
+
+test('only what a browser of this user sent is of you', () => {
+  expect(named({})).toBe('you');
+  expect(named({ via: 'api_token' })).toBe('a program with your token');
+  expect(named({ via: 'server_token' })).toBe(
+    'a program with this server’s own token'
+  );
+  expect(named({ via: 'program' })).toBe('a program run by ada');
+  expect(named({ via: 'mcp_client' })).toBe('an MCP client run by ada');
+  expect(named({ via: 'terminal' })).toBe('ada in the terminal');
+  expect(named({ via: 'unknown' })).toBe('ada');
+  expect(named({ reviewer_kind: 'service', via: 'api_token' })).toBe(
+    'the service “ada”'
+  );
+});
+
+test('a name that others chose does not hide the user name', () => {
+  const reviewer = { reviewer: 'bob', reviewer_name: 'you' };
+  expect(named(reviewer)).toBe('you (bob)');
+  expect(named({ ...reviewer, via: 'api_token' })).toBe(
+    'a program with a token of you (bob)'
+  );
+});
+
+test('names that Jupyter made up are short', () => {
+  const reviewer = { reviewer: ANONYMOUS, reviewer_name: 'Anonymous Io' };
+  expect(named(reviewer)).toBe('another browser (012345)');
+  expect(named({ ...reviewer, via: 'api_token' })).toBe(
+    'a program with this server’s token'
+  );
+  expect(named({ ...reviewer, via: 'unknown' })).toBe('somebody (012345)');
+  expect(named(reviewer, ANONYMOUS)).toBe('you');
+});

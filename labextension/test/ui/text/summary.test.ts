@@ -1,0 +1,67 @@
+import { summarize } from '../../../src/ui/text/summary';
+import { explain } from '../../../src/ui/card/useSending';
+import { RequestError } from '../../../src/api/client';
+import { allowed, approval, trans } from '../../examples';
+import type {
+  IApproval,
+  IReviewer,
+  OutcomeState
+} from '../../../src/api/protocol';
+
+const nameOf = ({ reviewer }: IReviewer): string => reviewer;
+
+function textOf(item: IApproval): string {
+  return summarize(item, nameOf, trans).text;
+}
+
+function withOutcome(state: OutcomeState, error = ''): IApproval {
+  return allowed({
+    outcome: {
+      state,
+      error,
+      started_at: '2026-01-01T00:01:00Z',
+      finished_at: state === 'running' ? null : '2026-01-01T00:01:02.5Z'
+    }
+  });
+}
+
+test('expired is not rejected', () => {
+  expect(textOf(approval({ status: 'expired' }))).toContain('Expired');
+  expect(textOf(approval({ status: 'rejected' }))).toContain('Rejected');
+});
+
+test('says who allowed it and what became of it', () => {
+  expect(textOf(withOutcome('running'))).toBe('Allowed by ada. Running…');
+  expect(textOf(withOutcome('succeeded'))).toBe(
+    'Allowed by ada. Done in 2.5 s.'
+  );
+  expect(textOf(withOutcome('failed', 'no\norder'))).toBe(
+    'Allowed by ada. It failed: no order'
+  );
+});
+
+test('hidden characters in an error are shown', () => {
+  expect(textOf(withOutcome('failed', 'a\u202eb'))).toContain('\\u202e');
+});
+
+test('a page that was opened with a token is told to log in', () => {
+  const error = new RequestError(403, '', null, null, 'needs_person');
+  expect(explain(error, nameOf, trans)).toContain('Log in, and reload');
+});
+
+test('a conflict names the winner', () => {
+  const error = new RequestError(409, '', null, allowed());
+  expect(explain(error, nameOf, trans)).toBe(
+    'Already decided by ada. Your answer was not used.'
+  );
+});
+
+test('an answer that reached the server is not said to have been lost', () => {
+  const failed = new RequestError(500, 'disk full', null, null);
+  expect(explain(failed, nameOf, trans)).toContain('an error (disk full)');
+  const gone = new RequestError(404, 'none', null, null);
+  expect(explain(gone, nameOf, trans)).toContain('no such approval request');
+  expect(explain(new TypeError('offline'), nameOf, trans)).toContain(
+    'did not reach the server (offline)'
+  );
+});
