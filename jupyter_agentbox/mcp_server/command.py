@@ -1,4 +1,4 @@
-"""Runs the MCP server on this process's standard input and output."""
+"""Runs the MCP server on this process's standard input and output, and obeys signals."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import logging
 import os
 import signal
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NoReturn
 
@@ -20,6 +22,8 @@ log = logging.getLogger(__name__)
 
 #: Seconds that the kernel and the MCP servers have to end after a signal. What is left then ends with this process.
 GRACE: Final = 15.0
+#: Seconds within which a second SIGINT means more than the first.
+TWICE: Final = 1.0
 _SIGNALS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -31,34 +35,69 @@ def main(settings: CodeServerSettings) -> int:
     """
     logging.basicConfig(stream=sys.stderr, level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
     if sys.stdin.isatty():
-        log.warning("this serves an MCP client, which starts it by itself; Ctrl-C ends it")
+        log.warning("this serves an MCP client, which starts it by itself; Ctrl-C ends it when it is idle")
     return asyncio.run(_serve(settings))
+
+
+class _Signals:
+    """Takes the signals: SIGINT first cancels the request that runs; all else, and a second SIGINT, ends all.
+
+    In a terminal, Ctrl-C reaches the client and this server, which the client started, at once. Who presses it means
+    what runs, and not a kernel with all its variables.
+
+    Parameters
+    ----------
+    interrupt : callable
+        Cancels a request; returns whether there was one.
+    """
+
+    def __init__(self, interrupt: Callable[[], bool]) -> None:
+        self._interrupt = interrupt
+        self._interrupted_at: float | None = None
+        self._ended = asyncio.Event()
+        self.ended_by: int | None = None
+
+    def listen(self) -> None:
+        """Take signals from now on."""
+        for number in _SIGNALS:
+            with suppress(NotImplementedError):  # on Windows
+                asyncio.get_running_loop().add_signal_handler(number, self._receive, number)
+
+    async def wait(self) -> None:
+        """Wait for a signal that ends all."""
+        await self._ended.wait()
+
+    def _receive(self, number: int) -> None:
+        if self.ended_by is not None or (number == signal.SIGINT and self._cancels_request()):
+            return
+        self.ended_by = number
+        self._ended.set()
+
+    def _cancels_request(self) -> bool:
+        now, before = time.monotonic(), self._interrupted_at
+        if (before is not None and now - before <= TWICE) or not self._interrupt():
+            return False
+        self._interrupted_at = now
+        log.warning("SIGINT: the request that runs is cancelled; once more within %g s ends all", TWICE)
+        return True
 
 
 async def _serve(settings: CodeServerSettings) -> int:
     code_server = CodeServer(settings)
-    received: list[int] = []
-    stop = asyncio.Event()
-
-    def on_signal(number: int) -> None:
-        received.append(number)
-        stop.set()
-
-    for number in _SIGNALS:
-        with suppress(NotImplementedError):  # on Windows
-            asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
+    signals = _Signals(code_server.interrupt)
+    signals.listen()
     try:
         async with stdio_server() as (incoming, outgoing):
             serving = asyncio.ensure_future(serve_loop(code_server.build(), incoming, outgoing, lifespan_state={}))
-            stopping = asyncio.ensure_future(stop.wait())
+            stopping = asyncio.ensure_future(signals.wait())
             await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
-            if received:
-                await _end(code_server, received[0])
+            if signals.ended_by is not None:
+                await _end(code_server, signals.ended_by)
             stopping.cancel()
             await serving
     finally:
-        if received:  # also where the client broke off meanwhile
-            await _end(code_server, received[0])
+        if signals.ended_by is not None:  # also where the client broke off meanwhile
+            await _end(code_server, signals.ended_by)
         await code_server.aclose()
     return 0
 

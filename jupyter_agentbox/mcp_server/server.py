@@ -50,6 +50,7 @@ log = logging.getLogger(__name__)
 #: Seconds between two words to a client that wants to know how far its request is.
 PULSE: Final = 5.0
 _ENDING: Final = "jupyter agentbox mcp is ending: nothing more runs"
+_INTERRUPTED: Final = "the request was interrupted: jupyter agentbox mcp got SIGINT (Ctrl-C)"
 _MODERN: Final = "io.modelcontextprotocol/protocolVersion"
 
 _NO_ELICITATION: Final = "this MCP client cannot ask its user (it did not declare form elicitation)"
@@ -71,9 +72,17 @@ class CodeServer:
         self._refusal: str | None = None
         self._opening = asyncio.Lock()
         self._asking = asyncio.Lock()
-        self._tasks: set[asyncio.Task[CallToolResult]] = set()
+        # The requests that have no answer yet, in the order in which they came.
+        self._tasks: dict[asyncio.Task[CallToolResult], None] = {}
         self._closing: asyncio.Future[None] | None = None
         self._images: PrivateDirectory | None = None
+
+    @property
+    def _is_ending(self) -> bool:
+        return self._closing is not None
+
+    def _cancelled(self) -> CallToolResult:
+        return results.failed(_ENDING if self._is_ending else _INTERRUPTED)
 
     def build(self) -> Server[Any]:
         """Return the server in the terms of the SDK."""
@@ -94,6 +103,16 @@ class CodeServer:
             self._closing = asyncio.ensure_future(self._close())
         # What ends our caller, a client that breaks off, does not end this.
         await asyncio.shield(self._closing)
+
+    def interrupt(self) -> bool:
+        """Cancel the request that runs: the first of those that have no answer yet. Say whether there is one.
+
+        One that is being cancelled counts: where Ctrl-C reaches the client too, its own word may have come before.
+        """
+        first = next((task for task in self._tasks if not task.cancelling()), None)
+        if first is not None:
+            first.cancel()
+        return bool(self._tasks)
 
     async def _close(self) -> None:
         for task in self._tasks:
@@ -117,16 +136,19 @@ class CodeServer:
             return results.failed(str(error))
         if arguments is None:
             raise MCPError(code=INVALID_PARAMS, message=f"there is no tool `{params.name}`")
-        if self._closing is not None:
+        if self._is_ending:
             return results.failed(_ENDING)
         # In a task of its own: the SDK cancels a handler over and over, and a cell is interrupted with care.
         pulse = _Pulse(context.session)
         task = asyncio.create_task(self._answer(arguments, context, pulse))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
         beating = asyncio.create_task(pulse.run())
         try:
-            return await asyncio.shield(task)
+            await asyncio.wait([task])
+            if task.cancelled():  # not by the client, which would not be answered
+                return self._cancelled()
+            return task.result()
         finally:
             beating.cancel()
             if not task.done():  # the client cancelled, or left
@@ -162,7 +184,7 @@ class CodeServer:
 
     async def _opened(self, can_elicit: bool) -> Session:
         async with self._opening:
-            if self._closing is not None:
+            if self._is_ending:
                 raise SessionError(_ENDING)
             if self._session is None:
                 self._session = await self._open(can_elicit)

@@ -58,17 +58,20 @@ class Wire:
 
 
 @asynccontextmanager
-async def wired(environment: Mapping[str, str], places: Path) -> AsyncIterator[Wire]:
+async def wired(
+    environment: Mapping[str, str], places: Path, *options: str, process_group: int | None = None
+) -> AsyncIterator[Wire]:
     rules = places / "rules.json"
     rules.write_text(json.dumps({"rules": [{"tool": "mini.*", "effect": "allow"}]}))
     with (places / "errors.log").open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
-            *command("--rules", str(rules)),
+            *command("--rules", str(rules), *options),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
             env=dict(environment),
             cwd=places,
+            process_group=process_group,
         )
     wire = Wire(process)
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "wire", "version": "1"}}
@@ -93,6 +96,9 @@ async def test_no_process_outlives_the_client(environment: Mapping[str, str], pl
         await wire.send("tools/call", {"name": "execute_code", "arguments": {"code": "while True: pass"}}, 3)
         if isinstance(how, signal.Signals):
             wire.process.send_signal(how)
+            if how is signal.SIGINT:  # the first one cancels the request, a second one ends all
+                assert (await wire.answer(3))["isError"]
+                wire.process.send_signal(how)
         else:
             assert wire.process.stdin is not None
             wire.process.stdin.close()
