@@ -78,7 +78,7 @@ async def test_the_database_has_no_results_and_neither_logs_nor_events_have_argu
         rejected = await run(box, "find", {"text": ARGUMENT}, Answer.REJECT_ONCE)
         await box.aclose()
 
-    assert [found.structured, long.structured] == [{"found": RESULT}] * 2
+    assert [found.result.structured, long.result.structured] == [{"found": RESULT}] * 2
     assert (ARGUMENT in str(failed), rejected.reason) == (True, REASON)
     stored = b"".join(file.read_bytes() for file in (tmp_path / "store").iterdir() if file.is_file())
     assert [word.encode() in stored for word in (ARGUMENT, REASON, RESULT)] == [True, True, False]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 #: Seconds until a kernel is told that its call waits or runs. Nobody looks at a card, and most calls end before.
-_NOTICE_DELAY: Final = 0.3
+_NEWS_DELAY: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +231,7 @@ class LocalBackend:
                 notebooks=_NoNotebooks(),
                 generate=composition.module_json,
                 welcome=_welcome,
-                notice_delay=_NOTICE_DELAY,
+                news_delay=_NEWS_DELAY,
             )
         except Exception:
             # The root of a task. A kernel that asks gets no answer, and says so.

@@ -25,6 +25,7 @@ from jupyter_agentbox.core.ports import (
 from jupyter_agentbox.core.reviewers import DecideWith, Reviewer
 from jupyter_agentbox.core.tools import Progress, ToolDescription
 from jupyter_agentbox.exceptions import (
+    ApprovalCancelledError,
     InvalidTransitionError,
     StorageError,
     ToolCallRejectedError,
@@ -110,7 +111,7 @@ class ApprovalManager:
         self._decide_with = decide_with
         self._waiting: Counter[str | None] = Counter()
         self._live: dict[str, ApprovalRequest] = {}
-        self._settled: dict[str, asyncio.Event] = {}
+        self._settled: dict[str, asyncio.Future[ApprovalRequest]] = {}
         self._progress: dict[str, Progress] = {}
         self._recordings: set[asyncio.Future[None]] = set()
         self._recovery: asyncio.Future[None] | None = None
@@ -139,7 +140,7 @@ class ApprovalManager:
                 await self._write(request, request.with_outcome(self._outcome(OutcomeState.FAILED, request, error)))
 
     async def open(self, call: ToolCall, tool: ToolDescription, evaluation: Evaluation) -> ApprovalRequest:
-        """Keep a new request, then announce it. One that needs no asking is kept as running: its call follows at once.
+        """Keep a new request, then announce it. One that a rule allows is kept as running: its call follows at once.
 
         Raises
         ------
@@ -159,8 +160,7 @@ class ApprovalManager:
             created_at=now,
             expires_at=now + self._timeout if self._timeout is not None else None,
         )
-        if request.status is Status.APPROVED:
-            request = request.with_outcome(self._outcome(OutcomeState.RUNNING, request, ""))
+        request = self._running_if_approved(request)
         with self._counted(request):
             try:
                 await self._store.add(request)
@@ -169,7 +169,8 @@ class ApprovalManager:
                 raise
             if request.status is not Status.REJECTED:
                 self._live[request.id] = request
-                self._settled[request.id] = asyncio.Event()
+            if request.status is Status.PENDING:
+                self._settled[request.id] = asyncio.get_running_loop().create_future()
         self._announcer.approval_changed(request)
         return request
 
@@ -217,17 +218,18 @@ class ApprovalManager:
 
         Raises
         ------
+        ApprovalCancelledError
+            It was lost from the store, or is another server's by now.
         UnknownApprovalError, StorageError
         """
-        request = await self._get(request_id)
-        event = self._settled.get(request_id)
-        while event is not None and request.status is Status.PENDING and not event.is_set():
-            try:
-                async with asyncio.timeout(self._seconds_left(request)):
-                    await event.wait()
-            except TimeoutError:
+        settled = self._settled.get(request_id)
+        if settled is None:
+            return await self._get(request_id)
+        while not settled.done():
+            request = self._live[request_id]
+            if not (await asyncio.wait([settled], timeout=self._seconds_left(request)))[0]:
                 await self._expire(request)
-        return await self._get(request_id)
+        return settled.result()
 
     def record_meanwhile(self, recording: Coroutine[None, None, None]) -> None:
         """Let the end of a call be kept while others go on. Whoever reads waits for it."""
@@ -313,8 +315,7 @@ class ApprovalManager:
             raise InvalidTransitionError(f"request `{request_id}` has expired", request_id=request_id)
         if verdict.arguments is not None:
             await self._recheck(decided)
-        if decided.status is Status.APPROVED:
-            decided = decided.with_outcome(self._outcome(OutcomeState.RUNNING, decided, ""))
+        decided = self._running_if_approved(decided)
         await self._write(request, decided)
         self._policies.remember(decided)
         return decided
@@ -421,6 +422,12 @@ class ApprovalManager:
             return None
         return max(0.0, (request.expires_at - self._clock.now()).total_seconds())
 
+    def _running_if_approved(self, request: ApprovalRequest) -> ApprovalRequest:
+        """Say in the write that approves a request that it runs: `CallManager` calls the tool of no other."""
+        if request.status is not Status.APPROVED:
+            return request
+        return request.with_outcome(self._outcome(OutcomeState.RUNNING, request, ""))
+
     def _outcome(self, state: OutcomeState, request: ApprovalRequest, error: str) -> Outcome:
         now = self._clock.now()
         started = request.outcome.started_at if request.outcome else None
@@ -456,15 +463,14 @@ class ApprovalManager:
 
     def _remember(self, request: ApprovalRequest) -> None:
         known = self._live.get(request.id)
-        if known is not None and known.status is Status.PENDING and request.status is not Status.PENDING:
-            self._live[request.id] = request
+        if known is None:
+            return
+        if known.status is Status.PENDING and request.status is not Status.PENDING:
             self._uncount(request.call.origin.kernel_id)
+            self._settled[request.id].set_result(request)
+        self._live[request.id] = request
         if not request.is_open:
             self._forget(request.id)
-        elif request.id in self._live:
-            self._live[request.id] = request
-            if request.status.is_final:
-                self._settled[request.id].set()
 
     def _forget(self, request_id: str) -> None:
         known = self._live.pop(request_id, None)
@@ -472,8 +478,10 @@ class ApprovalManager:
             self._uncount(known.call.origin.kernel_id)
         self._progress.pop(request_id, None)
         settled = self._settled.pop(request_id, None)
-        if settled is not None:
-            settled.set()
+        if settled is not None and not settled.done():
+            text = f"request `{request_id}` is no longer this server's to decide; its call did not run"
+            settled.set_exception(ApprovalCancelledError(text, request_id=request_id))
+            settled.exception()  # looks at the error, should nobody be left who waits
 
 
 def _has_failed(work: asyncio.Future[None]) -> bool:

@@ -6,11 +6,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status, reason_for
 from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
 from jupyter_agentbox.core.ports import ArgumentChecker, ToolRunner
-from jupyter_agentbox.core.tools import Progress, ToolResult
+from jupyter_agentbox.core.tools import ToolResult
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
     ApprovalCancelledError,
@@ -30,6 +32,22 @@ Notify = Callable[[ApprovalRequest], None]
 
 #: A tool's error text is kept in the record up to this many characters.
 ERROR_TEXT_LIMIT = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedCall:
+    """A call that ran.
+
+    Parameters
+    ----------
+    request : ApprovalRequest
+        What was asked and decided, as it stood when the call began to run; how it ended is kept meanwhile.
+    result : ToolResult
+        What the tool answered.
+    """
+
+    request: ApprovalRequest
+    result: ToolResult
 
 
 class CallManager:
@@ -62,10 +80,12 @@ class CallManager:
         on_waiting: Notify,
         on_running: Notify,
         is_wanted: Callable[[], bool] = lambda: True,
-    ) -> ToolResult:
+    ) -> FinishedCall:
         """Run the call once, if it may run. Cancelling the task withdraws the request or cancels the tool.
 
-        The start is in the store before the tool runs. The end is kept after it, while the result is on its way.
+        The store knows the call as *running* before the tool runs: the write that approves it, a rule's in `open` or a
+        person's in `decide`, says so too, and it is never undone. That is why a call runs at most once. Its end is
+        kept after it, while the result is on its way.
 
         Parameters
         ----------
@@ -93,17 +113,16 @@ class CallManager:
         tool = await self._tools.describe(call.server, call.tool)
         await self._checker.check(tool, call.arguments)
         if not is_wanted():
-            raise ApprovalCancelledError(f"who called `{call.qualified_name}` is gone; it did not run")
+            raise _nobody_there(call)
         request = await self._approvals.open(call, tool, self._policies.evaluate(call, tool))
-        request = await self._resolve(request, on_waiting)
-        if request.status is not Status.APPROVED:
+        request = await self._settled(request, on_waiting)
+        if request.outcome_state is not OutcomeState.RUNNING:
             raise _refusal(request)
         if not is_wanted():
-            self._finish(request.id, OutcomeState.CANCELLED)
-            raise ApprovalCancelledError(
-                f"who called `{call.qualified_name}` is gone; it did not run", request_id=request.id
-            )
-        return await self._run_approved(request, on_running)
+            self._finish(request, OutcomeState.CANCELLED)
+            raise _nobody_there(call, request.id)
+        on_running(request)
+        return FinishedCall(request=request, result=await self._call_tool(request))
 
     @staticmethod
     async def _check_arguments(call: ToolCall) -> None:
@@ -112,7 +131,7 @@ class CallManager:
         else:
             check_arguments(call.arguments)
 
-    async def _resolve(self, request: ApprovalRequest, on_waiting: Notify) -> ApprovalRequest:
+    async def _settled(self, request: ApprovalRequest, on_waiting: Notify) -> ApprovalRequest:
         if request.status is not Status.PENDING:
             return request
         on_waiting(request)
@@ -137,29 +156,29 @@ class CallManager:
             with suppress(InvalidTransitionError):
                 await self._approvals.record(request_id, OutcomeState.CANCELLED)
 
-    async def _run_approved(self, request: ApprovalRequest, on_running: Notify) -> ToolResult:
-        on_running(request)
+    async def _call_tool(self, request: ApprovalRequest) -> ToolResult:
+        """Run the tool of a request that the store has as running, and record how it ended."""
         try:
             result = await self._tools.call_tool(
-                request.effective_call, on_progress=lambda progress: self._progress(request.id, progress)
+                request.effective_call, on_progress=partial(self._approvals.set_progress, request.id)
             )
         except asyncio.CancelledError:
-            self._finish(request.id, OutcomeState.CANCELLED)
+            self._finish(request, OutcomeState.CANCELLED)
             raise
         except AgentBoxError as error:
-            self._finish(request.id, OutcomeState.FAILED, str(error))
+            self._finish(request, OutcomeState.FAILED, str(error))
             error.request_id = request.id
             raise
         except Exception as error:
             # A boundary: the record must say that the call ended, whatever an adapter raises.
-            self._finish(request.id, OutcomeState.FAILED, type(error).__name__)
+            self._finish(request, OutcomeState.FAILED, type(error).__name__)
             raise
         state = OutcomeState.FAILED if result.is_error else OutcomeState.SUCCEEDED
-        self._finish(request.id, state, result.text if result.is_error else "")
+        self._finish(request, state, result.text if result.is_error else "")
         return result
 
-    def _finish(self, request_id: str, state: OutcomeState, error: str = "") -> None:
-        self._approvals.record_meanwhile(self._record_end(request_id, state, error[:ERROR_TEXT_LIMIT]))
+    def _finish(self, request: ApprovalRequest, state: OutcomeState, error: str = "") -> None:
+        self._approvals.record_meanwhile(self._record_end(request.id, state, error[:ERROR_TEXT_LIMIT]))
 
     async def _record_end(self, request_id: str, state: OutcomeState, error: str) -> None:
         """Record the end. The tool has run: a store that fails now must not hide its result."""
@@ -169,8 +188,9 @@ class CallManager:
             log.exception("the outcome of request %s could not be kept", request_id)
             self._approvals.abandon(request_id)
 
-    def _progress(self, request_id: str, progress: Progress) -> None:
-        self._approvals.set_progress(request_id, progress)
+
+def _nobody_there(call: ToolCall, request_id: str | None = None) -> ApprovalCancelledError:
+    return ApprovalCancelledError(f"who called `{call.qualified_name}` is gone; it did not run", request_id=request_id)
 
 
 def _refusal(request: ApprovalRequest) -> AgentBoxError:
@@ -187,6 +207,7 @@ def _refusal(request: ApprovalRequest) -> AgentBoxError:
         return ToolCallRejectedError(
             f"`{name}` was rejected{by}; it did not run{told}", request_id=request.id, reason=reason
         )
+    how = request.outcome_state.value if request.outcome_state is not None else request.status.value
     return ApprovalCancelledError(
-        f"the request for `{name}` was withdrawn ({request.status.value}); it did not run", request_id=request.id
+        f"the request for `{name}` was withdrawn ({how}); it did not run", request_id=request.id
     )

@@ -6,9 +6,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
-from jupyter_agentbox.core.approvals import ApprovalRequest, json_time
+from jupyter_agentbox.core.approvals import json_time
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.ports import KernelChannel, NotebookFinder, ToolRunner
 from jupyter_agentbox.core.rates import Rate
@@ -20,6 +21,8 @@ from jupyter_agentbox.protocol.sizes import weight_of
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
+
+from .news import CallNews
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +106,7 @@ class KernelConnectionManager:
         Makes a server's Python module.
     welcome : callable
         Makes what a kernel side is told when it asks who is there.
-    notice_delay : float
+    news_delay : float
         Seconds after which a kernel side is told that its call waits or runs, if it still does. Below the second after
         which it would ask again; 0 where a person is to see a card at once.
     limits : MemoryLimits, optional
@@ -120,7 +123,7 @@ class KernelConnectionManager:
         notebooks: NotebookFinder,
         generate: GenerateModule,
         welcome: Callable[[], messages.Welcome],
-        notice_delay: float = 0.0,
+        news_delay: float = 0.0,
         limits: MemoryLimits | None = None,
     ) -> None:
         self._calls = calls
@@ -130,7 +133,7 @@ class KernelConnectionManager:
         self._notebooks = notebooks
         self._generate = generate
         self._welcome = welcome
-        self._notice_delay = notice_delay
+        self._news_delay = news_delay
         self._limits = limits or MemoryLimits()
         self._lines: dict[str, _Connection] = {}
 
@@ -267,7 +270,6 @@ class KernelConnectionManager:
             self._send(line, comm_id, messages.Failure(id=id, code=AgentBoxError.code, message=text))
 
     async def _run(self, line: _Connection, kernel_id: str, comm_id: str, message: messages.Call) -> messages.Reply:
-        request_ids: list[str] = []
         origin = Origin(
             kernel_id=kernel_id,
             notebook_path=await self._notebooks.path_of(kernel_id),
@@ -275,35 +277,11 @@ class KernelConnectionManager:
             isolation=line.channel.isolation,
         )
         call = ToolCall(server=message.server, tool=message.tool, arguments=message.arguments, origin=origin)
-
-        def on_waiting(request: ApprovalRequest) -> None:
-            expires_at = json_time(request.expires_at)
-            waiting = messages.Waiting(id=message.id, request_id=request.id, expires_at=expires_at)
-            notice(waiting)
-
-        def on_running(request: ApprovalRequest) -> None:
-            request_ids.append(request.id)
-            notice(messages.Running(id=message.id, request_id=request.id))
-
-        pending: list[asyncio.TimerHandle] = []
-
-        def notice(news: messages.Waiting | messages.Running) -> None:
-            if not self._notice_delay:
-                self._send(line, comm_id, news)
-                return
-            while pending:
-                pending.pop().cancel()
-            loop = asyncio.get_running_loop()
-            pending.append(loop.call_later(self._notice_delay, self._send, line, comm_id, news))
-
-        try:
-            result = await self._calls.run(
-                call, on_waiting=on_waiting, on_running=on_running, is_wanted=lambda: not line.is_lost
+        with CallNews(message.id, partial(self._send, line, comm_id), delay=self._news_delay) as news:
+            finished = await self._calls.run(
+                call, on_waiting=news.waiting, on_running=news.running, is_wanted=lambda: not line.is_lost
             )
-        finally:
-            for handle in pending:
-                handle.cancel()
-        return messages.Reply(id=message.id, content=result.to_json(), request_id=request_ids[0])
+        return messages.Reply(id=message.id, content=finished.result.to_json(), request_id=finished.request.id)
 
     def _servers(self) -> JsonObject:
         servers: list[JsonValue] = [

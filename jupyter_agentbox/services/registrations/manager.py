@@ -13,7 +13,7 @@ from jupyter_agentbox.core.ports import ArgumentChecker
 from jupyter_agentbox.core.tools import ConfigurationProblem, Progress, ServerStatus, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import AgentBoxError, ServerConfigurationError, UnknownApprovalError, UnknownToolError
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
-from jupyter_agentbox.services.calls.manager import CallManager
+from jupyter_agentbox.services.calls.manager import CallManager, FinishedCall
 from jupyter_agentbox.services.policies.manager import PolicyManager
 
 log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class RegistrationManager:
         self._approvals = approvals
         self._checker = checker
         self._registry = registry
-        self._running: dict[str, asyncio.Task[ToolResult]] = {}
+        self._running: dict[str, asyncio.Task[FinishedCall]] = {}
 
     async def begin(self, name: str, configuration: JsonObject, origin: Origin) -> ApprovalRequest:
         """Ask a person, whatever the rules say, and return the request. What becomes of it is recorded there.
@@ -153,7 +153,7 @@ class RegistrationManager:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _end(self, request_id: str, task: asyncio.Task[ToolResult]) -> None:
+    def _end(self, request_id: str, task: asyncio.Task[FinishedCall]) -> None:
         self._running.pop(request_id, None)
         if task.cancelled():
             return

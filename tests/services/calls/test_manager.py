@@ -24,6 +24,7 @@ from jupyter_agentbox.exceptions import (
     UnknownApprovalError,
     UnknownToolError,
 )
+from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.testing import MemoryApprovalStore
 from tests.services.conftest import TIMEOUT, Services, a_call
 
@@ -64,11 +65,12 @@ async def test_allowed_call_runs_once_with_the_stored_arguments(services: Servic
     assert services.tools.calls == []
 
     await services.decide(request, Answer.ALLOW_ONCE)
-    result = await asked.task
+    finished = await asked.task
 
-    assert result.structured == {"deleted": 7}
+    assert finished.result.structured == {"deleted": 7}
     assert services.tools.calls == [request.call]
-    assert (asked.waiting, asked.running) == ([request.id], [request.id])
+    assert (asked.waiting, asked.running, finished.request.id) == ([request.id], [request.id], request.id)
+    assert finished.request.outcome_state is OutcomeState.RUNNING
     stored = await services.stored(request.id)
     assert stored.decision is not None
     assert stored.outcome is not None
@@ -89,12 +91,32 @@ async def test_rejected_call_raises_the_persons_reason_and_does_not_run(services
     assert (caught.value.reason, services.tools.calls) == ("too many", [])
 
 
+class UnreadableStore(MemoryApprovalStore):
+    """A store that says nothing of single requests."""
+
+    async def get(self, request_id: str) -> ApprovalRequest:
+        raise StorageError(f"`{request_id}` was read")
+
+
+@pytest.mark.parametrize("answer", [Answer.ALLOW_ONCE, Answer.REJECT_ONCE])
+async def test_what_was_decided_is_not_read_from_the_store_again(answer: Answer) -> None:
+    services = Services(store=UnreadableStore())
+    services.tools.tools["shop.delete_order"] = delete_order
+    asked = Asked(services)
+    await services.decide(await asked.request(), answer)
+
+    ended = (await asyncio.gather(asked.task, return_exceptions=True))[0]
+
+    assert isinstance(ended, FinishedCall if answer.allows else ToolCallRejectedError)
+    await services.approvals.recorded()
+
+
 async def test_edited_arguments_run_and_both_versions_are_kept(services: Services) -> None:
     asked = Asked(services)
     request = await asked.request()
     await services.decide(request, Answer.ALLOW_ONCE, arguments={"id": 8})
 
-    assert (await asked.task).structured == {"deleted": 8}
+    assert (await asked.task).result.structured == {"deleted": 8}
     stored = await services.stored(request.id)
     assert (stored.call, stored.effective_call) == (a_call(id=7), a_call(id=8))
 
@@ -273,7 +295,7 @@ async def test_a_store_that_fails_after_the_call_does_not_hide_its_result(servic
     services.tools.tools["shop.delete_order"] = breaks_the_store
     asked = Asked(services)
     await services.decide(await asked.request(), Answer.ALLOW_ONCE)
-    assert (await asked.task).structured == {"deleted": 7}
+    assert (await asked.task).result.structured == {"deleted": 7}
     await services.approvals.recorded()
 
 
@@ -285,7 +307,7 @@ async def test_a_tool_that_answers_with_an_error_is_recorded_as_failed(services:
     asked = Asked(services)
     await services.decide(await asked.request(), Answer.ALLOW_ONCE)
 
-    assert (await asked.task).is_error
+    assert (await asked.task).result.is_error
     outcome = (await services.stored("r1")).outcome
     assert outcome is not None
     assert (outcome.state, outcome.error) == (OutcomeState.FAILED, "no such order")
@@ -431,7 +453,7 @@ async def test_a_store_that_fails_only_at_the_start_of_a_call_keeps_its_end(serv
     request = await services.announcer.until(lambda request: request.status is Status.PENDING)
     await services.decide(request, Answer.ALLOW_ONCE)
 
-    assert (await call).structured == {"deleted": 7}
+    assert (await call).result.structured == {"deleted": 7}
     assert (await services.stored(request.id)).outcome_state is OutcomeState.SUCCEEDED
 
 
@@ -460,8 +482,23 @@ async def test_a_store_that_is_lost_during_the_call_does_not_hide_its_result() -
     services.tools.tools["shop.delete_order"] = loses_the_store
     asked = Asked(services)
     await services.decide(await asked.request(), Answer.ALLOW_ONCE)
-    assert (await asked.task).structured == {"deleted": 7}
+    assert (await asked.task).result.structured == {"deleted": 7}
     await services.approvals.recorded()
+
+
+async def test_a_store_that_loses_a_waiting_request_ends_its_call() -> None:
+    store = LosableStore()
+    services = Services(store=store)
+    services.tools.tools["shop.delete_order"] = delete_order
+    asked = Asked(services)
+    request = await asked.request()
+    store.is_lost = True
+
+    with pytest.raises(UnknownApprovalError):
+        await services.decide(request, Answer.ALLOW_ONCE)
+    with pytest.raises(ApprovalCancelledError):
+        await asked.task
+    assert services.tools.calls == []
 
 
 async def test_the_result_does_not_wait_for_the_record_of_the_end(services: Services) -> None:
@@ -477,7 +514,7 @@ async def test_the_result_does_not_wait_for_the_record_of_the_end(services: Serv
     await services.decide(request, Answer.ALLOW_ONCE)
     services.store.turns = 1000
     may_end.set()
-    assert (await asked.task).structured == {"deleted": 7}
+    assert (await asked.task).result.structured == {"deleted": 7}
     services.store.turns = 0
     assert (await services.store.get(request.id)).outcome_state is OutcomeState.RUNNING
     assert (await services.approvals.get(request.id)).outcome_state is OutcomeState.SUCCEEDED

@@ -1,0 +1,57 @@
+"""What a kernel side is told of a call that it waits for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Self
+
+from jupyter_agentbox.core.approvals import ApprovalRequest, json_time
+from jupyter_agentbox.protocol import messages
+
+
+class CallNews:
+    """Tells a kernel side that its call waits or runs. As a context manager it tells nothing once it is left.
+
+    Parameters
+    ----------
+    message_id : str
+        The kernel side's id of the call.
+    send : callable
+        Sends it a message.
+    delay : float
+        Seconds after which it is told, if there is nothing newer by then; 0 tells it at once.
+    """
+
+    def __init__(self, message_id: str, send: Callable[[messages.FromServer], None], *, delay: float) -> None:
+        self._message_id = message_id
+        self._send = send
+        self._delay = delay
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._forget()
+
+    def waiting(self, request: ApprovalRequest) -> None:
+        """Say that the call waits for a decision."""
+        expires_at = json_time(request.expires_at)
+        self._tell(messages.Waiting(id=self._message_id, request_id=request.id, expires_at=expires_at))
+
+    def running(self, request: ApprovalRequest) -> None:
+        """Say that it runs."""
+        self._tell(messages.Running(id=self._message_id, request_id=request.id))
+
+    def _tell(self, message: messages.Waiting | messages.Running) -> None:
+        self._forget()
+        if self._delay:
+            self._timer = asyncio.get_running_loop().call_later(self._delay, self._send, message)
+        else:
+            self._send(message)
+
+    def _forget(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
