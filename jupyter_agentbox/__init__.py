@@ -31,9 +31,11 @@ _LAZY = {
     "NoServerError": "jupyter_agentbox.exceptions",
     "SandboxConfigError": "jupyter_agentbox.exceptions",
     "SandboxRefusedError": "jupyter_agentbox.exceptions",
+    "ServerLogMessage": "jupyter_agentbox.headless.reports",
     "ToolArgumentsError": "jupyter_agentbox.exceptions",
     "ToolCallRejectedError": "jupyter_agentbox.exceptions",
     "ToolError": "jupyter_agentbox.exceptions",
+    "ToolProgress": "jupyter_agentbox.headless.reports",
     "ToolServerError": "jupyter_agentbox.exceptions",
     "generate_mcp_sources": "jupyter_agentbox.headless.mcp_sources",
 }

@@ -13,7 +13,7 @@ from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.ports import Announcer, ToolRunner
 from jupyter_agentbox.core.reviewers import DecideWith
-from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.core.tools import LogMessage, ToolDescription
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.limits import Limits
@@ -100,6 +100,7 @@ def build(
     announcer: Announcer,
     policy: Policy | None = None,
     extend_tools: Callable[[ToolRunner], ToolRunner] = lambda tools: tools,
+    on_log: Callable[[str, LogMessage], None] = lambda _, __: None,
 ) -> AgentBox:
     """Put the parts together. Opens and starts nothing.
 
@@ -113,6 +114,8 @@ def build(
         The rules of the site, user and project; every call asks without them.
     extend_tools : callable, optional
         Returns what runs the tools, given what runs those of MCP servers.
+    on_log : callable, optional
+        Gets an MCP server's name and what it logs by a notification.
     """
     clock = SystemClock()
     store = SqlApprovalStore(
@@ -122,6 +125,7 @@ def build(
         source=ConfigurationFiles(settings.mcp_config_path, os.environ),
         limits=settings.limits,
         on_change=announcer.servers_changed,
+        on_log=on_log,
     )
     checker = JsonSchemaChecker()
     policies = PolicyManager(policy=policy)

@@ -117,6 +117,28 @@ class Progress:
         return {"progress": self.progress if isfinite(self.progress) else 0, "total": total, "message": self.message}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogMessage:
+    """What an MCP server logs by a notification.
+
+    Parameters
+    ----------
+    level : str
+        ``debug`` to ``emergency``, as the server says.
+    logger : str
+        The part of the server that says it; may be empty.
+    text : str
+        Untrusted text for people.
+    """
+
+    level: str
+    logger: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"[{self.level}]{f' {self.logger}:' if self.logger else ''} {self.text}"
+
+
 class ServerState(str, Enum):
     """How an MCP server is doing."""
 

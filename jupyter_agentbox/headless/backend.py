@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
 from jupyter_agentbox import paths
-from jupyter_agentbox.core.approvals import Answer
+from jupyter_agentbox.core.approvals import Answer, OutcomeState
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.isolation import Isolation
@@ -22,6 +22,8 @@ from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.reviewers import Reviewer
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError
 from jupyter_agentbox.protocol.messages import COMM_PREFIX
+
+from .reports import Report, log_message_of, progress_of
 
 if TYPE_CHECKING:
     from jupyter_agentbox.composition import AgentBox
@@ -121,11 +123,19 @@ class LocalBackend:
         How.
     on_change : callable
         Gets each new or changed request.
+    on_report : callable
+        Gets what tools and MCP servers say while they run.
     """
 
-    def __init__(self, settings: BackendSettings, on_change: Callable[[StoredRequest], None]) -> None:
+    def __init__(
+        self,
+        settings: BackendSettings,
+        on_change: Callable[[StoredRequest], None],
+        on_report: Callable[[Report], None] = lambda _: None,
+    ) -> None:
         self._settings = settings
         self._on_change = on_change
+        self._on_report = on_report
         self._kernel: CommKernel | None = None
         self._opening: asyncio.Task[None] | None = None
         self._early: list[tuple[str, str, Any]] = []
@@ -208,8 +218,12 @@ class LocalBackend:
     # -- the announcer of the services
 
     def approval_changed(self, request: StoredRequest) -> None:
-        """Pass a new or changed request on."""
+        """Pass a new or changed request on, or how far a running one is."""
         self._on_change(request)
+        is_running = request.outcome is not None and request.outcome.state is OutcomeState.RUNNING
+        progress = self._box.approvals.progress_of(request.id) if is_running and self._box is not None else None
+        if progress is not None:
+            self._on_report(progress_of(request, progress))
 
     def servers_changed(self) -> None:
         """Do nothing: no one looks at the servers' states."""
@@ -268,6 +282,7 @@ class LocalBackend:
                 announcer=self,
                 policy=settings.policy,
                 extend_tools=shell.ShellTools,
+                on_log=lambda server, message: self._on_report(log_message_of(server, message)),
             ),
         )
 

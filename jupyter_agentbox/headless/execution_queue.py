@@ -16,6 +16,7 @@ from typing import Any, Final
 from jupyter_agentbox.core.calls import JsonObject
 
 from .ports import Kernel
+from .reports import Report
 from .results import ExecutionError, ExecutionResult, Outputs, error_text
 from .signing import Message
 
@@ -23,6 +24,8 @@ from .signing import Message
 _INTERRUPTS: Final = (1.0, 2.0, 2.0)
 #: Seconds in all that code has to end when it is interrupted.
 INTERRUPT_LIMIT: Final = sum(_INTERRUPTS)
+#: While so many things wait for a slow reader, what tools and servers say takes the place of what they said before.
+MOST_WAITING: Final = 1_000
 #: What a consumer that is ended has time for, in turns of the event loop.
 _FINALIZING: Final = 4
 
@@ -54,6 +57,7 @@ class Execution:
         self.outputs = Outputs()
         self.reply: dict[str, Any] | None = None
         self.failure: str | None = None
+        self.wants_reports = False
         self._is_idle = False
         self._items: deque[object] = deque()
         self._news = asyncio.Event()
@@ -62,6 +66,14 @@ class Execution:
         """Hand something to who reads the turn, in order with the text."""
         self._items.append(item)
         self._news.set()
+
+    def report(self, report: Report) -> None:
+        """Hand on what a tool or a server says, if it is wanted. Of what a slow reader leaves, the latest is kept."""
+        if not self.wants_reports or not self.is_read:
+            return
+        if len(self._items) >= MOST_WAITING and isinstance(self._items[-1], Report):
+            self._items.pop()
+        self.put(report)
 
     @property
     def is_read(self) -> bool:

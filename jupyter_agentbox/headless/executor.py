@@ -29,6 +29,7 @@ from .executor_results import CodeExecutionChunk, CodeExecutionError, CodeExecut
 from .local_kernel import KernelSettings, LocalKernel, Preparation
 from .local_process import LocalProcess
 from .ports import Hear, KernelProcess
+from .reports import Report, ServerLogMessage, ToolProgress
 from .requests import ApprovalRequest
 from .results import ExecutionError, ExecutionResult
 from .sandbox_config import SandboxConfig, read_sandbox_config
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 #: What `CodeExecutor.stream` yields.
-Item = ApprovalRequest | CodeExecutionChunk | CodeExecutionResult
+Item = ApprovalRequest | CodeExecutionChunk | CodeExecutionResult | ToolProgress | ServerLogMessage
 
 
 @dataclass(slots=True)
@@ -238,7 +239,7 @@ class CodeExecutor:
         if self._backend is not None:
             raise RuntimeError("the executor is already running")
         settings = replace(self._desk_settings, kernel_places=_kernel_places(self._sandbox))
-        self._backend = LocalBackend(settings, self._request_changed)
+        self._backend = LocalBackend(settings, self._request_changed, self._reported)
         try:
             self._running = await self._start_kernel(self._backend)
         except BaseException:
@@ -291,7 +292,9 @@ class CodeExecutor:
             turn.put(_CANCELLED)
             running.turns.begin_ending(turn)
 
-    async def stream(self, code: str, timeout: float | None = None, chunks: bool = False) -> AsyncIterator[Item]:
+    async def stream(
+        self, code: str, timeout: float | None = None, chunks: bool = False, progress: bool = False
+    ) -> AsyncIterator[Item]:
         """Run code and yield what happens, as it happens.
 
         Cells of other tasks wait for this one. Leaving the iteration early interrupts the code. A request that is not
@@ -306,6 +309,8 @@ class CodeExecutor:
             Seconds that it may run. While a request waits for its decision, they do not pass.
         chunks : bool
             Whether to yield text as it comes, too.
+        progress : bool
+            Whether to yield what tools and MCP servers say while they run, too.
 
         Yields
         ------
@@ -313,6 +318,8 @@ class CodeExecutor:
             A call that waits: `accept` or `reject` it.
         CodeExecutionChunk
             Text, if `chunks` is true.
+        ToolProgress, ServerLogMessage
+            How far a tool is and what a server logs, if `progress` is true. Untrusted text.
         CodeExecutionResult
             Once, at the end, unless the cell was cancelled.
 
@@ -330,6 +337,7 @@ class CodeExecutor:
             turn = await running.turns.begin(code)
         except ExecutionError as error:
             raise CodeExecutionError(str(error)) from None
+        turn.wants_reports = progress
         budget = running.budget = PausableDeadline(timeout)
         self._hand_over(running, turn)
         is_over = False
@@ -338,7 +346,7 @@ class CodeExecutor:
                 is_over = item is _OVER
                 if is_over or item is _CANCELLED:
                     break
-                if isinstance(item, ApprovalRequest):
+                if isinstance(item, ApprovalRequest | ToolProgress | ServerLogMessage):
                     yield item
                 elif chunks and isinstance(item, str):
                     yield CodeExecutionChunk(text=item)
@@ -455,6 +463,11 @@ class CodeExecutor:
             del running.requests[stored.id]
             known.changed(stored)
         self._pace(running)
+
+    def _reported(self, report: Report) -> None:
+        running = self._running
+        if running is not None and running.turns.current is not None:
+            running.turns.current.report(report)
 
     @staticmethod
     def _pace(running: _Running) -> None:

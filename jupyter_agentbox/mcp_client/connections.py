@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
+from jupyter_agentbox.core.tools import LogMessage
 from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
 from jupyter_agentbox.processes.environment import process_environment
 from jupyter_agentbox.processes.process import Command
@@ -46,6 +47,7 @@ async def open_session(
     log: LogRing,
     redact: Redactor,
     on_tools_changed: Callable[[], None],
+    on_log_message: Callable[[LogMessage], None] = lambda _: None,
 ) -> AsyncIterator[Session]:
     """Connect to a server. Enter and leave in the same task, because the SDK's cancel scopes must not change tasks.
 
@@ -54,7 +56,7 @@ async def open_session(
     ServerConfigurationError, ToolServerError
     """
     async with AsyncExitStack() as stack:
-        session = await _connect(server, stack, limits, log, redact, on_tools_changed)
+        session = await _connect(server, stack, limits, log, redact, on_tools_changed, on_log_message)
         watched = asyncio.Event()
         watch = asyncio.create_task(session.watch(watched))
         try:
@@ -73,10 +75,11 @@ async def _connect(
     log: LogRing,
     redact: Redactor,
     on_tools_changed: Callable[[], None],
+    on_log_message: Callable[[LogMessage], None],
 ) -> Session:
     modes = _modes(server)
     for mode in modes:
-        wire = Wire(log.add)
+        wire = Wire(log.add, on_log_message)
         transport = _transport(server, wire, limits)
         client = mcp.Client(
             transport,
@@ -84,6 +87,7 @@ async def _connect(
             cache=None,
             read_timeout_seconds=limits.start_timeout + 5,  # of what has no timeout of its own: reading a changed list
             client_info=mcp_types.Implementation(name="jupyter-agentbox", version=_VERSION),
+            log_level="info",  # in 2026-07-28 a server logs to those only who ask for it
             message_handler=_message_handler(wire, on_tools_changed),
         )
         try:

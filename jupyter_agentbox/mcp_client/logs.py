@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from jupyter_agentbox.core.terminal import without_controls
+from jupyter_agentbox.core.tools import LogMessage
 
 #: Secrets are longer than this many characters; removing shorter ones would make text unreadable and protects little.
 SHORTEST: Final = 4
 #: Lines are cut after this many characters.
 LONGEST_LINE: Final = 2000
+#: How much of a log message is looked at, in characters.
+_LONGEST_LOG_MESSAGE: Final = 16 * 1024
+_LONGEST_NAME: Final = 100
 
 
 class Redactor:
@@ -69,3 +74,14 @@ class LogRing:
         """Return the last lines as text to append to an error message; empty if there are none."""
         last = list(self._lines)[-count:]
         return "".join(f"\n    {line}" for line in last)
+
+
+def read_log_message(params: Mapping[str, Any]) -> LogMessage:
+    """Return what a ``notifications/message`` says, whatever is in it."""
+    data = params.get("data")
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
+    return LogMessage(
+        level=str(params.get("level", "info"))[:_LONGEST_NAME],
+        logger=str(params.get("logger") or "")[:_LONGEST_NAME],
+        text=text[:_LONGEST_LOG_MESSAGE],
+    )

@@ -7,11 +7,12 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from jupyter_agentbox.core.calls import ToolCall
-from jupyter_agentbox.core.tools import Progress, ServerState, ServerStatus, ToolDescription, ToolResult
+from jupyter_agentbox.core.tools import LogMessage, Progress, ServerState, ServerStatus, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
 
 from .configuration import ServerConfiguration, UnusableServer
@@ -52,6 +53,8 @@ class ManagedServer:
         Returns seconds, monotonic.
     on_change : callable
         Called when the status changed.
+    on_log_message : callable
+        Gets what the server logs by notifications, without the configuration's secrets.
     """
 
     def __init__(
@@ -61,11 +64,13 @@ class ManagedServer:
         limits: Limits,
         clock: Callable[[], float],
         on_change: Callable[[], None],
+        on_log_message: Callable[[LogMessage], None] = lambda _: None,
     ) -> None:
         self.configuration = configuration
         self._limits = limits
         self._clock = clock
         self._on_change = on_change
+        self._on_log_message = on_log_message
         secrets = () if isinstance(configuration, UnusableServer) else configuration.secrets
         self._redact = Redactor(secrets)
         self._log = LogRing(limits.log_lines, self._redact)
@@ -253,6 +258,7 @@ class ManagedServer:
                         log=self._log,
                         redact=self._redact,
                         on_tools_changed=self._tools_changed,
+                        on_log_message=self._logged,
                     )
                 )
                 self._count(await session.tools())
@@ -294,6 +300,9 @@ class ManagedServer:
 
     def _tools_changed(self) -> None:
         self._wake.set()
+
+    def _logged(self, message: LogMessage) -> None:
+        self._on_log_message(replace(message, logger=self._redact(message.logger), text=self._redact(message.text)))
 
     def _count(self, tools: Mapping[str, ToolDescription]) -> None:
         self._tool_count = len(tools)

@@ -6,10 +6,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from jupyter_agentbox.core.calls import ToolCall
-from jupyter_agentbox.core.tools import ConfigurationProblem, Progress, ServerStatus, ToolDescription, ToolResult
+from jupyter_agentbox.core.tools import (
+    ConfigurationProblem,
+    LogMessage,
+    Progress,
+    ServerStatus,
+    ToolDescription,
+    ToolResult,
+)
 from jupyter_agentbox.exceptions import UnknownServerError, UnknownToolError
 
 from .arguments import check_is_json
@@ -41,6 +49,8 @@ class McpServers:
         What each server may use, and where it starts.
     on_change : callable
         Called when a server's status, its tools or the configuration changed.
+    on_log : callable
+        Gets a server's name and what it logs by a notification. Untrusted text.
     clock : callable
         Returns seconds, monotonic.
     """
@@ -51,11 +61,13 @@ class McpServers:
         source: ConfigurationSource,
         limits: Limits,
         on_change: Callable[[], None] = lambda: None,
+        on_log: Callable[[str, LogMessage], None] = lambda _, __: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._source = source
         self._limits = limits
         self._on_change = on_change
+        self._on_log = on_log
         self._clock = clock
         self._loaded = Configuration()
         self._servers: dict[str, ManagedServer] = {}
@@ -156,7 +168,13 @@ class McpServers:
         for name, configuration in loaded.servers.items():
             server = old.get(name)
             if server is None or server.configuration != configuration:
-                server = ManagedServer(configuration, limits=self._limits, clock=self._clock, on_change=self._announce)
+                server = ManagedServer(
+                    configuration,
+                    limits=self._limits,
+                    clock=self._clock,
+                    on_change=self._announce,
+                    on_log_message=partial(self._on_log, name),
+                )
             else:
                 del old[name]
             self._servers[name] = server

@@ -177,6 +177,7 @@ class Session:
         if call.tool not in self._tools and call.tool not in await self.tools():
             raise UnknownToolError(f"the server `{self._name}` has no tool `{call.tool}`")
         params = CallToolRequestParams(name=call.tool, arguments=dict(call.arguments))
+        self._wire.asked_in_vain = ""
         with following() as delivery:
             try:
                 # Not `Client.call_tool`: that one fails a call whose result does not fit the output schema. The tool
@@ -237,7 +238,8 @@ class Session:
         if error.code == HEADER_MISMATCH:
             self._wire.tools_are_stale = True
             return ToolServerError(f"`{name}` did not run: its description on the server changed; call it again")
-        return ToolServerError(f"the server refused `{name}`: {self._explain(error)}")
+        asked = f" (it asked for {what}, which is not offered)" if (what := self._wire.asked_in_vain) else ""
+        return ToolServerError(f"the server refused `{name}`: {self._explain(error)}{asked}")
 
     async def _interrupted(self, name: str, reason: str) -> ToolCallInterruptedError:
         reason = self._redact(await self._reason(reason))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from mcp.shared.message import SessionMessage
@@ -21,11 +20,18 @@ from mcp_types import (
     RequestId,
 )
 
+from jupyter_agentbox.core.tools import LogMessage
+
 from .deliveries import Delivery, Fate, current
+from .logs import read_log_message
 from .tool_lists import repair_tool_list
 
-#: How much of a message for the log is looked at, in characters.
-_LONGEST_LOG_MESSAGE: Final = 16 * 1024
+#: What a server may ask of its client, and what it is called in messages. None of it is offered.
+_NOT_OFFERED: Final = {
+    "elicitation/create": "elicitation, a question to the user",
+    "sampling/createMessage": "sampling, a language model's answer",
+    "roots/list": "roots, the directories to work in",
+}
 
 
 class Wire:
@@ -35,10 +41,16 @@ class Wire:
     ----------
     log : callable
         Gets a line for whatever was repaired or ignored.
+    on_log_message : callable
+        Gets what the server logs by notifications, and what it asked for in vain.
     """
 
-    def __init__(self, log: Callable[[str], None]) -> None:
+    def __init__(
+        self, log: Callable[[str], None], on_log_message: Callable[[LogMessage], None] = lambda _: None
+    ) -> None:
         self.log = log
+        self._on_log_message = on_log_message
+        self.asked_in_vain = ""
         self.closed = asyncio.Event()
         self._settled = asyncio.Event()
         self.is_lost = False
@@ -60,8 +72,13 @@ class Wire:
         """Note an incoming message and return it, repaired if need be; ``None`` if it was for the log."""
         self.has_received = True
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/message":
-            self.log(_line(message.params or {}))
+            self._pass_on(read_log_message(message.params or {}))
             return None
+        if isinstance(message, JSONRPCRequest) and (what := _NOT_OFFERED.get(message.method)) is not None:
+            self.asked_in_vain = what
+            self._pass_on(
+                LogMessage(level="warning", logger="", text=f"the server asked for {what}, which is not offered")
+            )
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
             request, delivery = self.settle(message.id)
             if delivery is not None:
@@ -110,6 +127,10 @@ class Wire:
         error = ErrorData(code=INTERNAL_ERROR, message=message)
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request.id, error=error))
 
+    def _pass_on(self, message: LogMessage) -> None:
+        self.log(str(message).replace("\n", " "))
+        self._on_log_message(message)
+
     def _repair(self, request: JSONRPCRequest, response: JSONRPCResponse) -> None:
         if request.method == "initialize":
             version = response.result.get("protocolVersion")
@@ -118,11 +139,3 @@ class Wire:
             meta: dict[str, Any] = (request.params or {}).get("_meta") or {}
             version = meta.get(PROTOCOL_VERSION_META_KEY, self._version)
             response.result = repair_tool_list(response.result, version, self.log)
-
-
-def _line(params: Mapping[str, Any]) -> str:
-    """Return what a server logs by a message, as a line of its log."""
-    data = params.get("data")
-    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
-    logger = f" {params['logger']}:" if params.get("logger") else ""
-    return f"[{params.get('level', 'info')}]{logger} {text}"[:_LONGEST_LOG_MESSAGE].replace("\n", " ")

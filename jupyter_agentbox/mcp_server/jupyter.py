@@ -13,10 +13,12 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.headless.client import KernelClient
 from jupyter_agentbox.headless.deadline import PausableDeadline
 from jupyter_agentbox.headless.discovery import known_token, running_servers
+from jupyter_agentbox.headless.reports import LONGEST
 from jupyter_agentbox.headless.results import ExecutionError, ExecutionResult
 from jupyter_agentbox.headless.server_api import ServerAddress, ServerApi
 
@@ -30,6 +32,8 @@ _API: Final = "jupyter-agentbox"
 _PATIENCE: Final = 10.0
 #: Seconds between two looks at what waits for a decision.
 _LOOK: Final = 1.0
+#: Of so many calls of the kernel, the latest, it is looked at how far they are.
+_MOST_RUNNING: Final = 20
 _RESET: Final = "the kernel was reset"
 
 
@@ -135,7 +139,7 @@ class JupyterSession:
         async with self._turn:
             if generation != self._generation:
                 return Executed(error=_RESET)
-            run = _Run(cell, await self._connected(), self._pending)
+            run = _Run(cell, await self._connected(), self._pending, self._progress)
             done = await run.execute()
         if generation != self._generation:
             return Executed(text=done.text, error=_RESET)
@@ -210,6 +214,14 @@ class JupyterSession:
         found = (await self._ask("GET", "approvals", query=query))["approvals"]
         return f"{found[0]['call']['server']}.{found[0]['call']['tool']}" if found else None
 
+    async def _progress(self) -> list[str]:
+        """Return what the kernel's calls that run say about how far they are."""
+        if self._client is None:
+            return []
+        query = {"status": "approved", "kernel_id": self._client.kernel_id, "limit": str(_MOST_RUNNING)}
+        found = (await self._ask("GET", "approvals", query=query))["approvals"]
+        return [_progress_line(request) for request in reversed(found) if request["progress"] is not None]
+
     async def _followed(self, request: Any) -> Any:
         """Wait until a registration has ended, and return it."""
         while request["status"] == "pending" or (request["status"] == "approved" and not _has_ended(request)):
@@ -239,13 +251,24 @@ def _why_not(request: Any) -> str | None:
     return f"in JupyterLab the request was {request['status']}{': ' if reason else ''}{reason}"
 
 
+def _progress_line(request: Any) -> str:
+    call, progress = request["call"], request["progress"]
+    total = f" of {progress['total']:g}" if progress["total"] is not None else ""
+    message = f": {progress['message']}" if progress["message"] else ""
+    return one_line(f"{call['server']}.{call['tool']}: {progress['progress']:g}{total}{message}", LONGEST)
+
+
 class _Run:
     """One cell that runs."""
 
-    def __init__(self, cell: Cell, client: KernelClient, pending: Callable[[], Any]) -> None:
+    def __init__(
+        self, cell: Cell, client: KernelClient, pending: Callable[[], Any], progress: Callable[[], Any]
+    ) -> None:
         self._cell = cell
         self._client = client
         self._pending = pending
+        self._progress = progress
+        self._reported: list[str] = []
         self._budget = PausableDeadline(cell.timeout)
         self._chunks: list[str] = []
 
@@ -296,6 +319,7 @@ class _Run:
     async def _look(self) -> None:
         try:
             waits = await self._pending()
+            progress = await self._progress()
         except SessionError as error:
             log.info("what waits for a decision is not known: %s", error)
             return
@@ -305,3 +329,7 @@ class _Run:
         else:
             self._budget.resume()
             self._cell.tell("running")
+        for line in progress:
+            if line not in self._reported:
+                self._cell.report(line)
+        self._reported = progress

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.look_alikes import look_alikes
+from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
@@ -18,6 +19,7 @@ from jupyter_agentbox.exceptions import (
 from jupyter_agentbox.headless.executor import CodeExecutor
 from jupyter_agentbox.headless.executor_results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
 from jupyter_agentbox.headless.mcp_sources import from_here, list_tools_of
+from jupyter_agentbox.headless.reports import LONGEST, ServerLogMessage, ToolProgress
 from jupyter_agentbox.headless.requests import ApprovalRequest
 from jupyter_agentbox.mcp_client.registration import check_configuration, check_name, redactor
 from jupyter_agentbox.paths import register_server
@@ -153,9 +155,13 @@ class _Run:
     async def execute(self) -> Executed:
         self._cell.tell("waiting for the cells before it, or running")
         try:
-            async for item in self._executor.stream(self._cell.code, timeout=self._cell.timeout, chunks=True):
+            async for item in self._executor.stream(
+                self._cell.code, timeout=self._cell.timeout, chunks=True, progress=True
+            ):
                 if isinstance(item, ApprovalRequest):
                     self._start_deciding(item)
+                elif isinstance(item, ToolProgress | ServerLogMessage):
+                    self._cell.report(one_line(str(item), LONGEST))
                 elif isinstance(item, CodeExecutionChunk):
                     self._chunks.append(item.text)
                 elif isinstance(item, CodeExecutionResult):

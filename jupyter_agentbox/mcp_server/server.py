@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -49,6 +50,8 @@ log = logging.getLogger(__name__)
 
 #: Seconds between two words to a client that wants to know how far its request is.
 PULSE: Final = 5.0
+#: So many words of tools wait for a client that is slow; of more, the latest are kept.
+MOST_REPORTS: Final = 100
 _ENDING: Final = "jupyter agentbox mcp is ending: nothing more runs"
 _INTERRUPTED: Final = "the request was interrupted: jupyter agentbox mcp got SIGINT (Ctrl-C)"
 _MODERN: Final = "io.modelcontextprotocol/protocolVersion"
@@ -164,7 +167,7 @@ class CodeServer:
             match arguments:
                 case tools.ExecuteCode(code=code, timeout=timeout):
                     seconds = timeout if timeout is not None else self._settings.timeout
-                    cell = Cell(code=code, timeout=seconds, asker=asker, tell=pulse.tell)
+                    cell = Cell(code=code, timeout=seconds, asker=asker, tell=pulse.tell, report=pulse.report)
                     return results.executed(await session.execute(cell))
                 case tools.Reset():
                     await self._reset(session, can_elicit)
@@ -330,13 +333,22 @@ class _Pulse:
     def __init__(self, session: ServerSession) -> None:
         self._session = session
         self._message = "starting"
+        self._reports: deque[str] = deque(maxlen=MOST_REPORTS)
+        self._last = 0.0
+        self._has_changed = False
         self._news = asyncio.Event()
 
     def tell(self, message: str) -> None:
         """Say what the request waits for."""
         if message != self._message:
             self._message = message
+            self._has_changed = True
             self._news.set()
+
+    def report(self, message: str) -> None:
+        """Pass on, once, what a tool or an MCP server says. Of a flood, the latest."""
+        self._reports.append(message)
+        self._news.set()
 
     async def run(self) -> None:
         """Beat until cancelled."""
@@ -346,7 +358,16 @@ class _Pulse:
                 async with asyncio.timeout(PULSE):
                     await self._news.wait()
             self._news.clear()
-            await self._session.report_progress(round(time.monotonic() - start, 3), None, self._message)
+            if self._has_changed or not self._reports:
+                self._has_changed = False
+                await self._send(start, self._message)
+            while self._reports:
+                await self._send(start, self._reports.popleft())
+
+    async def _send(self, start: float, message: str) -> None:
+        # Seconds, not the number that a tool gives: a cell can call many, and MCP wants a number that grows.
+        self._last = max(round(time.monotonic() - start, 3), round(self._last + 0.001, 3))
+        await self._session.report_progress(self._last, None, message)
 
 
 def _can_elicit(capabilities: ClientCapabilities | None) -> bool:

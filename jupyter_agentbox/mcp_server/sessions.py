@@ -49,12 +49,15 @@ class Cell:
         Asked about its calls.
     tell : callable
         Gets one line about what it waits for, whenever that changes.
+    report : callable
+        Gets one line of what a tool or an MCP server says while it runs.
     """
 
     code: str
     timeout: float | None
     asker: Asker
     tell: Callable[[str], None] = field(repr=False)
+    report: Callable[[str], None] = field(repr=False)
 
 
 class Session(Protocol):

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
-from jupyter_agentbox.core.tools import Progress, ServerState, ServerStatus, ToolResult
+from jupyter_agentbox.core.tools import LogMessage, Progress, ServerState, ServerStatus, ToolResult
 from jupyter_agentbox.exceptions import (
     ServerConfigurationError,
     ToolArgumentsError,
@@ -410,6 +410,18 @@ async def test_what_a_server_logs_by_messages_stands_in_its_log(
         assert status(servers).log == (line,)
 
 
+async def test_who_listens_gets_what_a_server_logs_without_its_secrets(running: Running, script: Script) -> None:
+    heard: list[tuple[str, LogMessage]] = []
+    entry = script("raw.py", env={"TOKEN": "s3cret-token"})
+    async with running({"raw": entry}, on_log=lambda *said: heard.append(said)) as servers:
+        await servers.call_tool(call("log_message", params={"level": "error", "data": "denied: s3cret-token"}))
+        await servers.call_tool(call("log_message", params={"data": "x" * 100_000}))
+
+    (first, long) = heard
+    assert first == ("raw", LogMessage(level="error", logger="", text="denied: ***"))
+    assert len(long[1].text) < 20_000
+
+
 async def test_a_list_of_tools_that_is_too_long_is_not_read(running: Running, script: Script) -> None:
     async with running({"raw": script("raw.py", "long-list")}) as servers:
         with pytest.raises(ToolServerError, match=r"17\.0 MB, more than the 16\.0 MB"):
@@ -456,7 +468,13 @@ async def test_a_server_that_asks_for_input_is_refused_and_the_call_goes_on(runn
         await servers.list_tools("raw")
         async with asyncio.timeout(TIMEOUT):
             result = await servers.call_tool(call("ask"))
+            (line,) = status(servers).log
+            with pytest.raises(ToolServerError) as refused:
+                await servers.call_tool(call("ask", fail=True))
     assert "not supported" in result.text
+    assert line == "[warning] the server asked for elicitation, a question to the user, which is not offered"
+    assert "no input" in str(refused.value)
+    assert "it asked for elicitation" in str(refused.value)
 
 
 # -- lists of tools

@@ -317,6 +317,27 @@ async def test_the_time_for_a_decision_does_not_count_and_progress_keeps_the_cli
     assert text_of(result) == "3"
 
 
+async def test_what_a_tool_and_its_server_say_reaches_a_client_that_wants_progress(
+    connect: Connect, places: Path
+) -> None:
+    (places / "rules.json").write_text(json.dumps({"rules": [{"tool": "mini.*", "effect": "allow"}]}))
+    heard: list[tuple[float, str]] = []
+
+    async def progress(progress: float, _total: float | None, message: str | None) -> None:
+        heard.append((progress, message or ""))
+
+    code = "from jupyter_agentbox import tools\nprint(tools.mini.chat())"
+    async with connect("--rules", "rules.json") as caller:
+        await caller.call("execute_code", {"code": code}, progress_callback=progress)
+
+    messages = [message for _, message in heard]
+    steps = [f"mini.chat: {step} of 2: step {step}<U+202E>" for step in (1, 2)]
+    assert [message for message in messages if "chat" in message] == steps
+    assert "mini: [info] db: row 2 <U+001B>[31m" in messages
+    numbers = [number for number, _ in heard]
+    assert numbers == sorted(set(numbers))
+
+
 async def test_cancelling_the_request_interrupts_the_cell_and_withdraws_its_question(connect: Connect) -> None:
     withdrawn = asyncio.Event()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,6 +76,23 @@ async def test_without_elicitation_the_running_jupyterlab_decides(jupyterlab: Se
     async with asyncio.timeout(TIMEOUT):  # a client waits 2 s for the command to end, and its kernel may take longer
         while await kernels(jupyterlab):  # noqa: ASYNC110 - the server announces nothing
             await asyncio.sleep(0.05)
+
+
+async def test_progress_of_a_tool_in_jupyterlab_reaches_the_client(
+    jupyterlab: Server, connect: Connect, places: Path
+) -> None:
+    gate = places / "gate"
+    os.mkfifo(gate)
+
+    async def progress(_progress: float, _total: float | None, message: str | None) -> None:
+        if message == "mini.chat: 2 of 2: step 2<U+202E>":
+            await asyncio.to_thread(gate.write_text, "go on")
+
+    code = f"from jupyter_agentbox import tools\nprint(tools.mini.chat(gate={str(gate)!r}))"
+    async with connect() as caller:
+        running = asyncio.ensure_future(caller.call("execute_code", {"code": code}, progress_callback=progress))
+        await jupyterlab.decide(await jupyterlab.pending("chat"))
+        assert text_of(await running) == "chatted"
 
 
 SECRET = {**MINI, "env": {"API_KEY": "s3cret-key", "MODE": "fast"}}

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import getpass
+import json
 import os
 import time
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from jupyter_agentbox import (
     CodeExecutionError,
     CodeExecutionResult,
     CodeExecutor,
+    ServerLogMessage,
+    ToolProgress,
 )
 from jupyter_agentbox.core.approvals import OutcomeState, Status
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
@@ -27,6 +30,7 @@ from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.exceptions import InvalidTransitionError
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.system import SystemClock
+from tests.headless.executor.conftest import MINI
 from tests.processes_alive import children, survivors
 
 Make = Callable[..., CodeExecutor]
@@ -279,6 +283,34 @@ async def test_rules_decide_without_asking(make_executor: Make) -> None:
         assert await run(executor, ADD) == [CodeExecutionResult(text="3", images=[])]
         with pytest.raises(CodeExecutionError, match="ToolCallRejectedError"):
             await executor.execute("tools.mini.pid()")
+
+
+async def test_what_a_tool_and_its_server_say_is_yielded_if_asked_for(make_executor: Make, places: Path) -> None:
+    mini = {**MINI, "env": {"API_KEY": "s3cret-key"}}
+    (places / "config" / "mcp.json").write_text(json.dumps({"mcpServers": {"mini": mini}}))
+    code = "from jupyter_agentbox import tools\nprint(tools.mini.chat())"
+    async with make_executor(approve_tool_calls=False) as executor:
+        without = await run(executor, code)
+        items = await run(executor, code, progress=True)
+
+    assert [type(item) for item in without] == [CodeExecutionResult]
+    *reports, result = items
+    assert isinstance(result, CodeExecutionResult)
+    assert result.text == "chatted"
+    steps = [item for item in reports if isinstance(item, ToolProgress)]
+    assert [step.progress for step in steps] == [1, 2]
+    last = steps[-1]
+    assert (last.server_name, last.tool_name, last.progress, last.total) == ("mini", "chat", 2, 2)
+    assert last.message == "step 2<U+202E>"
+    assert str(last) == "mini.chat: 2 of 2: step 2<U+202E>"
+    logs = [item for item in reports if isinstance(item, ServerLogMessage)]
+    assert logs[:2] == [
+        ServerLogMessage(server_name="mini", level="info", logger="db", text=f"row {step} ***<U+001B>[31m")
+        for step in (1, 2)
+    ]
+    (refused,) = logs[2:]
+    assert refused.level == "warning"
+    assert "roots" in refused.text
 
 
 async def test_a_tools_error_is_the_cells(make_executor: Make) -> None:

@@ -26,7 +26,7 @@ print(result.place.x, result.place.from_, result.others[0].x, type(result.place)
 
 
 async def test_the_names_of_the_modules_are_returned_in_order(tmp_path: Path) -> None:
-    assert await generate_mcp_sources("places", MINI, tmp_path) == ["add", "where_is", "fail", "pid"]
+    assert await generate_mcp_sources("places", MINI, tmp_path) == ["add", "where_is", "fail", "chat", "pid"]
 
 
 async def test_the_same_tools_give_the_same_files(tmp_path: Path) -> None:

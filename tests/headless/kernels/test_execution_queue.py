@@ -9,8 +9,9 @@ import pytest
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.headless import execution_queue as module
-from jupyter_agentbox.headless.execution_queue import ExecutionQueue
+from jupyter_agentbox.headless.execution_queue import MOST_WAITING, Execution, ExecutionQueue
 from jupyter_agentbox.headless.ports import Lost, Receive
+from jupyter_agentbox.headless.reports import ServerLogMessage
 from jupyter_agentbox.headless.signing import Message
 from jupyter_agentbox.testing import TIMEOUT
 
@@ -79,3 +80,26 @@ async def test_kernel_that_goes_on_after_every_interrupt_cannot_be_used(
     async with asyncio.timeout(TIMEOUT):
         assert not await turns.end(await turns.begin("while True: pass"))
     assert (kernel.interrupts, bool(turns.resists())) == (2, True)
+
+
+def a_report(number: int) -> ServerLogMessage:
+    return ServerLogMessage(server_name="shop", level="info", logger="", text=str(number))
+
+
+def test_a_slow_reader_gets_the_latest_of_what_is_said_and_all_else() -> None:
+    turn = Execution("1")
+    turn.wants_reports = True
+    for number in range(2 * MOST_WAITING):
+        turn.report(a_report(number))
+    turn.put("text")
+    turn.report(a_report(-1))
+
+    items = [turn.take() for _ in range(MOST_WAITING + 2)]
+    assert items[-3:] == [a_report(2 * MOST_WAITING - 1), "text", a_report(-1)]
+    assert not turn.has_items
+
+
+def test_what_is_said_is_not_kept_for_a_reader_that_does_not_want_it() -> None:
+    turn = Execution("1")
+    turn.report(a_report(1))
+    assert not turn.has_items

@@ -263,7 +263,11 @@ def handle(request):
     elif method == "server/discover" and behaviour == "ends-at-probe":
         os._exit(1)
     elif method is None and request["id"] == "q1":
-        text(events.pop("q1"), json.dumps(request.get("error")))
+        asked = events.pop("q1")
+        if asked["params"]["arguments"].get("fail"):
+            refuse(asked, -32000, "no input")
+        else:
+            text(asked, json.dumps(request.get("error")))
     elif "id" in request:
         refuse(request, -32601, "no such method")
 
