@@ -220,7 +220,8 @@ class JupyterSession:
             return []
         query = {"status": "approved", "kernel_id": self._client.kernel_id, "limit": str(_MOST_RUNNING)}
         found = (await self._ask("GET", "approvals", query=query))["approvals"]
-        return [_progress_line(request) for request in reversed(found) if request["progress"] is not None]
+        running = [request for request in reversed(found) if request["outcome"] is not None]
+        return [_progress_line(request) for request in running if request["outcome"]["progress"] is not None]
 
     async def _followed(self, request: Any) -> Any:
         """Wait until a registration has ended, and return it."""
@@ -252,7 +253,7 @@ def _why_not(request: Any) -> str | None:
 
 
 def _progress_line(request: Any) -> str:
-    call, progress = request["call"], request["progress"]
+    call, progress = request["call"], request["outcome"]["progress"]
     total = f" of {progress['total']:g}" if progress["total"] is not None else ""
     message = f": {progress['message']}" if progress["message"] else ""
     return one_line(f"{call['server']}.{call['tool']}: {progress['progress']:g}{total}{message}", LONGEST)
