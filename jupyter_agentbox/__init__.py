@@ -34,6 +34,7 @@ _LAZY = {
     "ServerLogMessage": "jupyter_agentbox.headless.reports",
     "ToolArgumentsError": "jupyter_agentbox.exceptions",
     "ToolCallRejectedError": "jupyter_agentbox.exceptions",
+    "ToolCatalog": "jupyter_agentbox.core.ports",
     "ToolError": "jupyter_agentbox.exceptions",
     "ToolProgress": "jupyter_agentbox.headless.reports",
     "ToolServerError": "jupyter_agentbox.exceptions",

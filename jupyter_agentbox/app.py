@@ -220,7 +220,7 @@ class AgentBoxApp(ExtensionApp):
             calls=self._box.calls,
             approvals=self._box.approvals,
             policies=self._box.policies,
-            tools=self._box.tools,
+            catalog=self._box.tools,
             notebooks=notebooks,
             generate=module_json,
             welcome=self._welcome,
@@ -249,7 +249,7 @@ class AgentBoxApp(ExtensionApp):
         self._pages.configure(self.settings)
         self.settings[SETTINGS_KEY] = Services(
             approvals=self._box.approvals,
-            servers=self._box.servers,
+            catalog=self._box.tools,
             registrations=self._registrations,
             isolation=IsolationLookup(server.kernel_manager),
             ends=ends,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 from jupyter_agentbox.codegen.modules import generate_module
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.policy import Policy
-from jupyter_agentbox.core.ports import Announcer, ToolRunner
+from jupyter_agentbox.core.ports import Announcer, ToolCaller
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.tools import LogMessage, ToolDescription
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
@@ -20,8 +20,8 @@ from jupyter_agentbox.mcp_client.limits import Limits
 from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.calls.manager import CallManager
+from jupyter_agentbox.services.calls.router import ToolRouter
 from jupyter_agentbox.services.policies.manager import PolicyManager
-from jupyter_agentbox.services.servers.manager import ServerManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.database import JournalMode
 from jupyter_agentbox.storage.retention import RetentionLimits
@@ -71,7 +71,6 @@ class AgentBox:
     policies: PolicyManager
     approvals: ApprovalManager
     calls: CallManager
-    servers: ServerManager
     checker: JsonSchemaChecker
 
     async def start(self) -> None:
@@ -99,7 +98,7 @@ def build(
     *,
     announcer: Announcer,
     policy: Policy | None = None,
-    extend_tools: Callable[[ToolRunner], ToolRunner] = lambda tools: tools,
+    own_tools: Mapping[str, ToolCaller] | None = None,
     on_log: Callable[[str, LogMessage], None] = lambda _, __: None,
 ) -> AgentBox:
     """Put the parts together. Opens and starts nothing.
@@ -112,8 +111,8 @@ def build(
         Who tells the front that something changed.
     policy : Policy, optional
         The rules of the site, user and project; every call asks without them.
-    extend_tools : callable, optional
-        Returns what runs the tools, given what runs those of MCP servers.
+    own_tools : mapping, optional
+        Names of servers that are none of MCP, and who calls their tools.
     on_log : callable, optional
         Gets an MCP server's name and what it logs by a notification.
     """
@@ -141,14 +140,15 @@ def build(
         most_pending=settings.most_pending,
         decide_with=settings.decide_with,
     )
-    calls = CallManager(approvals=approvals, policies=policies, tools=extend_tools(tools), checker=checker)
+    calls = CallManager(
+        approvals=approvals, policies=policies, tools=ToolRouter(own_tools or {}, others=tools), checker=checker
+    )
     return AgentBox(
         store=store,
         tools=tools,
         policies=policies,
         approvals=approvals,
         calls=calls,
-        servers=ServerManager(tools=tools),
         checker=checker,
     )
 

@@ -1,6 +1,6 @@
 """Fakes of everything outside, for tests of the services and of your own extensions.
 
-None of them has a thread, a file or a clock. `FakeToolRunner`, `MemoryApprovalStore`, `FakeAnnouncer` and
+None of them has a thread, a file or a clock. `FakeTools`, `MemoryApprovalStore`, `FakeAnnouncer` and
 `FakeKernelChannel` implement the Protocols of `jupyter_agentbox.core.ports`; what waits is bounded by `TIMEOUT`.
 """
 
@@ -35,7 +35,7 @@ __all__ = [
     "FakeIds",
     "FakeKernelChannel",
     "FakeNotebookFinder",
-    "FakeToolRunner",
+    "FakeTools",
     "MemoryApprovalStore",
 ]
 
@@ -88,8 +88,8 @@ class FakeIds:
         return f"{self._prefix}{self._count}"
 
 
-class FakeToolRunner:
-    """A `ToolRunner` whose tools are the test's own coroutine functions.
+class FakeTools:
+    """A `ToolCatalog` and `ToolCaller` whose tools are the test's own coroutine functions.
 
     ::
 
@@ -97,7 +97,7 @@ class FakeToolRunner:
             report(Progress(progress=1, total=2))
             return {"deleted": call.arguments["id"]}
 
-        runner = FakeToolRunner({"shop.delete_order": delete_order})
+        runner = FakeTools({"shop.delete_order": delete_order})
 
     Parameters
     ----------
@@ -149,6 +149,13 @@ class FakeToolRunner:
         if server not in {name.partition(".")[0] for name in self.tools}:
             raise UnknownServerError(f"no MCP server `{server}`")
         return [self._description(name) for name in self.tools if name.partition(".")[0] == server]
+
+    async def restart(self, name: str) -> ServerStatus:
+        """Return the server's status: there is nothing to start."""
+        for status in self.servers():
+            if status.name == name:
+                return status
+        raise UnknownServerError(f"no MCP server `{name}`")
 
     async def describe(self, server: str, tool: str) -> ToolDescription:
         """Return one tool's description."""

@@ -20,7 +20,7 @@ from jupyter_agentbox.events import APPROVAL_EVENT, EventAnnouncer
 from jupyter_agentbox.exceptions import ToolError
 from jupyter_agentbox.services.approvals.manager import Verdict
 from jupyter_agentbox.storage.approvals import sqlite_url
-from jupyter_agentbox.testing import FakeToolRunner
+from jupyter_agentbox.testing import FakeTools
 
 TIMEOUT = 10
 ARGUMENT, RESULT, REASON = "written-by-the-code", "given-by-the-tool", "said-by-a-person"
@@ -43,8 +43,8 @@ def events(jp_asyncio_loop: asyncio.AbstractEventLoop) -> EventLogger:
 @pytest.fixture
 def box(tmp_path: Path, events: EventLogger) -> AgentBox:
     settings = Settings(mcp_config_path=(), database_url=sqlite_url(str(tmp_path / "store" / "approvals.sqlite")))
-    tools = FakeToolRunner({"shop.find": find, "shop.fail": fail})
-    return build(settings, announcer=EventAnnouncer(events), extend_tools=lambda _: tools)
+    tools = FakeTools({"shop.find": find, "shop.fail": fail})
+    return build(settings, announcer=EventAnnouncer(events), own_tools={"shop": tools})
 
 
 async def run(box: AgentBox, tool: str, arguments: dict[str, Any], answer: Answer) -> Any:

@@ -27,8 +27,8 @@ class Ids(Protocol):
         """Return a new unguessable id, URL-safe."""
 
 
-class ToolRunner(Protocol):
-    """Runs tools on MCP servers, with credentials that the caller never sees."""
+class ToolCatalog(Protocol):
+    """The configured MCP servers: how they are doing and what tools they have. It calls none of the tools."""
 
     def servers(self) -> Sequence[ServerStatus]:
         """Return all configured servers, running or not, in the order of the configuration."""
@@ -43,6 +43,18 @@ class ToolRunner(Protocol):
         ------
         UnknownServerError, ServerConfigurationError, ToolServerError
         """
+
+    async def restart(self, name: str) -> ServerStatus:
+        """Stop the server and start it anew; its running calls are cut off. Return how that went.
+
+        Raises
+        ------
+        UnknownServerError
+        """
+
+
+class ToolCaller(Protocol):
+    """Calls tools, with credentials that the calling code never sees."""
 
     async def describe(self, server: str, tool: str) -> ToolDescription:
         """Return one tool; starts the server if need be.

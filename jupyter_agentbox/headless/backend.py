@@ -22,6 +22,7 @@ from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.reviewers import Reviewer
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError
 from jupyter_agentbox.protocol.messages import COMM_PREFIX
+from jupyter_agentbox.protocol.shell import SHELL_SERVER
 
 from .reports import Report, log_message_of, progress_of
 
@@ -241,7 +242,7 @@ class LocalBackend:
                 calls=box.calls,
                 approvals=box.approvals,
                 policies=box.policies,
-                tools=box.tools,
+                catalog=box.tools,
                 notebooks=_NoNotebooks(),
                 generate=composition.module_json,
                 welcome=_welcome,
@@ -281,7 +282,7 @@ class LocalBackend:
                 ),
                 announcer=self,
                 policy=settings.policy,
-                extend_tools=shell.ShellTools,
+                own_tools={SHELL_SERVER: shell.ShellTools()},
                 on_log=lambda server, message: self._on_report(log_message_of(server, message)),
             ),
         )

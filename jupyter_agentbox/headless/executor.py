@@ -11,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
+from jupyter_agentbox.core.ports import ToolCatalog
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 from jupyter_agentbox.exceptions import InvalidTransitionError
@@ -33,9 +34,6 @@ from .reports import Report, ServerLogMessage, ToolProgress
 from .requests import ApprovalRequest
 from .results import ExecutionError, ExecutionResult
 from .sandbox_config import SandboxConfig, read_sandbox_config
-
-if TYPE_CHECKING:
-    from jupyter_agentbox.services.servers.manager import ServerManager
 
 log = logging.getLogger(__name__)
 
@@ -398,7 +396,7 @@ class CodeExecutor:
             raise _most_telling(errors) from None
         return result
 
-    async def servers(self) -> ServerManager:
+    async def servers(self) -> ToolCatalog:
         """Return the configured MCP servers: how they are doing and what tools they have. It calls none of the tools.
 
         Raises
@@ -409,7 +407,7 @@ class CodeExecutor:
             The parts that run tools cannot be loaded.
         """
         _, backend = self._require()
-        return (await backend.box()).servers
+        return (await backend.box()).tools
 
     async def _start_kernel(self, backend: LocalBackend) -> _Running:
         kernel = LocalKernel(self._kernel_settings, self._make_process)

@@ -36,7 +36,7 @@ class ConfigurationSource(Protocol):
 
 
 class McpServers:
-    """Runs tools on the configured servers (the port `ToolRunner`).
+    """Runs tools on the configured servers (the ports `ToolCatalog` and `ToolCaller`).
 
     The configuration is looked at on every use: a server whose entry changed is stopped and starts anew on its next
     use, the others are left alone.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.look_alikes import look_alikes
+from jupyter_agentbox.core.ports import ToolCatalog
 from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import (
@@ -23,7 +24,6 @@ from jupyter_agentbox.headless.reports import LONGEST, ServerLogMessage, ToolPro
 from jupyter_agentbox.headless.requests import ApprovalRequest
 from jupyter_agentbox.mcp_client.registration import check_configuration, check_name, redactor
 from jupyter_agentbox.paths import register_server
-from jupyter_agentbox.services.servers.manager import ServerManager
 
 from . import registration
 from .questions import Asker, Question
@@ -71,18 +71,18 @@ class LocalSession:
 
     async def servers(self) -> Sequence[JsonObject]:
         """Return the configured MCP servers."""
-        manager = await self._manager()
-        problems = [str(problem) for problem in manager.problems()]
-        if problems and not manager.servers():
+        catalog = await self._catalog()
+        problems = [str(problem) for problem in catalog.problems()]
+        if problems and not catalog.servers():
             raise SessionError("; ".join(problems))
         return [
-            {"name": status.name, "state": status.state.value, "error": status.error} for status in manager.servers()
+            {"name": status.name, "state": status.state.value, "error": status.error} for status in catalog.servers()
         ]
 
     async def list_tools(self, server: str) -> Sequence[ToolDescription]:
         """Return a server's tools."""
         try:
-            return await (await self._manager()).list_tools(server)
+            return await (await self._catalog()).list_tools(server)
         except AgentBoxError as error:
             raise SessionError(str(error)) from None
 
@@ -116,14 +116,14 @@ class LocalSession:
             await executor.stop()
 
     async def _check(self, name: str, configuration: JsonObject) -> None:
-        manager = await self._manager()
+        catalog = await self._catalog()
         try:
-            check_name(name, [status.name for status in manager.servers()])
+            check_name(name, [status.name for status in catalog.servers()])
             check_configuration(name, configuration)
         except ServerConfigurationError as error:
             raise SessionError(str(error)) from None
 
-    async def _manager(self) -> ServerManager:
+    async def _catalog(self) -> ToolCatalog:
         executor = await self._started()
         try:
             return await executor.servers()

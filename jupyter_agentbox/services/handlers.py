@@ -11,7 +11,7 @@ from jupyter_server.utils import ensure_async
 from tornado import web
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
-from jupyter_agentbox.core.ports import IsolationFinder
+from jupyter_agentbox.core.ports import IsolationFinder, ToolCatalog
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
     InvalidDecisionError,
@@ -32,7 +32,6 @@ from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.manager import PageManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
-from jupyter_agentbox.services.servers.manager import ServerManager
 
 #: The key of `Services` in the web application's settings.
 SETTINGS_KEY: Final = "jupyter_agentbox_services"
@@ -61,7 +60,7 @@ class Services:
     """What the handlers speak for."""
 
     approvals: ApprovalManager
-    servers: ServerManager
+    catalog: ToolCatalog
     registrations: RegistrationManager
     isolation: IsolationFinder
     ends: KernelExitManager

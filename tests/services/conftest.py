@@ -18,7 +18,7 @@ from jupyter_agentbox.exceptions import ToolArgumentsError
 from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
-from jupyter_agentbox.testing import FakeAnnouncer, FakeClock, FakeIds, FakeToolRunner, MemoryApprovalStore
+from jupyter_agentbox.testing import FakeAnnouncer, FakeClock, FakeIds, FakeTools, MemoryApprovalStore
 
 TIMEOUT = timedelta(minutes=10)
 
@@ -43,7 +43,7 @@ class Services:
     store: MemoryApprovalStore = field(default_factory=MemoryApprovalStore)
     announcer: FakeAnnouncer = field(default_factory=FakeAnnouncer)
     clock: FakeClock = field(default_factory=FakeClock)
-    tools: FakeToolRunner = field(default_factory=FakeToolRunner)
+    tools: FakeTools = field(default_factory=FakeTools)
 
     def __post_init__(self) -> None:
         checker = NumbersOnly()

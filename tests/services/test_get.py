@@ -52,14 +52,14 @@ async def test_get_has_no_effect(jp_fetch: Any, jp_serverapp: Any, tmp_path: Pat
     services: Services = jp_serverapp.web_app.settings[SETTINGS_KEY]
     call = ToolCall(server="shop", tool="buy", arguments={"id": 7}, origin=Origin(kernel_id="k1"))
     request = await services.approvals.open(call, ToolDescription(name="buy"), ASK)
-    before = [status.to_json() for status in services.servers.servers()]
+    before = [status.to_json() for status in services.catalog.servers()]
     names = {"request": request.id, "kernel": "k1"}
 
     answer = await jp_fetch("jupyter-agentbox", *(part.format(**names) for part in PARTS[handler]))
 
     assert answer.code == 200
     assert await services.approvals.get(request.id) == request
-    assert [status.to_json() for status in services.servers.servers()] == before
+    assert [status.to_json() for status in services.catalog.servers()] == before
     assert not (tmp_path / "started").exists()
 
 

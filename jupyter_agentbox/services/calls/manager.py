@@ -11,7 +11,7 @@ from functools import partial
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status, reason_for
 from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
-from jupyter_agentbox.core.ports import ArgumentChecker, ToolRunner
+from jupyter_agentbox.core.ports import ArgumentChecker, ToolCaller
 from jupyter_agentbox.core.tools import ToolResult
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
@@ -59,14 +59,14 @@ class CallManager:
         Who asks.
     policies : PolicyManager
         What needs no asking.
-    tools : ToolRunner
-        Who runs.
+    tools : ToolCaller
+        Calls the tools.
     checker : ArgumentChecker
         Refuses arguments that do not fit before a person is asked.
     """
 
     def __init__(
-        self, *, approvals: ApprovalManager, policies: PolicyManager, tools: ToolRunner, checker: ArgumentChecker
+        self, *, approvals: ApprovalManager, policies: PolicyManager, tools: ToolCaller, checker: ArgumentChecker
     ) -> None:
         self._approvals = approvals
         self._policies = policies

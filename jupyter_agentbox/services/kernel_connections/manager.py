@@ -11,7 +11,7 @@ from typing import Final
 
 from jupyter_agentbox.core.approvals import json_time
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall
-from jupyter_agentbox.core.ports import KernelChannel, NotebookFinder, ToolRunner
+from jupyter_agentbox.core.ports import KernelChannel, NotebookFinder, ToolCatalog
 from jupyter_agentbox.core.rates import Rate
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import AgentBoxError, ToolArgumentsError, ToolCallRejectedError, TooManyRequestsError
@@ -98,7 +98,7 @@ class KernelConnectionManager:
         Knows what is pending.
     policies : PolicyManager
         Forgets a kernel's rules when the kernel ends.
-    tools : ToolRunner
+    catalog : ToolCatalog
         Knows servers and tools.
     notebooks : NotebookFinder
         Knows which document a kernel belongs to.
@@ -119,7 +119,7 @@ class KernelConnectionManager:
         calls: CallManager,
         approvals: ApprovalManager,
         policies: PolicyManager,
-        tools: ToolRunner,
+        catalog: ToolCatalog,
         notebooks: NotebookFinder,
         generate: GenerateModule,
         welcome: Callable[[], messages.Welcome],
@@ -129,7 +129,7 @@ class KernelConnectionManager:
         self._calls = calls
         self._approvals = approvals
         self._policies = policies
-        self._tools = tools
+        self._catalog = catalog
         self._notebooks = notebooks
         self._generate = generate
         self._welcome = welcome
@@ -209,7 +209,7 @@ class KernelConnectionManager:
             case messages.Call():
                 return await self._run(line, kernel_id, comm_id, message)
             case messages.GetModule(server=server):
-                return await asyncio.to_thread(self._generate, server, await self._tools.list_tools(server))
+                return await asyncio.to_thread(self._generate, server, await self._catalog.list_tools(server))
             case messages.ListServers():
                 return self._servers()
             case messages.ListPending():
@@ -286,9 +286,9 @@ class KernelConnectionManager:
     def _servers(self) -> JsonObject:
         servers: list[JsonValue] = [
             {"name": status.name, "state": status.state.value, "error": status.error, "tool_count": status.tool_count}
-            for status in self._tools.servers()
+            for status in self._catalog.servers()
         ]
-        problems: list[JsonValue] = [problem.to_json() for problem in self._tools.problems()]
+        problems: list[JsonValue] = [problem.to_json() for problem in self._catalog.problems()]
         return {"servers": servers, "problems": problems}
 
     def _pending(self, kernel_id: str) -> JsonObject:

@@ -7,9 +7,8 @@ from typing import Final
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
+from jupyter_agentbox.core.ports import ToolCatalog
 from jupyter_agentbox.services.handlers import AgentBoxHandler
-
-from .manager import ServerManager
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:servers"
 
@@ -20,9 +19,9 @@ class ServersAPIHandler(AgentBoxHandler):
     auth_resource = AUTH_RESOURCE
 
     @property
-    def servers(self) -> ServerManager:
+    def catalog(self) -> ToolCatalog:
         """The servers."""
-        return self.services.servers
+        return self.services.catalog
 
 
 class ServersHandler(ServersAPIHandler):
@@ -34,8 +33,8 @@ class ServersHandler(ServersAPIHandler):
         """List the servers and what is wrong with the configuration."""
         self.finish_json(
             {
-                "servers": [status.to_json() for status in self.servers.servers()],
-                "problems": [problem.to_json() for problem in self.servers.problems()],
+                "servers": [status.to_json() for status in self.catalog.servers()],
+                "problems": [problem.to_json() for problem in self.catalog.problems()],
             }
         )
 
@@ -47,7 +46,7 @@ class ServerToolsHandler(ServersAPIHandler):
     @authorized
     async def post(self, name: str) -> None:
         """List the tools; starts the server if need be, so this is no GET: a page can be made to send those."""
-        tools = await self.servers.list_tools(name)
+        tools = await self.catalog.list_tools(name)
         self.finish_json({"tools": [tool.to_json() for tool in tools]})
 
 
@@ -58,7 +57,7 @@ class ServerRestartHandler(ServersAPIHandler):
     @authorized
     async def post(self, name: str) -> None:
         """Restart the server."""
-        status = (await self.servers.restart(name)).to_json()
+        status = (await self.catalog.restart(name)).to_json()
         may_read = await self.may_read(AUTH_RESOURCE)
         self.finish_json(status if may_read else {"name": status["name"], "state": status["state"]})
 

@@ -21,6 +21,7 @@ from jupyter_agentbox import (
     CodeExecutionResult,
     CodeExecutor,
     ServerLogMessage,
+    ToolCatalog,
     ToolProgress,
 )
 from jupyter_agentbox.core.approvals import OutcomeState, Status
@@ -550,3 +551,12 @@ def test_importing_it_loads_no_server_and_no_database() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert found.stdout.strip() == "[]"
+
+
+async def test_servers_gives_a_catalogue_of_servers_and_tools(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        catalog: ToolCatalog = await executor.servers()
+        assert [(status.name, status.state.value) for status in catalog.servers()] == [("mini", "stopped")]
+        assert catalog.problems() == ()
+        assert "add" in {tool.name for tool in await catalog.list_tools("mini")}
+        assert (await catalog.restart("mini")).state.value == "running"

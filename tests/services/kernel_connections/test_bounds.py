@@ -29,7 +29,7 @@ def limited(services: Services, **limits: int) -> Kernel:
         calls=services.calls,
         approvals=services.approvals,
         policies=services.policies,
-        tools=services.tools,
+        catalog=services.tools,
         notebooks=FakeNotebookFinder(),
         generate=lambda *_: {},
         welcome=kernel.links._welcome,

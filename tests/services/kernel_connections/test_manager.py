@@ -43,7 +43,7 @@ class Kernel:
             calls=services.calls,
             approvals=services.approvals,
             policies=services.policies,
-            tools=services.tools,
+            catalog=services.tools,
             notebooks=FakeNotebookFinder({"k1": "a.ipynb"}),
             generate=lambda server, tools: {"source": f"# {server}", "tools": [tool.name for tool in tools]},
             welcome=lambda: Welcome(server_version="0", url="http://x/"),
