@@ -33,6 +33,7 @@ from jupyter_agentbox.sandbox.install import kernelspec
 from jupyter_agentbox.sandbox.server.probes import reach
 
 from .attack import LEVELS, Attack
+from .page import browser, plain_lab, plain_view, sandbox_lab, view  # noqa: F401  # fixtures
 from .report import report_table
 
 TIMEOUT = 30
@@ -453,6 +454,16 @@ def wait_for(world: World) -> None:
             except (ValueError, OSError):
                 break
         time.sleep(0.02)  # a server that starts gives no sign that could be waited for
+
+
+@pytest.fixture(autouse=True)
+def jp_asyncio_loop() -> None:
+    """Stand in for pytest-jupyter's fixture: some attack pages, where Playwright's loop runs; there cannot be two."""
+
+
+@pytest.fixture(autouse=True)
+def jp_server_cleanup() -> None:
+    """Stand in for pytest-jupyter's fixture: no server is in this process."""
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 
-from jupyter_agentbox.core.isolation import Isolation
 from tests.browser.person import Person
 
-from .attack import LEVELS, Attack
-from .page import NOTEBOOK, click_into, page_with_kernel
+from .attack import Attack
+from .page import View, click_into
 
 ATTACK = Attack(
     "lay something else over the card's buttons or arguments, so that a click on it allows the call",
@@ -65,22 +62,18 @@ def attack(person: Person, index: int, cover: str, parts: tuple[str, str]) -> No
 
 
 @pytest.mark.browser
-def test_click_goes_through_what_covers_a_button(tmp_path: Path) -> None:
-    with page_with_kernel(Isolation.NONE, tmp_path) as (lab, person, kernel):
-        lab.write_notebook(NOTEBOOK, "", "", kernel=kernel)
-        person.open(NOTEBOOK)
-        for index, cover in enumerate(COVERS.values()):
-            attack(person, index, cover, AS_PLAIN_BUTTON)
-            expect(person.cell(index).get_by_role("button", name="Allow once")).to_be_focused()
+def test_click_goes_through_what_covers_a_button(plain_view: View) -> None:
+    plain_view.open("", "")
+    for index, cover in enumerate(COVERS.values()):
+        attack(plain_view.person, index, cover, AS_PLAIN_BUTTON)
+        button = plain_view.person.cell(index).get_by_role("button", name="Allow once")
+        expect(button).to_be_focused()
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.value)
-def test_click_on_what_covers_a_card_decides_nothing(level: Isolation, tmp_path: Path) -> None:
-    with page_with_kernel(level, tmp_path) as (lab, person, kernel):
-        lab.write_notebook(NOTEBOOK, "", "", kernel=kernel)
-        person.open(NOTEBOOK)
-        for index, (cover, target) in enumerate(zip(COVERS.values(), (AS_WIDGET, AS_OUTPUT), strict=True)):
-            attack(person, index, cover, target)
-            expect(person.panel).to_be_visible()
-            assert len(lab.approvals(NOTEBOOK)) == index + 1
+def test_click_on_what_covers_a_card_decides_nothing(view: View) -> None:
+    view.open("", "")
+    for index, (cover, target) in enumerate(zip(COVERS.values(), (AS_WIDGET, AS_OUTPUT), strict=True)):
+        attack(view.person, index, cover, target)
+        expect(view.person.panel).to_be_visible()
+        assert len(view.lab.approvals(view.path)) == index + 1

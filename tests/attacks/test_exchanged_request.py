@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Locator, expect
 
-from jupyter_agentbox.core.isolation import Isolation
 from tests.browser.person import CARD, Person
 
-from .attack import LEVELS, Attack
-from .page import NOTEBOOK, move_to, page_with_kernel
+from .attack import Attack
+from .page import View, move_to
 
 ATTACK = Attack(
     "show another request in a card's output just before the person presses its button",
@@ -59,23 +56,18 @@ def attack(person: Person, shown: str) -> Locator:
 
 
 @pytest.mark.browser
-def test_click_counts_for_what_a_plain_button_has_become(tmp_path: Path) -> None:
-    with page_with_kernel(Isolation.NONE, tmp_path) as (lab, person, kernel):
-        lab.write_notebook(NOTEBOOK, "", "", EXCHANGE, kernel=kernel)
-        person.open(NOTEBOOK)
-        output = attack(person, BUTTONS)
-        expect(output.get_by_role("button", name="two")).to_be_focused()
+def test_click_counts_for_what_a_plain_button_has_become(plain_view: View) -> None:
+    plain_view.open("", "", EXCHANGE)
+    output = attack(plain_view.person, BUTTONS)
+    expect(output.get_by_role("button", name="two")).to_be_focused()
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.value)
-def test_click_decides_nothing_of_a_request_that_was_just_put_there(level: Isolation, tmp_path: Path) -> None:
-    with page_with_kernel(level, tmp_path) as (lab, person, kernel):
-        lab.write_notebook(NOTEBOOK, REQUESTS, "", EXCHANGE, kernel=kernel)
-        person.open(NOTEBOOK)
-        person.run(0)
-        expect(person.cell(0).get_by_role("group", name=CARD)).to_have_count(2)
-        output = attack(person, CARDS)
-        allow = output.get_by_role("group", name=CARD).get_by_role("button", name="Allow once")
-        expect(allow).to_be_enabled()
-        assert len(lab.approvals(NOTEBOOK)) == 2
+def test_click_decides_nothing_of_a_request_that_was_just_put_there(view: View) -> None:
+    view.open(REQUESTS, "", EXCHANGE)
+    view.person.run(0)
+    expect(view.person.cell(0).get_by_role("group", name=CARD)).to_have_count(2)
+    output = attack(view.person, CARDS)
+    allow = output.get_by_role("group", name=CARD).get_by_role("button", name="Allow once")
+    expect(allow).to_be_enabled()
+    assert len(view.lab.approvals(view.path)) == 2

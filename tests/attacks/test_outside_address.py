@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 
-from jupyter_agentbox.core.isolation import Isolation
 from tests.browser.addresses import ADDRESSES, CELL, CELL_SOURCE, listening
 
-from .attack import LEVELS, Attack
-from .page import NOTEBOOK, looking, skip_unless_reached
+from .attack import Attack
+from .page import View
 
 ATTACK = Attack("output whose picture, style or video has an address elsewhere, to carry out what the kernel knows")
 
@@ -23,26 +20,21 @@ document.addEventListener('securitypolicyviolation', ({blockedURI}) => { window.
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.value)
-def test_no_address_elsewhere_is_asked(level: Isolation, tmp_path: Path) -> None:
-    skip_unless_reached(level)
-    with looking(tmp_path) as (lab, person), listening() as listener:
-        kernel = "python3" if level is Isolation.NONE else "boxed"
-        if level is not Isolation.NONE:
-            lab.install_kernel(kernel, level)
+def test_no_address_elsewhere_is_asked(view: View) -> None:
+    lab, person = view.lab, view.person
+    with listening() as listener:
         ways = sorted(ADDRESSES, key=lambda way: way == LAST)
-        sources = [ADDRESSES[way].replace("URL", listener.address(way)) for way in ways]
-        lab.write_notebook(NOTEBOOK, *sources, kernel=kernel)
-        notebook = lab.read_notebook(NOTEBOOK)
+        view.write(*(ADDRESSES[way].replace("URL", listener.address(way)) for way in ways))
+        notebook = lab.read_notebook(view.path)
         cell = {"cell_type": "markdown", "id": "m", "metadata": {}, "source": CELL_SOURCE}
         notebook["cells"].insert(0, {**cell, "source": CELL_SOURCE.replace("URL", listener.address(CELL))})
-        lab.ask(f"api/contents/{NOTEBOOK}", {"type": "notebook", "content": notebook}, "PUT")
+        lab.ask(f"api/contents/{view.path}", {"type": "notebook", "content": notebook}, "PUT")
         person.page.add_init_script(KEEP_VIOLATIONS)
 
-        person.open(NOTEBOOK)
+        person.open(view.path)
         person.execute("notebook:run-all-cells")
 
-        if ATTACK.succeeds_at(level):
+        if ATTACK.succeeds_at(view.level):
             assert listener.await_all(WAYS, 30) == set()
             return
         expect(person.cell(len(ways)).get_by_role("img")).to_be_attached()
