@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-SECONDS: Final = float(os.environ.get("AGENTBOX_FUZZ_SECONDS", "60"))
+SECONDS: Final = float(os.environ.get("AGENTBOX_FUZZ_SECONDS", "20"))
 FIRST_SEED: Final = int(os.environ.get("AGENTBOX_FUZZ_SEED", "0"))
 #: Examples of one seed. Few, so that the end comes soon after the time is over.
 EXAMPLES: Final = 50
