@@ -26,7 +26,7 @@ from jupyter_agentbox.headless.executor_results import CodeExecutionChunk, CodeE
 from jupyter_agentbox.headless.requests import ApprovalRequest
 from jupyter_agentbox.headless.rules import read_rules
 from jupyter_agentbox.headless.sandbox_config import SandboxConfig, with_read_only
-from jupyter_agentbox.mcp_server.settings import Approver, CodeServerSettings
+from jupyter_agentbox.mcp_server.settings import BUSY_TIMEOUT, Approver, CodeServerSettings
 from jupyter_agentbox.sandbox import install
 
 #: Exit codes.
@@ -79,6 +79,7 @@ def _serve_mcp(options: argparse.Namespace, policy: Policy | None) -> int:
             token=options.token,
             policy=policy,
             timeout=options.timeout,
+            busy_timeout=options.busy_timeout,
             working_dir=options.working_dir,
             images_dir=options.images_dir,
             mcp_config=options.mcp_config,
@@ -372,6 +373,13 @@ def _add_mcp_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--approval-timeout", type=_seconds, help="seconds that a call waits for its decision (default: for ever)"
+    )
+    parser.add_argument(
+        "--busy-timeout",
+        type=_seconds,
+        default=BUSY_TIMEOUT,
+        help="seconds that a request waits for an earlier one that holds the kernel; then it is answered with an error"
+        f" that says what that one does (default: {BUSY_TIMEOUT:g})",
     )
     parser.add_argument(
         "--log-level",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from jupyter_agentbox.headless.reports import LONGEST
 from jupyter_agentbox.headless.results import ExecutionError, ExecutionResult
 from jupyter_agentbox.headless.server_api import ServerAddress, ServerApi
 
+from .cell_queue import WAS_RESET, CellQueue
 from .questions import Asker
 from .sessions import Cell, Executed, SessionError
 
@@ -34,7 +35,6 @@ _PATIENCE: Final = 10.0
 _LOOK: Final = 1.0
 #: Of so many calls of the kernel, the latest, it is looked at how far they are.
 _MOST_RUNNING: Final = 20
-_RESET: Final = "the kernel was reset"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,27 @@ class Place:
     def name(self) -> str:
         """Its URL, which holds no token."""
         return self.address.url
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A request that waits for its decision on a Jupyter server.
+
+    Parameters
+    ----------
+    id : str
+        The request's.
+    call : mapping
+        What it asks for, as the server's API has it.
+    """
+
+    id: str
+    call: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The server and the tool."""
+        return f"{self.call['server']}.{self.call['tool']}"
 
 
 async def find_jupyterlab() -> Place | None:
@@ -110,17 +131,18 @@ class JupyterSession:
         Where the kernel starts; ``None`` leaves it to the server.
     images_dir : Path
         Where images are written.
+    busy_timeout : float
+        Seconds that a cell waits for an earlier one.
     """
 
-    def __init__(self, place: Place, *, working_dir: Path | None, images_dir: Path) -> None:
+    def __init__(self, place: Place, *, working_dir: Path | None, images_dir: Path, busy_timeout: float) -> None:
         self._place = place
         self._working_dir = working_dir
         self._images_dir = images_dir
         self._api = ServerApi(place.address)
         self._client: KernelClient | None = None
-        self._turn = asyncio.Lock()
+        self._cells = CellQueue(busy_timeout)
         self._connecting = asyncio.Lock()
-        self._generation = 0
 
     async def check(self) -> None:
         """Make sure that calls are decided there.
@@ -134,16 +156,10 @@ class JupyterSession:
 
     async def execute(self, cell: Cell) -> Executed:
         """Run a cell."""
-        generation = self._generation
-        cell.tell("waiting for the cells before it")
-        async with self._turn:
-            if generation != self._generation:
-                return Executed(error=_RESET)
+        async with self._cells.turn(cell.activity) as turn:
             run = _Run(cell, await self._connected(), self._pending, self._progress)
             done = await run.execute()
-        if generation != self._generation:
-            return Executed(text=done.text, error=_RESET)
-        return done
+        return Executed(text=done.text, error=WAS_RESET) if turn.is_lost else done
 
     async def reset(self) -> None:
         """Start again with a fresh kernel."""
@@ -201,18 +217,18 @@ class JupyterSession:
             return self._client
 
     async def _hang_up(self) -> None:
-        self._generation += 1
+        self._cells.lose()
         client, self._client = self._client, None
         if client is not None:
             await client.disconnect()
 
-    async def _pending(self) -> str | None:
-        """Return which tool of the kernel waits for a decision; ``None`` if none does, or it is not known."""
+    async def _pending(self) -> Pending | None:
+        """Return what of the kernel waits for a decision; ``None`` if nothing does, or it is not known."""
         if self._client is None:
             return None
         query = {"status": "pending", "kernel_id": self._client.kernel_id, "limit": "1"}
         found = (await self._ask("GET", "approvals", query=query))["approvals"]
-        return f"{found[0]['call']['server']}.{found[0]['call']['tool']}" if found else None
+        return Pending(id=found[0]["id"], call=found[0]["call"]) if found else None
 
     async def _progress(self) -> list[str]:
         """Return what the kernel's calls that run say about how far they are."""
@@ -263,7 +279,11 @@ class _Run:
     """One cell that runs."""
 
     def __init__(
-        self, cell: Cell, client: KernelClient, pending: Callable[[], Any], progress: Callable[[], Any]
+        self,
+        cell: Cell,
+        client: KernelClient,
+        pending: Callable[[], Awaitable[Pending | None]],
+        progress: Callable[[], Awaitable[list[str]]],
     ) -> None:
         self._cell = cell
         self._client = client
@@ -274,7 +294,6 @@ class _Run:
         self._chunks: list[str] = []
 
     async def execute(self) -> Executed:
-        self._cell.tell("running")
         reading = asyncio.ensure_future(self._read())
         watching = asyncio.ensure_future(self._watch())
         try:
@@ -324,12 +343,15 @@ class _Run:
         except SessionError as error:
             log.info("what waits for a decision is not known: %s", error)
             return
+        activity = self._cell.activity
+        for key in activity.decisions():
+            if waits is None or key != waits.id:
+                activity.decided(key)
         if waits is not None:
             self._budget.pause()
-            self._cell.tell(f"waiting for a decision about {waits} in JupyterLab")
+            activity.wait_for_decision(waits.id, f"{waits.name} in JupyterLab")
         else:
             self._budget.resume()
-            self._cell.tell("running")
         for line in progress:
             if line not in self._reported:
                 self._cell.report(line)

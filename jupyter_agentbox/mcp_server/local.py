@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.look_alikes import look_alikes
@@ -26,6 +27,7 @@ from jupyter_agentbox.mcp_client.registration import check_configuration, check_
 from jupyter_agentbox.paths import register_server
 
 from . import registration
+from .cell_queue import WAS_RESET, CellQueue
 from .questions import Asker, Question
 from .sessions import Cell, Executed, SessionError
 
@@ -41,10 +43,13 @@ class LocalSession:
         Makes it; it starts with the first cell.
     can_register : bool
         Whether the executor reads the file of registered servers.
+    busy_timeout : float
+        Seconds that a cell waits for an earlier one.
     """
 
-    def __init__(self, make_executor: Callable[[], CodeExecutor], *, can_register: bool) -> None:
+    def __init__(self, make_executor: Callable[[], CodeExecutor], *, can_register: bool, busy_timeout: float) -> None:
         self._make_executor = make_executor
+        self._cells = CellQueue(busy_timeout)
         self._can_register = can_register
         self._executor: CodeExecutor | None = None
         self._starting = asyncio.Lock()
@@ -53,17 +58,20 @@ class LocalSession:
     async def execute(self, cell: Cell) -> Executed:
         """Run a cell."""
         executor = await self._started()
-        run = _Run(executor, cell)
-        try:
-            return await run.execute()
-        finally:
-            await run.end()
+        async with self._cells.turn(cell.activity) as turn:
+            run = _Run(executor, cell)
+            try:
+                done = await run.execute()
+            finally:
+                await run.end()
+        return replace(done, error=WAS_RESET) if turn.is_lost else done
 
     async def reset(self) -> None:
         """Start again with a fresh kernel, and stop the MCP servers."""
         if self._executor is None:
             await self._started()
             return
+        self._cells.lose()
         try:
             await self._executor.reset()
         except (CodeExecutionError, SandboxRefusedError, TimeoutError) as error:
@@ -153,7 +161,6 @@ class _Run:
         self._failure: str | None = None
 
     async def execute(self) -> Executed:
-        self._cell.tell("waiting for the cells before it, or running")
         try:
             async for item in self._executor.stream(
                 self._cell.code, timeout=self._cell.timeout, chunks=True, progress=True
@@ -185,7 +192,7 @@ class _Run:
         task.add_done_callback(self._deciding.discard)
 
     async def _decide(self, request: ApprovalRequest) -> None:
-        self._cell.tell(f"waiting for a decision about {request.server_name}.{request.tool_name}")
+        self._cell.activity.wait_for_decision(request.id, f"{request.server_name}.{request.tool_name}")
         asking = asyncio.ensure_future(self._cell.asker.ask(_question(request)))
         settled = asyncio.ensure_future(request.response())
         try:
@@ -203,7 +210,7 @@ class _Run:
             self._failure = f"{request.server_name}.{request.tool_name} could not be decided: {error}"
             self._executor.cancel()
         finally:
-            self._cell.tell("running")
+            self._cell.activity.decided(request.id)
             for waiting in (asking, settled):
                 waiting.cancel()
             await asyncio.gather(asking, settled, return_exceptions=True)

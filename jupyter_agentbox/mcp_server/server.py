@@ -39,7 +39,8 @@ from jupyter_agentbox.headless.executor import CodeExecutor
 from jupyter_agentbox.processes.directories import PrivateDirectory
 
 from . import results, tools
-from .jupyter import JupyterSession, find_jupyterlab, place_of
+from .activity import Activity
+from .jupyter import JupyterSession, Place, find_jupyterlab, place_of
 from .listing import list_tools
 from .local import LocalSession
 from .questions import FORM, Answer, Asker, Question, Refuser, read_answer
@@ -167,13 +168,13 @@ class CodeServer:
             match arguments:
                 case tools.ExecuteCode(code=code, timeout=timeout):
                     seconds = timeout if timeout is not None else self._settings.timeout
-                    cell = Cell(code=code, timeout=seconds, asker=asker, tell=pulse.tell, report=pulse.report)
+                    cell = Cell(code=code, timeout=seconds, asker=asker, activity=pulse.activity, report=pulse.report)
                     return results.executed(await session.execute(cell))
                 case tools.Reset():
                     await self._reset(session, can_elicit)
                     return results.told("The kernel is a fresh one.")
                 case tools.RegisterMcpServer(name=name, configuration=configuration):
-                    pulse.tell("waiting for a decision about the new server")
+                    pulse.activity.wait_for_decision(name, "the new server")
                     names = await session.register(name, configuration, asker)
                     return results.told(f"`{name}` was registered. Its tools: {', '.join(names) or 'none'}")
                 case tools.ListTools(server=server):
@@ -232,7 +233,7 @@ class CodeServer:
             why = f"JupyterLab is not asked, because of {', '.join(given)}"
         elif (place := await find_jupyterlab()) is not None:
             log.warning("code runs, and is decided about, in the JupyterLab at %s", place.name)
-            return JupyterSession(place, working_dir=self._working_dir(), images_dir=self._images_dir())
+            return self._session_at(place)
         else:
             why = "no JupyterLab with agentbox runs on this machine"
         self._refusal = f"nobody could be asked: {_NO_ELICITATION}, and {why}; {_WHAT_TO_DO}"
@@ -251,9 +252,17 @@ class CodeServer:
             place = found
         else:
             raise SessionError("no JupyterLab with agentbox runs on this machine: start one, or name it with --server")
-        session = JupyterSession(place, working_dir=self._working_dir(), images_dir=self._images_dir())
+        session = self._session_at(place)
         await session.check()
         return session
+
+    def _session_at(self, place: Place) -> JupyterSession:
+        return JupyterSession(
+            place,
+            working_dir=self._working_dir(),
+            images_dir=self._images_dir(),
+            busy_timeout=self._settings.busy_timeout,
+        )
 
     def _open_local(self) -> Session:
         settings = self._settings
@@ -272,7 +281,7 @@ class CodeServer:
                 via=Via.MCP_CLIENT,
             )
 
-        return LocalSession(make_executor, can_register=settings.mcp_config is None)
+        return LocalSession(make_executor, can_register=settings.mcp_config is None, busy_timeout=settings.busy_timeout)
 
     def _asker(self, context: ServerRequestContext[Any]) -> Asker:
         if self._refusal is not None:
@@ -332,18 +341,11 @@ class _Pulse:
 
     def __init__(self, session: ServerSession) -> None:
         self._session = session
-        self._message = "starting"
         self._reports: deque[str] = deque(maxlen=MOST_REPORTS)
         self._last = 0.0
         self._has_changed = False
         self._news = asyncio.Event()
-
-    def tell(self, message: str) -> None:
-        """Say what the request waits for."""
-        if message != self._message:
-            self._message = message
-            self._has_changed = True
-            self._news.set()
+        self.activity = Activity(self._change)
 
     def report(self, message: str) -> None:
         """Pass on, once, what a tool or an MCP server says. Of a flood, the latest."""
@@ -360,7 +362,7 @@ class _Pulse:
             self._news.clear()
             if self._has_changed or not self._reports:
                 self._has_changed = False
-                await self._send(start, self._message)
+                await self._send(start, str(self.activity))
             while self._reports:
                 await self._send(start, self._reports.popleft())
 
@@ -368,6 +370,10 @@ class _Pulse:
         # Seconds, not the number that a tool gives: a cell can call many, and MCP wants a number that grows.
         self._last = max(round(time.monotonic() - start, 3), round(self._last + 0.001, 3))
         await self._session.report_progress(self._last, None, message)
+
+    def _change(self) -> None:
+        self._has_changed = True
+        self._news.set()
 
 
 def _can_elicit(capabilities: ClientCapabilities | None) -> bool:

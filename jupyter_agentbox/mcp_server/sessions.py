@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.tools import ToolDescription
 
+from .activity import Activity
 from .questions import Asker
 
 
@@ -47,8 +48,8 @@ class Cell:
         Seconds that it may run. Waiting for other cells and for decisions does not count.
     asker : Asker
         Asked about its calls.
-    tell : callable
-        Gets one line about what it waits for, whenever that changes.
+    activity : Activity
+        Keeps what it does.
     report : callable
         Gets one line of what a tool or an MCP server says while it runs.
     """
@@ -56,7 +57,7 @@ class Cell:
     code: str
     timeout: float | None
     asker: Asker
-    tell: Callable[[str], None] = field(repr=False)
+    activity: Activity = field(repr=False)
     report: Callable[[str], None] = field(repr=False)
 
 
@@ -69,7 +70,7 @@ class Session(Protocol):
         Raises
         ------
         SessionError
-            If there is no kernel to run it.
+            If there is no kernel to run it, or it is busy for too long.
         """
 
     async def reset(self) -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import Final
 
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.headless.sandbox_config import SandboxConfig
+
+#: Clients give a tool a minute, as a rule: they get an answer before.
+BUSY_TIMEOUT: Final = 45.0
 
 
 class Approver(str, Enum):
@@ -39,6 +43,8 @@ class CodeServerSettings:
         The rules of ``--rules``.
     timeout : float or None
         Seconds that a cell may run, where a request does not say.
+    busy_timeout : float
+        Seconds that a cell waits for an earlier one, if the client did not send them together.
     working_dir, images_dir, mcp_config : Path or None
         As for `CodeExecutor`.
     approve_shell_cmds : bool
@@ -58,6 +64,7 @@ class CodeServerSettings:
     token: str | None = field(default=None, repr=False)
     policy: Policy | None = None
     timeout: float | None = None
+    busy_timeout: float = BUSY_TIMEOUT
     working_dir: Path | None = None
     images_dir: Path | None = None
     mcp_config: Path | None = None

@@ -34,6 +34,7 @@ class Wire:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.lines: list[bytes] = []
+        self._results: dict[int, Any] = {}
 
     async def send(self, method: str, params: Any, id: int | None = None) -> None:
         assert self.process.stdin is not None
@@ -42,15 +43,27 @@ class Wire:
         await self.process.stdin.drain()
 
     async def answer(self, id: int) -> Any:
-        assert self.process.stdout is not None
         async with asyncio.timeout(TIMEOUT):
-            while True:
-                line = await self.process.stdout.readline()
-                assert line, "it hung up"
-                self.lines.append(line)
-                message = json.loads(line)
-                if message.get("id") == id and "method" not in message:
-                    return message["result"]
+            while id not in self._results:
+                await self._read()
+        return self._results.pop(id)
+
+    async def asked(self, method: str) -> Any:
+        """Wait for a request of the server, and leave it without an answer."""
+        async with asyncio.timeout(TIMEOUT):
+            while (message := await self._read()).get("method") != method:
+                pass
+        return message["params"]
+
+    async def _read(self) -> Any:
+        assert self.process.stdout is not None
+        line = await self.process.stdout.readline()
+        assert line, "it hung up"
+        self.lines.append(line)
+        message = json.loads(line)
+        if "method" not in message:
+            self._results[message["id"]] = message["result"]
+        return message
 
     async def call(self, id: int, tool: str, arguments: Any) -> Any:
         await self.send("tools/call", {"name": tool, "arguments": arguments}, id)
@@ -59,10 +72,15 @@ class Wire:
 
 @asynccontextmanager
 async def wired(
-    environment: Mapping[str, str], places: Path, *options: str, process_group: int | None = None
+    environment: Mapping[str, str],
+    places: Path,
+    *options: str,
+    effect: str = "allow",
+    capabilities: Any = None,
+    process_group: int | None = None,
 ) -> AsyncIterator[Wire]:
     rules = places / "rules.json"
-    rules.write_text(json.dumps({"rules": [{"tool": "mini.*", "effect": "allow"}]}))
+    rules.write_text(json.dumps({"rules": [{"tool": "mini.*", "effect": effect}]}))
     with (places / "errors.log").open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
             *command("--rules", str(rules), *options),
@@ -74,7 +92,11 @@ async def wired(
             process_group=process_group,
         )
     wire = Wire(process)
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "wire", "version": "1"}}
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": capabilities or {},
+        "clientInfo": {"name": "wire", "version": "1"},
+    }
     try:
         await wire.send("initialize", hello, 1)
         await wire.answer(1)

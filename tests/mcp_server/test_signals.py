@@ -28,10 +28,12 @@ def to_its_group(wire: Wire) -> None:
     os.killpg(wire.process.pid, signal.SIGINT)
 
 
-async def begin(wire: Wire, id: int, places: Path, *, then: str = "while True: time.sleep(0.01)") -> None:
-    """Send a cell, and return when it runs."""
+async def begin(
+    wire: Wire, id: int, places: Path, *, then: str = "while True: time.sleep(0.01)", after: float = 0
+) -> None:
+    """Send a cell, and return when it runs, or some seconds later."""
     mark = places / f"begun-{id}"
-    code = f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\n{then}"
+    code = f"import pathlib, time\ntime.sleep({after})\npathlib.Path({str(mark)!r}).touch()\n{then}"
     await wire.send("tools/call", {"name": "execute_code", "arguments": {"code": code}}, id)
     async with asyncio.timeout(TIMEOUT):
         while not mark.exists():  # noqa: ASYNC110  # the cell can tell by a file only

@@ -1,0 +1,118 @@
+"""The cells of one kernel: they run one after the other, and those that wait can say for what.
+
+A client may give up on a request without a word: Codex sends no cancellation when its user interrupts it, nor when its
+own time limit is over. Nothing on the connection shows that: it stays open, and answers pings. The cell runs on then,
+and the client's next request would wait behind it until the client gives up on that one, too. So a request that has
+waited for long is answered, and its answer says what holds the kernel and how to go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from .activity import Activity
+from .sessions import SessionError
+
+#: Requests that come within this part of the time limit of one another were sent together: clients run several tools at
+#: once. Their client waits for all of them, so that none is answered early.
+_TOGETHER: Final = 0.1
+
+
+class Turn:
+    """One cell's place in the queue.
+
+    Parameters
+    ----------
+    activity : Activity
+        Of its request.
+    came_at : float
+        When it came, in seconds.
+    """
+
+    def __init__(self, activity: Activity, came_at: float) -> None:
+        self.activity = activity
+        self.came_at = came_at
+        self.began_at = came_at
+        self.is_lost = False
+        self.news = asyncio.Event()
+
+
+class CellQueue:
+    """Lets the cells of one kernel run in the order in which they came.
+
+    Parameters
+    ----------
+    busy_timeout : float
+        Seconds that a cell waits for one and the same earlier cell, if they were not sent together.
+    now : callable
+        Returns the time in seconds, as `asyncio.loop.time` does.
+    """
+
+    def __init__(self, busy_timeout: float, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._busy_timeout = busy_timeout
+        self._now = now
+        self._turns: list[Turn] = []
+
+    @asynccontextmanager
+    async def turn(self, activity: Activity) -> AsyncIterator[Turn]:
+        """Wait until the cells before this one have ended, and keep those after it waiting.
+
+        Raises
+        ------
+        SessionError
+            If the kernel was reset meanwhile, or the wait was too long; nothing ran.
+        """
+        turn = Turn(activity, self._now())
+        self._turns.append(turn)
+        try:
+            await self._wait(turn)
+            turn.began_at = self._now()
+            activity.run()
+            yield turn
+        finally:
+            self._turns.remove(turn)
+            self._tell()
+
+    def lose(self) -> None:
+        """End all that wait, and mark the one that runs: the kernel is gone."""
+        for turn in self._turns:
+            turn.is_lost = True
+        self._tell()
+
+    async def _wait(self, turn: Turn) -> None:
+        while not turn.is_lost and (ahead := self._turns[0]) is not turn:
+            turn.activity.wait_behind(ahead.activity)
+            turn.news.clear()
+            try:
+                async with asyncio.timeout(self._left(turn, ahead)):
+                    await turn.news.wait()
+            except TimeoutError:
+                raise SessionError(_busy(ahead.activity)) from None
+        if turn.is_lost:
+            raise SessionError(WAS_RESET)
+
+    def _left(self, turn: Turn, ahead: Turn) -> float | None:
+        """Return the seconds that a cell waits for the one that runs; ``None`` for as long as that takes."""
+        if turn.came_at - ahead.came_at <= _TOGETHER * self._busy_timeout:
+            return None
+        return max(turn.came_at, ahead.began_at) + self._busy_timeout - self._now()
+
+    def _tell(self) -> None:
+        for turn in self._turns:
+            turn.news.set()
+
+
+#: What became of a cell whose kernel was reset.
+WAS_RESET: Final = "the kernel was reset"
+
+
+def _busy(ahead: Activity) -> str:
+    return (
+        f"the code did not run. The kernel is still busy with an earlier request: it has been {ahead}. If nobody waits"
+        " for that one any more, the tool `reset` ends it and gives a fresh kernel, without its variables; else send"
+        " the code again to wait longer"
+    )
