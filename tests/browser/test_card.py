@@ -149,6 +149,52 @@ def test_card_that_is_covered_has_buttons_that_are_off_and_says_so(
     expect(card).to_contain_text("Done in")
 
 
+#: Scrolls a card by so many pixels below the upper edge of its notebook.
+SCROLL = """(card, below) => {
+  const view = card.closest('.jp-WindowedPanel-outer');
+  view.scrollTop += card.getBoundingClientRect().top - view.getBoundingClientRect().top - below;
+}"""
+
+
+def test_press_counts_at_once_on_a_card_that_has_come_wholly_into_view(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook("1\n" * 20, TEAS, "1\n" * 60))
+    person.run(1)
+    card = person.card(1)
+    reject = card.get_by_role("button", name="Reject")
+    card.evaluate(SCROLL, -40)
+    reject.hover()  # as soon as it is ready
+    card.evaluate(SCROLL, 40)
+    box = reject.bounding_box()
+    assert box
+    person.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(card.get_by_role("textbox")).to_be_focused()
+
+
+def test_press_that_does_not_count_is_said_not_to(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
+    path = notebook(TEAS)
+    person.open(path)
+    person.run(0)
+    card = person.card()
+    allow = card.get_by_role("button", name="Allow once")
+    expect(allow).to_be_enabled()
+    # Covered between the press of the pointer and its release, before the card has seen it.
+    allow.evaluate(
+        """button => button.addEventListener('pointerup', () => {
+          const cover = document.createElement('div');
+          cover.style = 'position: fixed; inset: 0; background: red; pointer-events: none; z-index: 99999';
+          document.body.append(cover);
+          setTimeout(() => cover.remove(), 300);
+        }, {once: true})"""
+    )
+    decide(card, "Allow once")
+    expect(card.get_by_role("status")).to_contain_text("That did not count")
+    assert len(lab.approvals(path)) == 1
+    decide(card, "Allow once")
+    expect(card).to_contain_text("Done in")
+
+
 def test_card_that_is_longer_than_the_window_is_decided_wherever_its_buttons_are_in_view(
     person: Person, notebook: Callable[..., str]
 ) -> None:

@@ -24,7 +24,7 @@ const watch = new PointerWatch();
 /** Ignores scripts, held keys, clicks that come before a person could have seen the button, and covered cards. */
 export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
   const ref = React.useRef<HTMLButtonElement>(null);
-  const { exposure, confirm } = React.useContext(CardGuard);
+  const { exposure, confirm, refuse } = React.useContext(CardGuard);
   const isExposed = exposure === 'exposed';
   const { isArmed, arm } = useArming(ref, isExposed);
   const isReady = isArmed && isExposed && !props.isBusy;
@@ -37,6 +37,7 @@ export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
     }
     if (!isByKey && watch.isNew(event.currentTarget)) {
       arm();
+      refuse();
       return;
     }
     if (confirm()) {

@@ -14,14 +14,20 @@ const NOTE_DELAY = 1000;
 export interface ICardGuard {
   /** How the card could be seen at the last look. */
   exposure: Exposure;
-  /** Look now, and say whether the card can be seen as it is. */
+  /** Whether the last press did not count. */
+  isRefused: boolean;
+  /** Look now, and say whether the card can be seen as it is; if not, the card says that the press did not count. */
   confirm: () => boolean;
+  /** Have the card say that a press did not count. */
+  refuse: () => void;
 }
 
 /** A button that is on no card acts on nothing. */
 export const CardGuard = React.createContext<ICardGuard>({
   exposure: 'hidden',
-  confirm: () => false
+  isRefused: false,
+  confirm: () => false,
+  refuse: () => undefined
 });
 
 export interface IGuardedCardProps extends React.HTMLAttributes<HTMLDivElement> {
@@ -66,7 +72,7 @@ export interface IGuardedProps {
 /** Buttons of a card; where they could not be trusted, the reason and the way on. */
 export function Guarded(props: IGuardedProps): JSX.Element {
   const { elsewhere, trans } = props;
-  const { exposure } = React.useContext(CardGuard);
+  const { exposure, isRefused } = React.useContext(CardGuard);
   const isCovered = useDelayed(exposure === 'covered', NOTE_DELAY);
   const link = elsewhere ? (
     <div className="jp-AgentBox-buttons">
@@ -102,6 +108,13 @@ export function Guarded(props: IGuardedProps): JSX.Element {
             )}
           </p>
         ) : null}
+        {isRefused && !isCovered ? (
+          <p className="jp-AgentBox-warning">
+            {trans.__(
+              'That did not count: the card had just moved, or something covered it. Try again.'
+            )}
+          </p>
+        ) : null}
       </div>
       {isCovered ? link : null}
     </>
@@ -116,6 +129,7 @@ function useCardGuard(
   const [exposure, setExposure] = React.useState<Exposure>(
     isInWidget ? 'embedded' : 'hidden'
   );
+  const [isRefused, setRefused] = React.useState(false);
   const watch = React.useRef<OcclusionWatch | null>(null);
   React.useLayoutEffect(() => {
     if (!root.current || !isGuarded || isInWidget) {
@@ -131,9 +145,17 @@ function useCardGuard(
   return React.useMemo(
     () => ({
       exposure,
-      confirm: () => watch.current?.look() === 'exposed'
+      isRefused,
+      confirm: () => {
+        const isExposed = watch.current?.look() === 'exposed';
+        setRefused(!isExposed);
+        return isExposed;
+      },
+      refuse: () => {
+        setRefused(true);
+      }
     }),
-    [exposure]
+    [exposure, isRefused]
   );
 }
 

@@ -98,10 +98,13 @@ export class OcclusionWatch implements IDisposable {
     if (this._observer && !this._isOccluded && !isThorough) {
       return 'exposed';
     }
-    if (this._observer && this._isOccluded && !isClipped(this._node)) {
-      return 'covered';
-    }
     // The observer also counts what lies over a part that is scrolled away, and so does not tell for such a node.
+    if (this._observer && this._isOccluded && !isClipped(this._node)) {
+      if (!this._wasClipped) {
+        return 'covered';
+      }
+      this._askAgain(this._observer);
+    }
     this._phase = (this._phase + 1) % PHASES.length;
     return exposureOf(this._node, this._phase);
   }
@@ -111,6 +114,23 @@ export class OcclusionWatch implements IDisposable {
     if (last) {
       this._isIntersecting = last.isIntersecting;
       this._isOccluded = Reflect.get(last, 'isVisible') !== true;
+      this._wasClipped =
+        last.intersectionRect.width < last.boundingClientRect.width ||
+        last.intersectionRect.height < last.boundingClientRect.height;
+      this._isAsked = false;
+    }
+  }
+
+  /**
+   * Have the browser look at the whole of a node that was partly out of view when it looked last, and that has come into
+   * view since: by itself it would say nothing more if its answer is the same. Until it answers, hit tests tell, as they
+   * did while a part was out of view.
+   */
+  private _askAgain(observer: IntersectionObserver): void {
+    if (!this._isAsked) {
+      this._isAsked = true;
+      observer.unobserve(this._node);
+      observer.observe(this._node);
     }
   }
 
@@ -138,12 +158,14 @@ export class OcclusionWatch implements IDisposable {
   }
 
   private _exposure: Exposure = 'hidden';
+  private _isAsked = false;
   private _isDisposed = false;
   private _isIntersecting = false;
   private _isOccluded = false;
   private readonly _observer: IntersectionObserver | null = null;
   private _phase = 0;
   private _timer = 0;
+  private _wasClipped = false;
 }
 
 /**

@@ -21,7 +21,12 @@ function button(
   onActivate: () => void = jest.fn(),
   guard: Partial<ICardGuard> = {}
 ): JSX.Element {
-  const seen: ICardGuard = { exposure: 'exposed', confirm: () => true };
+  const seen: ICardGuard = {
+    exposure: 'exposed',
+    isRefused: false,
+    confirm: () => true,
+    refuse: jest.fn()
+  };
   return (
     <CardGuard.Provider value={{ ...seen, ...guard }}>
       <DecisionButton kind="allow" label="Allow once" onActivate={onActivate} />

@@ -128,12 +128,20 @@ test('a watch looks again and again, and says what changed', () => {
 /** A browser that watches by itself, and says what it is told to say. */
 function watchfulBrowser(): {
   options: unknown[];
-  say: (isVisible: boolean) => void;
+  /** How often it was asked to begin anew. */
+  asked: jest.Mock;
+  /** Say whether a node is visible, and how many of its 200 pixels are in view. */
+  say: (isVisible: boolean, height?: number) => void;
 } {
   let report: IntersectionObserverCallback = jest.fn();
   const Entry = jest.fn();
   Entry.prototype.isVisible = false;
-  const observer = { observe: jest.fn(), disconnect: jest.fn() };
+  const asked = jest.fn();
+  const observer = {
+    observe: jest.fn(),
+    unobserve: asked,
+    disconnect: jest.fn()
+  };
   const options: unknown[] = [];
   Object.assign(globalThis, {
     IntersectionObserverEntry: Entry,
@@ -146,11 +154,14 @@ function watchfulBrowser(): {
       return { ...observer, takeRecords: () => [] };
     }
   });
-  const say = (isVisible: boolean): void => {
-    const entry = { isIntersecting: true, isVisible };
+  const say = (isVisible: boolean, height = 200): void => {
+    const boundingClientRect = { width: 400, height: 200 };
+    const intersectionRect = { width: 400, height };
+    const rects = { boundingClientRect, intersectionRect };
+    const entry = { isIntersecting: true, isVisible, ...rects };
     report([entry as never], observer as never);
   };
-  return { options, say };
+  return { options, asked, say };
 }
 
 afterEach(() => {
@@ -190,4 +201,22 @@ test('a card that comes into view in steps is exposed, also if the browser says 
   expect(watch.exposure).toBe('exposed');
   watch.dispose();
   jest.useRealTimers();
+});
+
+test('a card that was partly out of view and is wholly in view counts at once, until the browser has looked anew', () => {
+  const { asked, say } = watchfulBrowser();
+  const card = showCard();
+  const watch = new OcclusionWatch(card, jest.fn());
+  place(card, { left: 100, top: 700, right: 500, bottom: 900 });
+  say(false, 100);
+  expect(watch.exposure).toBe('exposed');
+  place(card, { left: 100, top: 100, right: 500, bottom: 300 });
+  expect([watch.look(), watch.look()]).toEqual(['exposed', 'exposed']);
+  expect(asked).toHaveBeenCalledTimes(1);
+  // What only the browser sees, it says of the whole card.
+  say(false);
+  expect([watch.exposure, watch.look()]).toEqual(['covered', 'covered']);
+  say(true);
+  expect(watch.look()).toBe('exposed');
+  watch.dispose();
 });
