@@ -1,12 +1,15 @@
-"""Tasks that nobody awaits while they run: one that fails is logged, and who depends on it hears of it."""
+"""Work beside the event loop: tasks that nobody awaits while they run, and threads for what blocks."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from typing import TypeVar
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 def in_background(
@@ -33,3 +36,26 @@ async def _guarded(work: Coroutine[object, object, None], what: str, on_failure:
         # The root of a task: nobody else would say that it ended.
         log.exception("%s failed", what)
         on_failure()
+
+
+async def in_thread(work: Callable[..., T], *arguments: object) -> T:
+    """Do what blocks in a thread, and return what it returns.
+
+    A thread cannot be cancelled. If this task is, it still waits for the thread: what the work opened or started is
+    known when the cancellation goes on.
+
+    Parameters
+    ----------
+    work : callable
+        What to do.
+    *arguments
+        For `work`.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        if not running.cancelled():
+            running.exception()  # nobody waits for it any more
+        raise

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeAlias
 
 from jupyter_client.multikernelmanager import MultiKernelManager
 from jupyter_events import EventLogger
@@ -28,6 +28,7 @@ from jupyter_server.services.contents.largefilemanager import AsyncLargeFileMana
 from jupyter_server.services.contents.manager import ContentsManager
 from tornado.web import HTTPError
 
+from jupyter_agentbox.background import in_thread
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
 
@@ -42,6 +43,9 @@ _MOST_LINKS: Final = 40
 _RECORD: Final = 1.0
 _BAD_REQUEST: Final = 400
 _FORBIDDEN: Final = 403
+
+#: What a copy reads, and what it writes.
+_Files: TypeAlias = tuple[AbstractContextManager[IO[Any]], AbstractContextManager[IO[Any]]]
 
 
 class KernelPlaces:
@@ -285,51 +289,37 @@ class _KeptFiles:
             raise _refusal(os_path, "there is a link on the way")
         return os_path
 
-    @contextmanager
-    def open(self, os_path: str, mode: str = "r", *args: Any, **options: Any) -> Iterator[IO[Any]]:
+    def open(self, os_path: str, mode: str = "r", *args: Any, **options: Any) -> AbstractContextManager[IO[Any]]:
         found = self._find(os_path) if mode == "rb" else None
-        if found is None:
-            with self._open(os_path, mode, *args, **options) as file:
-                yield file
-        else:
-            with told(os_path), found.reading() as binary:
-                yield binary
+        return self._open(os_path, mode, *args, **options) if found is None else _reading(os_path, found)
 
-    @contextmanager
     def atomic_writing(
         self, os_path: str, text: bool = True, encoding: str = "utf-8", **options: Any
-    ) -> Iterator[IO[Any]]:
+    ) -> AbstractContextManager[IO[Any]]:
         found = self._find(os_path)
         if found is None:
-            with self._atomic_writing(os_path, text=text, encoding=encoding, **options) as file:
-                yield file
-            return
-        options = {"encoding": encoding, "newline": "\n"} if text else {}
-        with told(os_path), found.writing(text=text, **options) as file:
-            yield file
+            return self._atomic_writing(os_path, text=text, encoding=encoding, **options)
+        return _writing(os_path, found, text=text, **({"encoding": encoding, "newline": "\n"} if text else {}))
 
     def copy(self, src: str, dest: str) -> None:
-        if not self._copy_kept(src, dest):
+        files = self._files_of_copy(src, dest)
+        if files is None:
             self._copy(src, dest)
+        else:
+            _copy(*files)
 
     async def copy_later(self, src: str, dest: str) -> None:
-        if not self._copy_kept(src, dest):
+        files = self._files_of_copy(src, dest)
+        if files is None:
             await self._copy(src, dest)
+        else:
+            await in_thread(_copy, *files)
 
-    def _copy_kept(self, src: str, dest: str) -> bool:
-        """Copy a file if one of the two is where a kernel can write."""
-        source, target = self._find(src), self._find(dest)
-        if source is None and target is None:
-            return False
-        with (
-            self.open(src, "rb") as read,
-            self.atomic_writing(dest, text=False) as written,
-        ):
-            shutil.copyfileobj(read, written)
-            found = os.fstat(read.fileno())
-            written.flush()
-            os.utime(written.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
-        return True
+    def _files_of_copy(self, src: str, dest: str) -> _Files | None:
+        """Return what a copy reads and writes if one of the two is where a kernel can write; nothing is open yet."""
+        if self._find(src) is None and self._find(dest) is None:
+            return None
+        return self.open(src, "rb"), self.atomic_writing(dest, text=False)
 
 
 class _KeptCheckpoints:
@@ -420,24 +410,48 @@ class _Uploads:
         self._find = places.find
 
     def append(self, os_path: str, content: str, kind: str) -> None:
-        if not self._append_kept(os_path, content, kind):
-            self._append(os_path, content, kind)
-
-    async def append_later(self, os_path: str, content: str, kind: str) -> None:
-        if not self._append_kept(os_path, content, kind):
-            await self._append(os_path, content, kind)
-
-    def _append_kept(self, os_path: str, content: str, kind: str) -> bool:
         found = self._find(os_path)
         if found is None:
-            return False
-        try:
-            part = content.encode() if kind == "text" else base64.b64decode(content)
-        except ValueError as error:
-            raise HTTPError(_BAD_REQUEST, f"a part of `{Path(os_path).name}` cannot be decoded: {error}") from error
-        with told(os_path), found.appending() as file:
-            file.write(part)
-        return True
+            self._append(os_path, content, kind)
+        else:
+            _append(os_path, found, content, kind)
+
+    async def append_later(self, os_path: str, content: str, kind: str) -> None:
+        found = self._find(os_path)
+        if found is None:
+            await self._append(os_path, content, kind)
+        else:
+            await in_thread(_append, os_path, found, content, kind)
+
+
+def _append(os_path: str, found: Location, content: str, kind: str) -> None:
+    try:
+        part = content.encode() if kind == "text" else base64.b64decode(content)
+    except ValueError as error:
+        raise HTTPError(_BAD_REQUEST, f"a part of `{Path(os_path).name}` cannot be decoded: {error}") from error
+    with told(os_path), found.appending() as file:
+        file.write(part)
+
+
+@contextmanager
+def _reading(os_path: str, found: Location) -> Iterator[IO[bytes]]:
+    with told(os_path), found.reading() as file:
+        yield file
+
+
+@contextmanager
+def _writing(os_path: str, found: Location, *, text: bool, **options: Any) -> Iterator[IO[Any]]:
+    with told(os_path), found.writing(text=text, **options) as file:
+        yield file
+
+
+def _copy(source: AbstractContextManager[IO[Any]], target: AbstractContextManager[IO[Any]]) -> None:
+    """Copy a file and its times."""
+    with source as read, target as written:
+        shutil.copyfileobj(read, written)
+        found = os.fstat(read.fileno())
+        written.flush()
+        os.utime(written.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from jupyter_agentbox.background import in_thread
 from jupyter_agentbox.core.terminal import TerminalFilter
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.processes.directories import PrivateDirectory
@@ -133,7 +134,7 @@ class KernelGateway:
             await self._start()
 
     async def _start(self) -> None:
-        self._directory = PrivateDirectory("gateway-")
+        self._directory = await in_thread(PrivateDirectory, "gateway-")
         self._process = OwnedProcess(
             self._command(self._directory.path),
             grace=_GRACE,
@@ -173,7 +174,7 @@ class KernelGateway:
         if process is not None:
             await process.stop(patience=0)
         if directory is not None:
-            directory.remove()
+            await in_thread(directory.remove)
 
     async def join(self) -> None:
         """Wait until the server has ended."""

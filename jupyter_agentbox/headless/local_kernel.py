@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import zmq
 
+from jupyter_agentbox.background import in_thread
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.protocol.messages import COMM_PREFIX
@@ -166,7 +167,7 @@ class LocalKernel:
             self._context = None
 
     async def _start(self) -> None:
-        sockets = self._process.open()
+        sockets = await in_thread(self._process.open)  # removes what killed processes left
         info = {"transport": "ipc", "ip": str(sockets / "k"), **_PORTS}
         signing = {"key": self._key, "signature_scheme": "hmac-sha256"}
         preparation = self._settings.preparation

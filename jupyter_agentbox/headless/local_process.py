@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from jupyter_agentbox.background import in_thread
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.processes.directories import PrivateDirectory
 from jupyter_agentbox.processes.environment import process_environment
@@ -78,8 +79,8 @@ class LocalProcess:
         if self._process is not None:
             await self._process.stop(patience=patience)
         if self._directory is not None:
-            self._directory.remove()
-            self._directory = None
+            directory, self._directory = self._directory, None
+            await in_thread(directory.remove)
 
 
 def _make_directory() -> PrivateDirectory:

@@ -6,9 +6,10 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tornado.web import HTTPError
 from traitlets import Dict, Enum, Int, List, TraitError, Unicode
 from traitlets.config.loader import LazyConfigValue
 
+from jupyter_agentbox.background import in_thread
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.kernel_exits import KernelExit
 from jupyter_agentbox.core.sandbox_settings import NO_SANDBOXED_KERNEL, SANDBOX_LEVELS, SandboxSettings
@@ -41,6 +43,34 @@ from jupyter_agentbox.sandbox.server.writable_directories import record, recorde
 
 #: ``503 Service Unavailable`` would be retried, and ``500`` would look like a fault.
 _REFUSED = 403
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    """What is known of a kernel that is about to be started.
+
+    Parameters
+    ----------
+    settings : SandboxSettings
+        What the kernelspec and the server say.
+    level : Isolation
+        The level that was reached.
+    base : Path
+        The directory of all run directories.
+    run : RunDirectory
+        The kernel's own.
+    opened : Opened
+        What the kernel is given, open.
+    work : Path
+        The work directory.
+    """
+
+    settings: SandboxSettings
+    level: Isolation
+    base: Path
+    run: RunDirectory
+    opened: Opened
+    work: Path
 
 
 class SandboxProvisioner(LocalProvisioner):
@@ -141,33 +171,22 @@ class SandboxProvisioner(LocalProvisioner):
         return end_of(status, self._box.excess) if self._box is not None and status is not None else None
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
-        """Choose the level, make the run directory, and move the kernel's channels into it."""
-        manager = self.parent
+        """Choose the level, make the run directory, and move the kernel's channels into it.
+
+        All but what Jupyter's own part awaits is done in a thread: it starts programs, and reads files that may lie on
+        a slow disk.
+        """
         stack = ExitStack()
         try:
-            await asyncio.to_thread(self._close_box)
-            self._read_config()
-            settings = self._with_programs(self._settings(), kwargs.get("cwd"))
-            level = await asyncio.to_thread(
-                reach,
-                [Isolation(one) for one in settings.levels],
-                bubblewrap=settings.bubblewrap,
-                srt=settings.srt,
-                network=bool(Domains.of(settings)),
-            )
-            base = base_directory(os.environ)
-            self._run = await asyncio.to_thread(_emptied, self._run, base)
-            opened = Opened(recorded(base))
-            stack.callback(opened.close)
-            work = self._work_directory(settings, opened, kwargs, self._run)
-            self._move_channels(manager, self._run)
+            start = await in_thread(self._prepare, stack, kwargs.get("cwd"))
+            self._move_channels(self.parent, start.run)
             kwargs = await super().pre_launch(**kwargs)
-            kwargs["cwd"] = str(work)
-            self._box = self._make_box(settings, level, self._run, work, opened, kwargs, base)
+            kwargs["cwd"] = str(start.work)
+            await in_thread(self._make_box, start, kwargs)
             stack.pop_all()  # from here on the sandbox closes them
         except SandboxRefusedError as error:
-            await asyncio.to_thread(self._end)
-            self._forget_start(manager)
+            await in_thread(self._end)
+            self._forget_start(self.parent)
             self.log.warning("a sandboxed kernel was refused: %s", error)
             raise HTTPError(_REFUSED, str(error), reason=NO_SANDBOXED_KERNEL) from error
         finally:
@@ -179,13 +198,17 @@ class SandboxProvisioner(LocalProvisioner):
         try:
             if self._box is None:
                 raise SandboxRefusedError("the sandbox was not made")
-            self.process = await self._start(self._box, cmd, kwargs["env"])
+            process = await in_thread(partial(self._box.start, cmd, env=kwargs["env"]))
+        except asyncio.CancelledError:
+            await in_thread(self._end)  # it may have been started
+            raise
         except SandboxRefusedError as error:
-            await asyncio.to_thread(self._end)
+            await in_thread(self._end)
             self._forget_start(self.parent)
             self.log.warning("a sandboxed kernel was refused: %s", error)
             raise HTTPError(_REFUSED, str(error), reason=NO_SANDBOXED_KERNEL) from error
-        self.pid, self.pgid, self.cwd = self.process.pid, None, kwargs["cwd"]
+        self.process = process
+        self.pid, self.pgid, self.cwd = process.pid, None, kwargs["cwd"]
         return self.connection_info
 
     async def send_signal(self, signum: int) -> None:
@@ -207,17 +230,25 @@ class SandboxProvisioner(LocalProvisioner):
         """Remove the run directory."""
         await super().cleanup(restart=restart)
         if not restart:
-            await asyncio.to_thread(self._end)
+            await in_thread(self._end)
 
-    async def _start(self, box: SandboxBackend, command: list[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
-        """Start the sandbox, which waits for its processes, without the loop waiting."""
-        starting = asyncio.ensure_future(asyncio.to_thread(box.start, command, env=env))
-        try:
-            return await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            await asyncio.wait([starting])  # a process that is being started must be known, to be ended
-            await asyncio.to_thread(self._end)
-            raise
+    def _prepare(self, stack: ExitStack, cwd: str | None) -> _Start:
+        """Do what comes before Jupyter's part: end what still runs, read settings, try levels, open directories."""
+        self._close_box()
+        self._read_config()
+        settings = self._with_programs(self._settings(), cwd)
+        level = reach(
+            [Isolation(one) for one in settings.levels],
+            bubblewrap=settings.bubblewrap,
+            srt=settings.srt,
+            network=bool(Domains.of(settings)),
+        )
+        base = base_directory(os.environ)
+        self._run = run = _emptied(self._run, base)
+        opened = Opened(recorded(base))
+        stack.callback(opened.close)
+        work = self._work_directory(settings, opened, cwd, run)
+        return _Start(settings=settings, level=level, base=base, run=run, opened=opened, work=work)
 
     def _forget_start(self, manager: Any) -> None:
         """Let the server's kernels forget this one.
@@ -290,13 +321,11 @@ class SandboxProvisioner(LocalProvisioner):
             check_source(Path(self.sandbox_config), self._found, places)
         return with_programs(settings, places)
 
-    def _work_directory(
-        self, settings: SandboxSettings, opened: Opened, kwargs: dict[str, Any], run: RunDirectory
-    ) -> Path:
+    def _work_directory(self, settings: SandboxSettings, opened: Opened, asked: str | None, run: RunDirectory) -> Path:
         protected = self._protected(settings, base_directory(os.environ))
         if settings.work_dir:
             return opened.open_work_directory(Path(settings.work_dir).expanduser(), protected)
-        if not (asked := kwargs.get("cwd")):
+        if not asked:
             return opened.open(run.directory("work"))
         root = getattr(getattr(self.parent, "parent", None), "root_dir", None)
         return opened.open_work_directory(Path(asked), protected, root=Path(root) if root else None)
@@ -331,23 +360,16 @@ class SandboxProvisioner(LocalProvisioner):
         for number, name in enumerate(("shell", "iopub", "stdin", "control", "hb"), start=1):
             setattr(manager, f"{name}_port", number)
 
-    def _make_box(
-        self,
-        settings: SandboxSettings,
-        level: Isolation,
-        run: RunDirectory,
-        work: Path,
-        opened: Opened,
-        kwargs: dict[str, Any],
-        base: Path,
-    ) -> SandboxBackend:
+    def _make_box(self, start: _Start, kwargs: dict[str, Any]) -> None:
+        """Make the sandbox that nothing runs in yet, and the kernel's environment, of Jupyter's arguments."""
+        settings = start.settings
         manager: Any = self.parent
         order = SandboxSpec(
-            run=run,
-            work=work,
-            protected=self._protected(settings, base),
+            run=start.run,
+            work=start.work,
+            protected=self._protected(settings, start.base),
             prefixes=self._prefixes(),
-            places=self._check_places(opened.open_places(Places.of(settings))),
+            places=self._check_places(start.opened.open_places(Places.of(settings))),
             limits=Limits.of(settings),
             connection_file=Path(manager.connection_file).resolve(),
             output=(kwargs.get("stdout"), kwargs.get("stderr")),
@@ -355,11 +377,11 @@ class SandboxProvisioner(LocalProvisioner):
             domains=Domains.of(settings),
             srt=settings.srt_settings,
             note=lambda reason: self.log.info("a sandboxed kernel was refused the network: %s", reason),
-            opened=opened,
+            opened=start.opened,
         )
-        box = make_box(order, level, bubblewrap=settings.bubblewrap, srt=settings.srt)
-        self._kernels_places = (work, *order.places.writable)
-        record(base, self._kernels_places)
+        self._box = box = make_box(order, start.level, bubblewrap=settings.bubblewrap, srt=settings.srt)
+        self._kernels_places = (start.work, *order.places.writable)
+        record(start.base, self._kernels_places)
         env = kwargs["env"]
         is_of_site = self._is_of_site()
         trusted = settings.environment if is_of_site else self._ceiling().get("environment", ())
@@ -379,9 +401,8 @@ class SandboxProvisioner(LocalProvisioner):
             home=box.home,
             temporary=box.temporary,
             prefixes=order.prefixes,
-            proxy=proxy_variables(order.domains) if level is not Isolation.SRT else None,
+            proxy=proxy_variables(order.domains) if start.level is not Isolation.SRT else None,
         )
-        return box
 
 
 def _emptied(run: RunDirectory | None, base: Path) -> RunDirectory:

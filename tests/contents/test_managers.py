@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
+import shutil
 import stat
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +24,7 @@ from tornado.web import HTTPError
 from jupyter_agentbox.contents.managers import KernelPlaces, keep_to_places
 from jupyter_agentbox.mcp_client.limits import start_apart
 from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
+from tests.beats import beat_of_the_loop
 
 
 class Kernels:
@@ -319,3 +322,37 @@ async def test_no_checkpoint_that_is_a_link_leads_elsewhere(contents: AsyncFileC
 
     assert await refused(contents.delete_checkpoint("checkpoint", "work/own.txt"))
     assert (root.parent / "outside" / "secret").read_text() == "secret"
+
+
+async def test_the_server_goes_on_while_a_large_file_is_copied(
+    contents: AsyncFileContentsManager, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "work" / "large.txt").write_text("text")
+    copyfileobj, await_beat = shutil.copyfileobj, beat_of_the_loop()
+
+    def slow(read: Any, written: Any) -> None:
+        await_beat()
+        copyfileobj(read, written)
+
+    monkeypatch.setattr(shutil, "copyfileobj", slow)
+    made = await ensure_async(contents.create_checkpoint("work/large.txt"))
+
+    assert await ensure_async(contents.list_checkpoints("work/large.txt")) == [made]
+
+
+async def test_the_server_goes_on_while_a_part_of_an_upload_is_written(
+    root: Path, kernels: Kernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents = AsyncLargeFileManager(root_dir=str(root))
+    keep_to_places(contents, KernelPlaces(cast(MultiKernelManager, kernels), EventLogger()))
+    (root / "work" / "large").write_bytes(b"first ")
+    decode, await_beat = base64.b64decode, beat_of_the_loop()
+
+    def slow(content: str) -> bytes:
+        await_beat()
+        return decode(content)
+
+    monkeypatch.setattr(base64, "b64decode", slow)
+    await contents._save_large_file(str(root / "work" / "large"), base64.b64encode(b"second").decode(), "base64")
+
+    assert (root / "work" / "large").read_bytes() == b"first second"

@@ -17,6 +17,7 @@ from traitlets.config import Config
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
+from tests.beats import beat_of_the_loop, slow_program
 from tests.processes_alive import children, running, survivors
 
 from .conftest import TIMEOUT, Sandboxed, Start, can_reach, manager_of
@@ -429,3 +430,31 @@ async def test_link_of_a_kernel_is_no_way_to_a_work_directory(
     manager = manager_of(level, places, writable=[str(work / "data")])
     with pytest.raises(HTTPError, match="which a kernel may have made"):
         await manager.start_kernel(cwd=str(work))
+
+
+@pytest.mark.parametrize("level", [Isolation.BUBBLEWRAP], indirect=True)
+async def test_the_server_goes_on_while_bubblewrap_is_slow(start: Start, tmp_path: Path) -> None:
+    bubblewrap = shutil.which("bwrap") or ""
+    async with slow_program(bubblewrap, tmp_path / "bwrap") as runs, start(bubblewrap=str(tmp_path / "bwrap")):
+        # one that tries the level, one that asks what it can, and the kernel's
+        assert len(runs) == 3
+
+
+async def test_the_server_goes_on_while_settings_are_read_from_a_slow_disk(
+    start: Start, level: Isolation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"levels": [level.value], "process_limit": 200}))
+    read_text, await_beat = Path.read_text, beat_of_the_loop()
+    beats: list[Path] = []
+
+    def slow(path: Path, *arguments: Any, **options: Any) -> str:
+        if path == file:
+            await_beat()
+            beats.append(path)
+        return read_text(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "read_text", slow)
+    async with start(sandbox_config=str(file)) as kernel:
+        assert kernel.manager.provisioner.process_limit == 200  # type: ignore[union-attr]
+        assert beats

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import logging
 import os
 import resource
 import select
@@ -24,7 +23,7 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.inside.seccomp import Sockets, assemble
 from jupyter_agentbox.sandbox.watch.supervisors import PASSED_ON
 
-from . import spawner as launcher
+from . import spawner
 from .bubblewrap import bubblewrap_command, compared, find_bubblewrap
 from .exit_reasons import LimitExceeded
 from .landlock import rules_of
@@ -38,8 +37,6 @@ from .settings import Domains, Limits, Places
 from .stderr_relay import relay
 from .view import Access, Mount, View, make_view
 
-log = logging.getLogger(__name__)
-
 Stream: TypeAlias = int | IO[Any] | None
 
 PACKAGE: Final = Path(__file__).parents[2]
@@ -48,7 +45,7 @@ _PROXY: Final = _INSIDE / "proxy"
 _GUARD_SETTINGS: Final = _INSIDE / "guard.json"
 #: What a confined process says last, after its id.
 _HELD: Final = b"held\n"
-#: Seconds: for a kernel's Python to start and be confined, and for a process that was killed to end.
+#: Seconds: for a kernel's Python to start and be confined, and for a bwrap that failed to end.
 _CONFINED: Final = 60.0
 _PATIENCE: Final = 10.0
 _LOOK: Final = 0.002
@@ -256,7 +253,7 @@ class BubblewrapBackend:
         self._order.opened.close()
         self.kill()
         if self._process is not None:
-            await_end(self._process)
+            spawner.await_end(self._process)
         if self._network is not None:
             self._network.close()
 
@@ -425,7 +422,7 @@ class LandlockBackend:
         self._order.opened.close()
         self.kill()
         if self._process is not None:
-            await_end(self._process)
+            spawner.await_end(self._process)
         for fd in (self._report, self._kernel_fd):
             if fd is not None:
                 os.close(fd)
@@ -490,7 +487,7 @@ def start_process(
     """
     pipe = relay(order.name) if None in order.output else None
     try:
-        return launcher.start(
+        return spawner.start(
             command,
             env=dict(env),
             cwd=cwd,
@@ -503,24 +500,6 @@ def start_process(
     finally:
         if pipe is not None:
             os.close(pipe)
-
-
-def await_end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of a process that was told to end; not for ever.
-
-    Parameters
-    ----------
-    process : Popen
-        What stands around a kernel.
-    """
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_PATIENCE)
-        return
-    process.kill()
-    try:
-        process.wait(_PATIENCE)
-    except subprocess.TimeoutExpired:
-        log.error("process %d of a sandbox does not end", process.pid)
 
 
 def outside(order: SandboxSpec) -> Spawn:

@@ -16,7 +16,7 @@ from typing import IO, Final
 
 from jupyter_agentbox.sandbox.inside.port_forwarder import PORT
 
-from . import spawner as launcher
+from . import spawner
 from .settings import Domains
 
 #: Our package comes last on the path, so that it hides none of Python's.
@@ -74,7 +74,7 @@ class Network:
                 "allowed": self._domains.allowed,
                 "private": self._domains.private,
             }
-            self._process = launcher.start(
+            self._process = spawner.start(
                 [sys.executable, "-P", "-B", "-c", _PROGRAM, json.dumps(settings), str(_PACKAGES)],
                 env={name: os.environ[name] for name in _KEPT if name in os.environ},
                 pass_fds=[listener.fileno(), watched],
@@ -96,7 +96,7 @@ class Network:
         if self._process is not None:
             with suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
+            spawner.await_end(self._process)
 
     def _let_go(self) -> None:
         if self._listener is not None:

@@ -23,7 +23,8 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.processes import reaper
 from jupyter_agentbox.sandbox.inside import syscalls
 
-from .backends import PACKAGE, SandboxSpec, await_end, files_in_place, outside, start_process, with_guard
+from . import spawner
+from .backends import PACKAGE, SandboxSpec, files_in_place, outside, start_process, with_guard
 from .exit_reasons import LimitExceeded
 from .limits import ResourceLimits
 from .probes import BOOTSTRAP
@@ -175,7 +176,7 @@ class SrtBackend:
         self._order.opened.close()
         self.kill()
         if self._process is not None:
-            await_end(self._process)
+            spawner.await_end(self._process)
 
     def _places(self) -> list[Path]:
         """Return where the kernel can write: what srt itself starts is not looked for there."""
