@@ -12,18 +12,29 @@ from jupyter_agentbox.core.calls import JsonObject
 
 from .sessions import Executed
 
+#: What JSON begins with that is no object.
+_JSON_STARTS: Final = frozenset('["-0123456789tfn')
 #: What clients can show; SVG is text, and few of them can.
 _IMAGES: Final = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
 def executed(done: Executed) -> CallToolResult:
-    """Return a cell's text and images; of an error, the text before it, the error, and the images before it."""
+    """Return a cell's text and images; of an error, the text before it, the error, and the images before it.
+
+    Gemini CLI reads a text that is JSON as structured content where an answer has none, and refuses the answer if that
+    is no object. So an answer whose text is a bare number, a list or the like has structured content, an object. Others
+    have none: clients that find some give their model that only, and no image.
+    """
     images = [image for bundle in done.bundles for image in _images(bundle)]
-    if done.error is not None:
-        before = [_text(done.text)] if done.text.strip() else []
-        return CallToolResult(content=[*before, _text(done.error), *images], is_error=True)
-    text = [_text(done.text or "(no output)")] if done.text or not images else []
-    return CallToolResult(content=[*text, *images])
+    texts = [_text(text) for text in _texts(done, has_images=bool(images))]
+    is_error = done.error is not None
+    if not (texts and _is_misread(texts[0].text)):
+        return CallToolResult(content=[*texts, *images], is_error=is_error)
+    if images:
+        texts[0] = _text(f"{texts[0].text}\n({'an image' if len(images) == 1 else f'{len(images)} images'} below)")
+        return CallToolResult(content=[*texts, *images], is_error=is_error)
+    content = {"text": texts[0].text, **({"error": texts[1].text} if is_error else {})}
+    return CallToolResult(content=list(texts), structured_content=content, is_error=is_error)
 
 
 def told(text: str) -> CallToolResult:
@@ -40,6 +51,25 @@ def structured(value: JsonObject) -> CallToolResult:
     """Return a value, and the same as text."""
     text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
     return CallToolResult(content=[_text(text)], structured_content=json.loads(text))
+
+
+def _texts(done: Executed, *, has_images: bool) -> list[str]:
+    if done.error is not None:
+        return [done.text, done.error] if done.text.strip() else [done.error]
+    return [done.text or "(no output)"] if done.text or not has_images else []
+
+
+def _is_misread(text: str) -> bool:
+    """Whether a text is JSON, and no object."""
+    if text.lstrip()[:1] not in _JSON_STARTS:
+        return False
+    try:
+        json.loads(text, parse_int=str)  # an integer of any length
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+    return True
 
 
 def _images(bundle: Mapping[str, Any]) -> Iterable[ContentBlock]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from mcp import MCPError
-from mcp_types import ElicitResult
+from mcp_types import CallToolResult, ElicitResult
 
 from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.core.ports import ApprovalQuery
@@ -110,6 +110,40 @@ async def test_code_gives_text_images_and_errors_and_keeps_its_state(connect: Co
     assert text_of(state) == "6"
     assert (text_of(nothing), nothing.is_error) == ("(no output)", False)
     assert not lone.is_error
+
+
+def as_gemini_reads(result: CallToolResult) -> object:
+    """Return the structured content as Gemini CLI has it: its own, or the first text, if that is JSON."""
+    if result.structured_content is not None:
+        return result.structured_content
+    first = next((block.text for block in result.content if block.type == "text"), "")
+    try:
+        return json.loads(first)
+    except ValueError:
+        return None
+
+
+async def test_a_client_that_wants_objects_gets_no_other_json_from_any_tool(connect: Connect) -> None:
+    values = ["6 * 7", "-1.5", "[1, 2]", "print('true')", "print('null')", "print('\"a\"')", "1, 2", "'a'", "'[' * 9"]
+    values += ["print('{\"a\": 1}')", "10 ** 5000", "print('[' * 9999 + ']' * 9999)", "print(1)\n1 / 0", "x = 1"]
+    values += [f"print(1)\n{PICTURE}", f"print(1)\n{PICTURE}\n1 / 0"]
+    long_integers = "import sys; sys.set_int_max_str_digits(0)"
+    async with connect() as caller:
+        await caller.run(long_integers)
+        answers = [await caller.run(value) for value in values]
+        answers += [await caller.call("execute_code", {"code": 1}), await caller.call("list_tools")]
+        answers += [await caller.call("list_tools", {"server": server}) for server in ("mini", "none")]
+        answers += [await caller.call("register_mcp_server", {"name": "b c", "configuration": {}})]
+        answers += [await caller.call("reset")]
+
+    read = [as_gemini_reads(answer) for answer in answers]
+    assert [content for content in read if content is not None and not isinstance(content, dict)] == []
+    assert read[:2] == [{"text": "42"}, {"text": "-1.5"}]
+    assert [block.type for block in answers[-7].content if answers[-7].structured_content is None] == [
+        "text",
+        "text",
+        "image",
+    ]
 
 
 async def test_images_are_files_only_if_asked(connect: Connect, places: Path) -> None:
