@@ -163,6 +163,9 @@ class CodeServer:
     ) -> CallToolResult:
         can_elicit = _can_elicit(context.session.client_capabilities)
         try:
+            if isinstance(arguments, tools.Reset):
+                await self._reset(can_elicit)
+                return results.told("The kernel is a fresh one.")
             session = await self._opened(can_elicit)
             asker = self._asker(context)
             match arguments:
@@ -170,9 +173,6 @@ class CodeServer:
                     seconds = timeout if timeout is not None else self._settings.timeout
                     cell = Cell(code=code, timeout=seconds, asker=asker, activity=pulse.activity, report=pulse.report)
                     return results.executed(await session.execute(cell))
-                case tools.Reset():
-                    await self._reset(session, can_elicit)
-                    return results.told("The kernel is a fresh one.")
                 case tools.RegisterMcpServer(name=name, configuration=configuration):
                     pulse.activity.wait_for_decision(name, "the new server")
                     names = await session.register(name, configuration, asker)
@@ -188,22 +188,28 @@ class CodeServer:
 
     async def _opened(self, can_elicit: bool) -> Session:
         async with self._opening:
-            if self._is_ending:
-                raise SessionError(_ENDING)
+            self._check_not_ending()
             if self._session is None:
                 self._session = await self._open(can_elicit)
             return self._session
 
-    async def _reset(self, session: Session, can_elicit: bool) -> None:
-        if isinstance(session, LocalSession) and not await self._can_move():
-            await session.reset()
-            return
-        # Another Jupyter server may run by now, or the same one at another address.
+    async def _reset(self, can_elicit: bool) -> None:
+        # What comes after this request waits until there is a fresh kernel.
         async with self._opening:
-            if self._session is session:
-                self._session = None
+            session = self._session
+            if isinstance(session, LocalSession) and not await self._can_move():
+                await session.reset()
+                return
+            # Another Jupyter server may run by now, or the same one at another address.
+            self._session = None
+            if session is not None:
                 await session.aclose()
-        await self._opened(can_elicit)
+            self._check_not_ending()
+            self._session = await self._open(can_elicit)
+
+    def _check_not_ending(self) -> None:
+        if self._is_ending:
+            raise SessionError(_ENDING)
 
     async def _can_move(self) -> bool:
         """Whether nobody could be asked so far, and there is a JupyterLab by now."""

@@ -133,6 +133,19 @@ async def test_no_process_outlives_the_client(environment: Mapping[str, str], pl
     assert status == expected.get(how, 128 + how if isinstance(how, int) else 0)  # type: ignore[call-overload]
 
 
+async def test_what_is_sent_right_after_a_reset_runs_in_the_fresh_kernel(
+    environment: Mapping[str, str], places: Path
+) -> None:
+    async with wired(environment, places) as wire:
+        await wire.call(2, "execute_code", {"code": "x = 1"})
+        await wire.send("tools/call", {"name": "reset", "arguments": {}}, 3)
+        for id in (4, 5):
+            await wire.send("tools/call", {"name": "execute_code", "arguments": {"code": "'x' in globals()"}}, id)
+        answers = [(await wire.answer(id))["content"][0]["text"] for id in (3, 4, 5)]
+
+    assert answers == ["The kernel is a fresh one.", "False", "False"]
+
+
 async def test_standard_output_has_the_protocol_and_nothing_else(environment: Mapping[str, str], places: Path) -> None:
     async with wired(environment, places) as wire:
         done = await wire.call(2, "execute_code", {"code": CODE})
