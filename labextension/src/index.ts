@@ -3,6 +3,8 @@
  */
 import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
 
+import { clientPlugin } from './api/clientPlugin';
+import { eventsPlugin } from './api/eventsPlugin';
 import { approvalsPlugin } from './features/approvals/approvalsPlugin';
 import { cardPlugin } from './features/approvals/cardPlugin';
 import { commPlugin } from './features/kernels/commPlugin';
@@ -18,6 +20,8 @@ import { serversPlugin } from './features/servers/serversPlugin';
 import { statusPlugin } from './shell/statusPlugin';
 
 const plugins: JupyterFrontEndPlugin<unknown>[] = [
+  clientPlugin,
+  eventsPlugin,
   outputsPlugin,
   serversPlugin,
   approvalsPlugin,

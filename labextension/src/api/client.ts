@@ -53,11 +53,30 @@ export class RequestError extends Error {
   }
 }
 
+/** What the server extension can be asked. */
+export interface IAgentBoxClient {
+  /** The server's time in milliseconds, as far as it is known here. */
+  now(): number;
+  /** A page of requests, newest first. */
+  listApprovals(query: IApprovalQuery): Promise<IApprovalPage>;
+  /** A request with all of its arguments. */
+  getApproval(id: string): Promise<IApproval>;
+  /** Send a person's answer; the request as it is then. */
+  decide(id: string, body: IDecisionBody): Promise<IApproval>;
+  /** All MCP servers, and what is wrong with their configuration. */
+  listServers(): Promise<IServerList>;
+  /** Restart an MCP server. */
+  restartServer(name: string): Promise<IServer>;
+  /** How far a kernel is kept from the rest of the machine, and what a page with it may load. */
+  getIsolation(kernelId: string): Promise<IIsolation>;
+  /** How a kernel last ended though nobody had asked it to; `null` if it never did. */
+  getLastEnd(kernelId: string): Promise<IKernelEnd | null>;
+}
+
 /** Speaks to the server extension with the browser's session. */
-export class AgentBoxClient {
+export class AgentBoxClient implements IAgentBoxClient {
   constructor(private readonly _settings: ServerConnection.ISettings) {}
 
-  /** The server's time in milliseconds, as far as it is known here. */
   now(): number {
     return Date.now() + this._skew;
   }
@@ -105,7 +124,6 @@ export class AgentBoxClient {
     return plain<IServer>(await this._request('POST', path, '{}'));
   }
 
-  /** How far a kernel is kept from the rest of the machine, and what a page with it may load. */
   async getIsolation(kernelId: string): Promise<IIsolation> {
     const kernel = await this._getKernel(kernelId);
     const { isolation, content_security_policy: policy } = kernel;
@@ -115,7 +133,6 @@ export class AgentBoxClient {
     };
   }
 
-  /** How a kernel last ended though nobody had asked it to; `null` if it never did. */
   async getLastEnd(kernelId: string): Promise<IKernelEnd | null> {
     const { last_end: end } = await this._getKernel(kernelId);
     return isObject(end) ? plain<IKernelEnd>(end) : null;

@@ -8,7 +8,7 @@ import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
 import { RequestError } from '../api/client';
-import type { AgentBoxClient } from '../api/client';
+import type { IAgentBoxClient } from '../api/client';
 import type { IApproval } from '../api/protocol';
 import type {
   Connection,
@@ -19,7 +19,7 @@ import type {
 
 /** What the model needs of a client; a test gives its own. */
 export type ApprovalSource = Pick<
-  AgentBoxClient,
+  IAgentBoxClient,
   'listApprovals' | 'getApproval' | 'decide' | 'now'
 >;
 

@@ -5,7 +5,7 @@ import { Throttler } from '@lumino/polling';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-import type { AgentBoxClient } from '../api/client';
+import type { IAgentBoxClient } from '../api/client';
 import type { IApproval, Status } from '../api/protocol';
 import type { IApprovalModel, IHistoryModel } from '../tokens';
 
@@ -23,7 +23,7 @@ const NEWEST_INTERVAL = 1_000;
 /** See `IHistoryModel`. Holds ids; what is true of a request is in the approvals model. */
 export class HistoryModel implements IHistoryModel {
   constructor(
-    private readonly _source: Pick<AgentBoxClient, 'listApprovals'>,
+    private readonly _source: Pick<IAgentBoxClient, 'listApprovals'>,
     private readonly _approvals: IApprovalModel
   ) {
     this._approvals.settled.connect((_, approval) => {

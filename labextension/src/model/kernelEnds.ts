@@ -7,7 +7,8 @@ import { Throttler } from '@lumino/polling';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-import type { AgentBoxClient } from '../api/client';
+import type { IAgentBoxClient } from '../api/client';
+import type { IEventRouter } from '../api/events';
 import { KERNEL_EVENT } from '../api/protocol';
 import type { IKernelEnd } from '../api/protocol';
 
@@ -26,10 +27,12 @@ export interface IEndedKernel {
  */
 export class KernelEndsModel implements IDisposable {
   constructor(
-    private readonly _events: Pick<Event.IManager, 'stream'>,
-    private readonly _source: Pick<AgentBoxClient, 'getLastEnd'>
+    events: IEventRouter,
+    private readonly _source: Pick<IAgentBoxClient, 'getLastEnd'>
   ) {
-    this._events.stream.connect(this._onEvent, this);
+    this._listening = events.on(KERNEL_EVENT, event => {
+      this._onEvent(event);
+    });
     this._asking = new Throttler(() => this._ask(), {
       limit: HINT_INTERVAL,
       edge: 'trailing'
@@ -46,16 +49,13 @@ export class KernelEndsModel implements IDisposable {
   }
 
   dispose(): void {
-    this._events.stream.disconnect(this._onEvent, this);
+    this._listening.dispose();
     this._asking.dispose();
     Signal.clearData(this);
   }
 
-  private _onEvent(_: unknown, event: Event.Emission): void {
-    if (
-      event.schema_id === KERNEL_EVENT &&
-      typeof event.kernel_id === 'string'
-    ) {
+  private _onEvent(event: Event.Emission): void {
+    if (typeof event.kernel_id === 'string') {
       this._hinted.add(event.kernel_id);
       // A call that waits in the throttler when the page goes is rejected.
       this._asking.invoke().catch(() => undefined);
@@ -85,5 +85,6 @@ export class KernelEndsModel implements IDisposable {
   private readonly _asking: Throttler;
   private readonly _ended = new Signal<this, IEndedKernel>(this);
   private readonly _hinted = new Set<string>();
+  private readonly _listening: IDisposable;
   private readonly _known = new Map<string, string>();
 }

@@ -4,7 +4,7 @@
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-import type { AgentBoxClient } from '../api/client';
+import type { IAgentBoxClient } from '../api/client';
 import type { IServerList } from '../api/protocol';
 import type { IServersModel } from '../tokens';
 
@@ -12,7 +12,7 @@ import type { IServersModel } from '../tokens';
 export class ServersModel implements IServersModel {
   constructor(
     private readonly _source: Pick<
-      AgentBoxClient,
+      IAgentBoxClient,
       'listServers' | 'restartServer'
     >
   ) {}

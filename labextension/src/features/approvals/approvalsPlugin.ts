@@ -4,11 +4,11 @@ import type {
 } from '@jupyterlab/application';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { Announcer } from './announcer';
-import { AgentBoxClient } from '../../api/client';
+import { IAgentBoxClient, IEventRouter } from '../../internalTokens';
 import { ApprovalModel } from '../../model/approvals';
-import { Updater } from '../../model/updater';
-import { IApprovalModel, IServersModel } from '../../tokens';
+import { IApprovalModel } from '../../tokens';
+import { Announcer } from './announcer';
+import { ApprovalsUpdater } from './updater';
 
 /** Provides the model of all requests, and keeps it up to date. */
 export const approvalsPlugin: JupyterFrontEndPlugin<IApprovalModel> = {
@@ -16,17 +16,17 @@ export const approvalsPlugin: JupyterFrontEndPlugin<IApprovalModel> = {
   description: 'Provides the model of all approval requests.',
   autoStart: true,
   provides: IApprovalModel,
-  requires: [IServersModel],
+  requires: [IAgentBoxClient, IEventRouter],
   optional: [ITranslator],
   activate: (
-    app: JupyterFrontEnd,
-    servers: IServersModel,
+    _: JupyterFrontEnd,
+    client: IAgentBoxClient,
+    events: IEventRouter,
     translator: ITranslator | null
   ): IApprovalModel => {
-    const { events, serverSettings } = app.serviceManager;
     const trans = (translator ?? nullTranslator).load('jupyter-agentbox');
-    const model = new ApprovalModel(new AgentBoxClient(serverSettings));
-    new Updater(events, model, servers);
+    const model = new ApprovalModel(client);
+    new ApprovalsUpdater(events, model);
     new Announcer(model, trans);
     return model;
   }

@@ -3,7 +3,7 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 
-import { AgentBoxClient } from '../../api/client';
+import { IAgentBoxClient } from '../../internalTokens';
 import { HistoryModel } from '../../model/history';
 import { IApprovalModel, IHistoryModel } from '../../tokens';
 
@@ -13,10 +13,10 @@ export const historyPlugin: JupyterFrontEndPlugin<IHistoryModel> = {
   description: 'Provides the model of past approval requests.',
   autoStart: true,
   provides: IHistoryModel,
-  requires: [IApprovalModel],
-  activate: (app: JupyterFrontEnd, approvals: IApprovalModel): IHistoryModel =>
-    new HistoryModel(
-      new AgentBoxClient(app.serviceManager.serverSettings),
-      approvals
-    )
+  requires: [IAgentBoxClient, IApprovalModel],
+  activate: (
+    _: JupyterFrontEnd,
+    client: IAgentBoxClient,
+    approvals: IApprovalModel
+  ): IHistoryModel => new HistoryModel(client, approvals)
 };

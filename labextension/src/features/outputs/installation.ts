@@ -3,13 +3,15 @@
  */
 import type { ISessionContext } from '@jupyterlab/apputils';
 import type { CodeCell } from '@jupyterlab/cells';
-import type { ConsolePanel, IConsoleTracker } from '@jupyterlab/console';
-import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
+import type { ConsolePanel } from '@jupyterlab/console';
+import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { ServerConnection } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
+import { watchWidgets } from '../../integrations/sessions';
+import type { ISessionTrackers } from '../../integrations/sessions';
 import { Gate, PageGate, SessionGate } from './gate';
 import type { KernelLevels } from './levels';
 import { withoutModules } from './messages';
@@ -18,10 +20,8 @@ import { keepUntrusted } from './trust';
 import { guardManager, hardenErrors } from './widgets';
 
 /** What the guard stands before, and what it needs to know. */
-export interface IOutputsContext {
+export interface IOutputsContext extends ISessionTrackers {
   rendermime: IRenderMimeRegistry;
-  notebooks: INotebookTracker | null;
-  consoles: IConsoleTracker | null;
   levels: KernelLevels;
   serverSettings: ServerConnection.ISettings;
   sanitizer: IRenderMime.ISanitizer;
@@ -45,23 +45,21 @@ export class OutputsGuard {
       this._hasComms = false;
     }
     this._guard(rendermime);
-    notebooks?.forEach(panel => {
+    watchWidgets(notebooks, (panel, wasOpen) => {
       this._addNotebook(panel);
-      this._renew(panel.sessionContext, () =>
-        panel.content.widgets.filter(isCodeCell)
-      );
+      if (wasOpen) {
+        this._renew(panel.sessionContext, () =>
+          panel.content.widgets.filter(isCodeCell)
+        );
+      }
     });
-    notebooks?.widgetAdded.connect((_, panel) => {
-      this._addNotebook(panel);
-    });
-    consoles?.forEach(panel => {
+    watchWidgets(consoles, (panel, wasOpen) => {
       this._addConsole(panel);
-      this._renew(panel.sessionContext, () =>
-        [...panel.console.cells].filter(isCodeCell)
-      );
-    });
-    consoles?.widgetAdded.connect((_, panel) => {
-      this._addConsole(panel);
+      if (wasOpen) {
+        this._renew(panel.sessionContext, () =>
+          [...panel.console.cells].filter(isCodeCell)
+        );
+      }
     });
   }
 

@@ -7,31 +7,39 @@ import { IConsoleTracker } from '@jupyterlab/console';
 import { PageConfig } from '@jupyterlab/coreutils';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { IKernelSpecManager, IServerSettings } from '@jupyterlab/services';
+import type { KernelSpec, ServerConnection } from '@jupyterlab/services';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { AgentBoxClient } from '../../api/client';
+import { IAgentBoxClient } from '../../internalTokens';
 import { OutputsGuard } from './installation';
 import { isSandboxed, KernelLevels } from './levels';
 import { enforcePolicy } from './policy';
-import { awaitSandbox } from './presence';
+import { SandboxWatch } from './presence';
 
 /** Lets outputs of sandboxed kernels run no code in the page that a person did not allow. */
 export const outputsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:outputs',
   description: 'Keeps outputs of sandboxed kernels from running code.',
   autoStart: true,
-  requires: [IRenderMimeRegistry],
+  requires: [
+    IRenderMimeRegistry,
+    IAgentBoxClient,
+    IServerSettings,
+    IKernelSpecManager
+  ],
   optional: [INotebookTracker, IConsoleTracker, ISanitizer, ITranslator],
   activate: (
-    app: JupyterFrontEnd,
+    _: JupyterFrontEnd,
     rendermime: IRenderMimeRegistry,
+    client: IAgentBoxClient,
+    serverSettings: ServerConnection.ISettings,
+    kernelspecs: KernelSpec.IManager,
     notebooks: INotebookTracker | null,
     consoles: IConsoleTracker | null,
     sanitizer: ISanitizer | null,
     translator: ITranslator | null
   ): void => {
-    const { kernelspecs, serverSettings } = app.serviceManager;
-    const client = new AgentBoxClient(serverSettings);
     const levels = new KernelLevels(client, kernelspecs, enforcePolicy);
     const guard = new OutputsGuard({
       rendermime,
@@ -52,8 +60,11 @@ export const outputsPlugin: JupyterFrontEndPlugin<void> = {
       Object.values(kernelspecs.specs?.kernelspecs ?? {}).some(
         spec => spec && isSandboxed(spec)
       );
-    awaitSandbox({ notebooks, consoles, kernelspecs, levels, hasSpecs }, () => {
-      guard.install();
-    });
+    new SandboxWatch(
+      { notebooks, consoles, kernelspecs, levels, hasSpecs },
+      () => {
+        guard.install();
+      }
+    );
   }
 };

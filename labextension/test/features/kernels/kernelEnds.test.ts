@@ -2,6 +2,7 @@ import { NotificationManager } from '@jupyterlab/apputils/lib/notification';
 import type { Event } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 
+import { EventRouter } from '../../../src/api/events';
 import { EndNotifier } from '../../../src/features/kernels/endNotifier';
 import { KernelEndsModel } from '../../../src/model/kernelEnds';
 import type { IEndedKernel } from '../../../src/model/kernelEnds';
@@ -32,12 +33,11 @@ class Server {
     this._stream.emit(event as Event.Emission);
   }
 
-  get events(): Pick<Event.IManager, 'stream'> {
-    return { stream: this._stream } as unknown as Event.IManager;
-  }
-
   readonly ends = new Map<string, IKernelEnd>();
   private readonly _stream = new Signal<this, Event.Emission>(this);
+  readonly events = new EventRouter({
+    stream: this._stream
+  } as unknown as Event.IManager);
 }
 
 describe('KernelEndsModel', () => {

@@ -1,13 +1,16 @@
 /**
- * Keeps the models up to date: by events, when the page is looked at again, and by a slow poll should events fail.
+ * Keeps the requests up to date: by events, when the page is looked at again, and by a slow poll should events fail.
  */
 import type { Event } from '@jupyterlab/services';
+import { DisposableSet } from '@lumino/disposable';
 import type { IDisposable } from '@lumino/disposable';
 import { Poll } from '@lumino/polling';
 
-import { APPROVAL_EVENT, SERVERS_EVENT } from '../api/protocol';
-import type { Connection, IServersModel } from '../tokens';
-import type { ApprovalModel } from './approvals';
+import type { IEventRouter } from '../../api/events';
+import { APPROVAL_EVENT } from '../../api/protocol';
+import { onPageReturn } from '../../integrations/pageReturn';
+import type { ApprovalModel } from '../../model/approvals';
+import type { Connection } from '../../tokens';
 
 /** Milliseconds between two polls while some request waits or runs. */
 const BUSY_INTERVAL = 5_000;
@@ -21,16 +24,20 @@ const ABSENT_INTERVAL = 300_000;
 /** What a failed question leaves. */
 const FAILURES: readonly Connection[] = ['unreachable', 'forbidden', 'failing'];
 
-/** Connects events, visibility and a poll to the models. */
-export class Updater implements IDisposable {
+/** Connects events, visibility and a poll to the model of all requests. */
+export class ApprovalsUpdater implements IDisposable {
   constructor(
-    private readonly _events: Event.IManager,
-    private readonly _approvals: ApprovalModel,
-    private readonly _servers: IServersModel
+    events: IEventRouter,
+    private readonly _approvals: ApprovalModel
   ) {
-    this._events.stream.connect(this._onEvent, this);
-    document.addEventListener('visibilitychange', this._onVisibility);
-    window.addEventListener('online', this._onVisibility);
+    this._connections = DisposableSet.from([
+      events.on(APPROVAL_EVENT, event => {
+        this._onEvent(event);
+      }),
+      onPageReturn(() => {
+        void this._poll.refresh();
+      })
+    ]);
     this._poll = new Poll({
       name: 'jupyter-agentbox:approvals',
       factory: () => this._refresh(),
@@ -48,9 +55,7 @@ export class Updater implements IDisposable {
   }
 
   dispose(): void {
-    this._events.stream.disconnect(this._onEvent, this);
-    document.removeEventListener('visibilitychange', this._onVisibility);
-    window.removeEventListener('online', this._onVisibility);
+    this._connections.dispose();
     this._poll.dispose();
   }
 
@@ -68,23 +73,12 @@ export class Updater implements IDisposable {
     }
   }
 
-  private _onEvent(_: unknown, event: Event.Emission): void {
-    if (event.schema_id === APPROVAL_EVENT && typeof event.id === 'string') {
-      this._approvals.hint(
-        event.id,
-        typeof event.status === 'string' ? event.status : undefined
-      );
-    } else if (event.schema_id === SERVERS_EVENT) {
-      void this._servers.refresh();
+  private _onEvent({ id, status }: Event.Emission): void {
+    if (typeof id === 'string') {
+      this._approvals.hint(id, typeof status === 'string' ? status : undefined);
     }
   }
 
-  private readonly _onVisibility = (): void => {
-    if (document.visibilityState === 'visible') {
-      void this._poll.refresh();
-      void this._servers.refresh();
-    }
-  };
-
+  private readonly _connections: IDisposable;
   private readonly _poll: Poll;
 }

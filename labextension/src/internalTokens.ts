@@ -1,0 +1,21 @@
+/**
+ * Tokens of what the plugins of this extension give each other and nobody else: `index.ts` does not export them.
+ */
+import { Token } from '@lumino/coreutils';
+
+import type { IAgentBoxClient as Client } from './api/client';
+import type { IEventRouter as Router } from './api/events';
+
+export type IAgentBoxClient = Client;
+
+export const IAgentBoxClient = new Token<IAgentBoxClient>(
+  'jupyter-agentbox:IAgentBoxClient',
+  'The client of the REST API.'
+);
+
+export type IEventRouter = Router;
+
+export const IEventRouter = new Token<IEventRouter>(
+  'jupyter-agentbox:IEventRouter',
+  'Gives each event of the server to those who asked for its kind.'
+);

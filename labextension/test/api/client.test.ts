@@ -1,0 +1,193 @@
+import type { ServerConnection } from '@jupyterlab/services';
+
+import { AgentBoxClient, RequestError } from '../../src/api/client';
+import { stringify } from '../../src/api/json';
+import { allowed, approval } from '../examples';
+
+/** A server with one answer, which keeps what it was asked. */
+class Server {
+  answer(status: number, body: string, date?: Date): void {
+    this._answer = { status, body, date };
+  }
+
+  readonly fetch = async (request: Request): Promise<Response> => {
+    const { pathname, search } = new URL(request.url);
+    // JupyterLab adds the time to what must not be cached.
+    const query = search.replace(/[?&]\d{10,}$/, '');
+    this.asked.push(
+      `${request.method} ${pathname}${query} ${await request.text()}`.trim()
+    );
+    const { status, body, date } = this._answer;
+    const headers = new Headers(date ? { Date: date.toUTCString() } : {});
+    return {
+      ok: status < 400,
+      status,
+      statusText: 'as the status says',
+      headers,
+      text: () => Promise.resolve(body)
+    } as Response;
+  };
+
+  readonly asked: string[] = [];
+  private _answer: { status: number; body: string; date?: Date } = {
+    status: 200,
+    body: '{}'
+  };
+}
+
+/** As much of the browser's class as the client uses; jsdom has none. */
+class Request {
+  constructor(
+    readonly url: string,
+    private readonly _init: RequestInit
+  ) {}
+
+  readonly headers = new Headers();
+
+  get method(): string {
+    return this._init.method ?? 'GET';
+  }
+
+  text(): Promise<string> {
+    return Promise.resolve(String(this._init.body ?? ''));
+  }
+}
+
+let server: Server;
+let client: AgentBoxClient;
+
+beforeEach(() => {
+  server = new Server();
+  // `makeSettings` wants a `fetch` of the browser, which jsdom has not.
+  client = new AgentBoxClient({
+    baseUrl: 'http://localhost/base/',
+    fetch: server.fetch,
+    Request,
+    Headers,
+    init: {},
+    token: '',
+    appendToken: false
+  } as unknown as ServerConnection.ISettings);
+});
+
+test('lists the requests that are asked for', async () => {
+  const one = approval();
+  server.answer(200, JSON.stringify({ approvals: [one], next: 'c2' }));
+  const page = await client.listApprovals({
+    status: ['pending', 'approved'],
+    limit: 3,
+    cursor: 'c1'
+  });
+  expect(page).toEqual({ approvals: [one], next: 'c2' });
+  await client.listApprovals({ ids: ['a1', 'a2'] });
+  expect(server.asked).toEqual([
+    'GET /base/jupyter-agentbox/approvals?status=pending%2Capproved&limit=3&cursor=c1',
+    'GET /base/jupyter-agentbox/approvals?ids=a1%2Ca2'
+  ]);
+});
+
+test('a list that is none is empty', async () => {
+  server.answer(200, '[]');
+  expect(await client.listApprovals({})).toEqual({ approvals: [], next: null });
+});
+
+test('arguments keep every digit, those of the decision too', async () => {
+  const one = allowed({ id: 'a/1' });
+  const body = JSON.stringify(one)
+    .replace(
+      /"arguments":\{[^}]*\}/,
+      '"arguments":{"wei":1000000000000000000001}'
+    )
+    .replace('"arguments":null', '"arguments":{"price":149.0}');
+  server.answer(200, body);
+  const { call, decision } = await client.getApproval('a/1');
+  expect(stringify(call.arguments)).toBe('{"wei":1000000000000000000001}');
+  expect(decision?.arguments && stringify(decision.arguments)).toBe(
+    '{"price":149.0}'
+  );
+  expect(server.asked).toEqual(['GET /base/jupyter-agentbox/approvals/a%2F1']);
+});
+
+test('a decision is posted as JSON, with the digest of what was shown', async () => {
+  server.answer(200, JSON.stringify(allowed()));
+  await client.decide('a1', {
+    decision: 'reject_once',
+    digest: 'd',
+    reason: ''
+  });
+  expect(server.asked).toEqual([
+    'POST /base/jupyter-agentbox/approvals/a1/decision {"decision":"reject_once","digest":"d","reason":""}'
+  ]);
+});
+
+test('an error says what the server said, and what the request is now', async () => {
+  const now = allowed();
+  server.answer(
+    409,
+    JSON.stringify({
+      message: 'too late',
+      parameter: 'id',
+      reason: 'r',
+      approval: now
+    })
+  );
+  const error: unknown = await client.getApproval('a1').catch(e => e);
+  expect(error).toBeInstanceOf(RequestError);
+  expect(error).toMatchObject({
+    status: 409,
+    message: 'too late',
+    parameter: 'id',
+    reason: 'r',
+    approval: now
+  });
+});
+
+test.each([
+  [503, '<html>', 503],
+  [500, '', 500],
+  [200, '<html>', 502]
+])('status %d with %j is an error %d', async (status, body, expected) => {
+  server.answer(status, body);
+  await expect(client.listServers()).rejects.toMatchObject({
+    status: expected,
+    message: 'as the status says'
+  });
+});
+
+test('the clock is the server’s if the two differ by more than a moment', async () => {
+  jest.useFakeTimers({ now: 1_000_000_000_000 });
+  try {
+    server.answer(200, '{}', new Date(Date.now() + 60_000));
+    await client.listServers();
+    expect(client.now()).toBe(Date.now() + 60_500);
+    server.answer(200, '{}', new Date(Date.now() + 1000));
+    await client.listServers();
+    expect(client.now()).toBe(Date.now());
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test('asks of a kernel how far it is kept away, and how it ended', async () => {
+  server.answer(
+    200,
+    '{"isolation":"bubblewrap","content_security_policy":"p"}'
+  );
+  expect(await client.getIsolation('k1')).toEqual({
+    level: 'bubblewrap',
+    policy: 'p'
+  });
+  expect(await client.getLastEnd('k1')).toBeNull();
+  server.answer(200, '[]');
+  expect(await client.getIsolation('k1')).toEqual({
+    level: null,
+    policy: null
+  });
+});
+
+test('restarts a server by its name', async () => {
+  await client.restartServer('a b');
+  expect(server.asked).toEqual([
+    'POST /base/jupyter-agentbox/servers/a%20b/restart {}'
+  ]);
+});
