@@ -6,11 +6,12 @@ import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { clientPlugin } from './api/clientPlugin';
 import { eventsPlugin } from './api/eventsPlugin';
 import { approvalsPlugin } from './features/approvals/approvalsPlugin';
+import { cardContextPlugin } from './features/approvals/cardContextPlugin';
 import { cardPlugin } from './features/approvals/cardPlugin';
 import { commPlugin } from './features/kernels/commPlugin';
 import { commandsPlugin } from './shell/commandsPlugin';
 import { historyPlugin } from './features/history/historyPlugin';
-import { jupyterWidgetPlugin } from './integrations/ipywidgetsPlugin';
+import { ipywidgetsPlugin } from './integrations/ipywidgetsPlugin';
 import { kernelEndsPlugin } from './features/kernels/kernelEndsPlugin';
 import { notificationsPlugin } from './features/approvals/notificationsPlugin';
 import { outputsPlugin } from './features/outputs/outputsPlugin';
@@ -27,8 +28,9 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   approvalsPlugin,
   historyPlugin,
   originsPlugin,
+  cardContextPlugin,
   cardPlugin,
-  jupyterWidgetPlugin,
+  ipywidgetsPlugin,
   panelPlugin,
   statusPlugin,
   notificationsPlugin,

@@ -1,12 +1,14 @@
 /**
  * Requests for tests.
  */
-import { nullTranslator } from '@jupyterlab/translation';
-
 import type { IApproval } from '../src/api/protocol';
+import { languageOf } from '../src/ui/text/language';
+
+/** The language of the source. */
+export const language = languageOf(null);
 
 /** Strings as they are written in the source. */
-export const trans = nullTranslator.load('jupyter-agentbox');
+export const { trans } = language;
 
 /** A pending request, with some fields replaced. */
 export function approval(fields: Partial<IApproval> = {}): IApproval {

@@ -110,7 +110,10 @@ def test_no_command_decides(person: Person, notebook: Callable[..., str], lab: L
 def test_settings_turn_notifications_off_and_open_the_panel_by_itself(
     person: Person, notebook: Callable[..., str], lab: Lab
 ) -> None:
-    with lab.settings("jupyter-agentbox:panel", {"notifications": False, "openPanelAutomatically": True}):
+    with (
+        lab.settings("jupyter-agentbox:panel", {"openPanelAutomatically": True}),
+        lab.settings("jupyter-agentbox:notifications", {"notifications": False}),
+    ):
         person.open(notebook("'first'\n" * 60, ASK))
         person.edit(1)
         person.keyboard.press("Control+Enter")

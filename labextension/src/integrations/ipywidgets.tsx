@@ -12,7 +12,8 @@ import { createRoot } from 'react-dom/client';
 import type { Root } from 'react-dom/client';
 
 import { RequestCard } from '../ui/card/RequestCard';
-import type { ICardContext } from '../ui/card/RequestCard';
+import { CardProvider } from '../ui/context';
+import type { ICardContext } from '../ui/context';
 
 /** The module name that the Python class has. */
 export const MODULE_NAME = 'jupyter-agentbox';
@@ -55,11 +56,12 @@ export function widgetExports(context: ICardContext): ExportMap {
     private _update(): void {
       const id: unknown = this.model.get('request_id');
       this._root?.render(
-        <RequestCard
-          requestId={typeof id === 'string' ? id : ''}
-          context={context}
-          isInWidget={true}
-        />
+        <CardProvider value={context}>
+          <RequestCard
+            requestId={typeof id === 'string' ? id : ''}
+            isInWidget={true}
+          />
+        </CardProvider>
       );
     }
 

@@ -3,32 +3,25 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { reviewerNames } from '../ui/text/reviewers';
-import { IApprovalModel, IApprovalPanel, IOrigins } from '../tokens';
+import { ICardContext } from '../internalTokens';
+import { IApprovalPanel } from '../tokens';
 import { MODULE_NAME, MODULE_VERSION, widgetExports } from './ipywidgets';
 
 /** Gives ipywidgets the card, where ipywidgets is there. */
-export const jupyterWidgetPlugin: JupyterFrontEndPlugin<void> = {
+export const ipywidgetsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:jupyter-widget',
   description: 'Shows approval requests as ipywidgets.',
   autoStart: true,
-  requires: [IApprovalModel, IOrigins],
-  optional: [IApprovalPanel, IJupyterWidgetRegistry, ITranslator],
+  requires: [ICardContext],
+  optional: [IApprovalPanel, IJupyterWidgetRegistry],
   activate: (
-    app: JupyterFrontEnd,
-    model: IApprovalModel,
-    origins: IOrigins,
+    _: JupyterFrontEnd,
+    base: ICardContext,
     panel: IApprovalPanel | null,
-    registry: IJupyterWidgetRegistry | null,
-    optionalTranslator: ITranslator | null
+    registry: IJupyterWidgetRegistry | null
   ): void => {
-    const translator = optionalTranslator ?? nullTranslator;
-    const trans = translator.load('jupyter-agentbox');
-    const nameOf = reviewerNames(app.serviceManager.user, trans);
     const openInPanel = panel?.focusRequest.bind(panel);
-    const base = { model, origins, nameOf, translator, trans };
     registry?.registerWidget({
       name: MODULE_NAME,
       version: MODULE_VERSION,

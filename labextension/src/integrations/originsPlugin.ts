@@ -5,8 +5,9 @@ import type {
 import { IConsoleTracker } from '@jupyterlab/console';
 import { IDocumentManager } from '@jupyterlab/docmanager';
 import { INotebookTracker } from '@jupyterlab/notebook';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 
+import { languageOf } from '../ui/text/language';
 import { Origins } from './origins';
 import { IOrigins } from '../tokens';
 
@@ -24,7 +25,7 @@ export const originsPlugin: JupyterFrontEndPlugin<IOrigins> = {
     consoles: IConsoleTracker | null,
     translator: ITranslator | null
   ): IOrigins => {
-    const trans = (translator ?? nullTranslator).load('jupyter-agentbox');
+    const { trans } = languageOf(translator);
     const { shell } = app;
     return new Origins({ shell, docManager, notebooks, consoles, trans });
   }

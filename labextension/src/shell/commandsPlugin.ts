@@ -3,8 +3,9 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 
+import { languageOf } from '../ui/text/language';
 import { addCommands } from './commands';
 import {
   IApprovalModel,
@@ -29,7 +30,7 @@ export const commandsPlugin: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null,
     translator: ITranslator | null
   ): void => {
-    const trans = (translator ?? nullTranslator).load('jupyter-agentbox');
+    const { trans } = languageOf(translator);
     const refresh = async (): Promise<void> => {
       await Promise.all([model.refresh(), history.load(), servers.refresh()]);
     };

@@ -9,7 +9,8 @@ import React from 'react';
 
 import { HistoryList } from '../features/history/HistoryList';
 import { PendingList } from '../features/approvals/PendingList';
-import type { ICardContext } from '../ui/card/RequestCard';
+import { CardProvider } from '../ui/context';
+import type { ICardContext } from '../ui/context';
 import { ServerList } from '../features/servers/ServerList';
 import { approvalIcon } from '../ui/icons';
 import type { IHistoryModel, IServersModel } from '../tokens';
@@ -79,11 +80,11 @@ export class ApprovalPanel extends ReactWidget {
   protected override render(): JSX.Element {
     const { context, history, servers } = this._options;
     return (
-      <>
-        <PendingList context={context} wanted={this._wanted} />
-        <HistoryList history={history} context={context} />
-        <ServerList servers={servers} trans={context.trans} />
-      </>
+      <CardProvider value={context}>
+        <PendingList wanted={this._wanted} />
+        <HistoryList history={history} />
+        <ServerList servers={servers} />
+      </CardProvider>
     );
   }
 

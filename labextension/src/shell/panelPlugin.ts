@@ -4,18 +4,11 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { PanelOpener } from './panelOpener';
-import { onSettings } from './settings';
-import { reviewerNames } from '../ui/text/reviewers';
-import {
-  IApprovalModel,
-  IApprovalPanel,
-  IHistoryModel,
-  IOrigins,
-  IServersModel
-} from '../tokens';
+import { onSettings } from '../integrations/settings';
+import { ICardContext } from '../internalTokens';
+import { IApprovalPanel, IHistoryModel, IServersModel } from '../tokens';
 import { ApprovalPanel } from './panel';
 
 /** Adds the side panel. */
@@ -24,29 +17,22 @@ export const panelPlugin: JupyterFrontEndPlugin<IApprovalPanel> = {
   description: 'Adds the side panel of approval requests.',
   autoStart: true,
   provides: IApprovalPanel,
-  requires: [IApprovalModel, IHistoryModel, IServersModel, IOrigins],
-  optional: [ILayoutRestorer, ISettingRegistry, ITranslator],
+  requires: [ICardContext, IHistoryModel, IServersModel],
+  optional: [ILayoutRestorer, ISettingRegistry],
   activate: (
     app: JupyterFrontEnd,
-    model: IApprovalModel,
+    context: ICardContext,
     history: IHistoryModel,
     servers: IServersModel,
-    origins: IOrigins,
     restorer: ILayoutRestorer | null,
-    registry: ISettingRegistry | null,
-    optionalTranslator: ITranslator | null
+    registry: ISettingRegistry | null
   ): IApprovalPanel => {
-    const translator = optionalTranslator ?? nullTranslator;
-    const trans = translator.load('jupyter-agentbox');
-    const nameOf = reviewerNames(app.serviceManager.user, trans);
-    const context = { model, origins, nameOf, translator, trans };
     const panel = new ApprovalPanel({ context, history, servers });
     app.shell.add(panel, 'right', { rank: 900 });
     restorer?.add(panel, panel.id);
-    const opener = new PanelOpener(app.shell, panel, model);
-    onSettings(registry, settings => {
-      history.pageSize = settings.historySize;
-      opener.isAutomatic = settings.openPanelAutomatically;
+    const opener = new PanelOpener(app.shell, panel, context.model);
+    onSettings(registry, panelPlugin.id, ({ openPanelAutomatically }) => {
+      opener.isAutomatic = openPanelAutomatically === true;
     });
     return opener;
   }

@@ -3,8 +3,9 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { IStatusBar } from '@jupyterlab/statusbar';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 
+import { languageOf } from '../ui/text/language';
 import { IApprovalModel, IApprovalPanel } from '../tokens';
 import { ApprovalStatus } from './status';
 
@@ -22,7 +23,7 @@ export const statusPlugin: JupyterFrontEndPlugin<void> = {
     statusBar: IStatusBar | null,
     translator: ITranslator | null
   ): void => {
-    const trans = (translator ?? nullTranslator).load('jupyter-agentbox');
+    const { trans } = languageOf(translator);
     statusBar?.registerStatusItem('jupyter-agentbox:status', {
       item: new ApprovalStatus({ model, panel, trans }),
       align: 'left',

@@ -1,14 +1,13 @@
 /**
  * The requests that wait, newest first, by notebook.
  */
-import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useCardContext, useTrans } from '../../ui/context';
 import type { IApproval } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
 import { label } from '../../ui/text/visibleText';
 import { RequestCard } from '../../ui/card/RequestCard';
-import type { ICardContext } from '../../ui/card/RequestCard';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { LinkButton } from '../../ui/components/VisibleText';
 
@@ -16,14 +15,14 @@ import { LinkButton } from '../../ui/components/VisibleText';
 const MAX_SHOWN = 50;
 
 export interface IPendingListProps {
-  context: ICardContext;
   /** The id of a request that is shown even if many newer ones wait. */
   wanted: string | null;
 }
 
 export function PendingList(props: IPendingListProps): JSX.Element {
-  const { context, wanted } = props;
-  const { model, trans } = context;
+  const trans = useTrans();
+  const { wanted } = props;
+  const { model } = useCardContext();
   useSignal(model.changed);
   const [limit, setLimit] = React.useState(MAX_SHOWN);
   const [notice, setNotice] = React.useState('');
@@ -47,23 +46,21 @@ export function PendingList(props: IPendingListProps): JSX.Element {
           <span className="jp-AgentBox-badge">{pending.length}</span>
         ) : null}
       </h2>
-      <ConnectionNote {...context} />
+      <ConnectionNote />
       <Notice
         text={notice}
-        trans={trans}
         onClose={() => {
           setNotice('');
         }}
       />
       {pending.length === 0 && model.connection === 'connected' ? (
-        <Empty trans={trans} />
+        <Empty />
       ) : null}
       {[...groups].map(([path, approvals]) => (
         <Group
           key={path}
           path={path}
           approvals={approvals}
-          context={context}
           onFailure={setNotice}
         />
       ))}
@@ -83,7 +80,9 @@ export function PendingList(props: IPendingListProps): JSX.Element {
   );
 }
 
-function ConnectionNote({ model, trans }: ICardContext): JSX.Element | null {
+function ConnectionNote(): JSX.Element | null {
+  const { model } = useCardContext();
+  const trans = useTrans();
   const texts = {
     connecting: null,
     connected: null,
@@ -104,7 +103,8 @@ function ConnectionNote({ model, trans }: ICardContext): JSX.Element | null {
   return text ? <p className="jp-AgentBox-error">{text}</p> : null;
 }
 
-function Empty({ trans }: { trans: TranslationBundle }): JSX.Element {
+function Empty(): JSX.Element {
+  const trans = useTrans();
   return (
     <div className="jp-AgentBox-empty">
       <p>{trans.__('Nothing waits for you.')}</p>
@@ -119,12 +119,12 @@ function Empty({ trans }: { trans: TranslationBundle }): JSX.Element {
 
 interface INoticeProps {
   text: string;
-  trans: TranslationBundle;
   onClose: () => void;
 }
 
 /** Why an answer was not taken, after its card has left the list. */
-function Notice({ text, trans, onClose }: INoticeProps): JSX.Element {
+function Notice({ text, onClose }: INoticeProps): JSX.Element {
+  const trans = useTrans();
   return (
     <div role="alert">
       {text ? (
@@ -139,14 +139,15 @@ function Notice({ text, trans, onClose }: INoticeProps): JSX.Element {
 interface IGroupProps {
   path: string;
   approvals: readonly IApproval[];
-  context: ICardContext;
   /** Hears of an answer that came too late, with the name of its request. */
   onFailure: (text: string) => void;
 }
 
 function Group(props: IGroupProps): JSX.Element {
-  const { path, approvals, context, onFailure } = props;
-  const title = path ? label(path) : context.trans.__('Outside a notebook');
+  const trans = useTrans();
+  const { path, approvals, onFailure } = props;
+  const { model } = useCardContext();
+  const title = path ? label(path) : trans.__('Outside a notebook');
   const headingId = React.useId();
   return (
     <section className="jp-AgentBox-group">
@@ -162,10 +163,9 @@ function Group(props: IGroupProps): JSX.Element {
           >
             <RequestCard
               requestId={approval.id}
-              context={context}
               hasLink={true}
               onFailure={text => {
-                const { approval: present } = context.model.get(approval.id);
+                const { approval: present } = model.get(approval.id);
                 if (present?.status !== 'pending') {
                   onFailure(`${label(qualifiedName(approval.call))}: ${text}`);
                 }

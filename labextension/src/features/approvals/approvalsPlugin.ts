@@ -2,8 +2,9 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 
+import { languageOf } from '../../ui/text/language';
 import { IAgentBoxClient, IEventRouter } from '../../internalTokens';
 import { ApprovalModel } from '../../model/approvals';
 import { IApprovalModel } from '../../tokens';
@@ -24,7 +25,7 @@ export const approvalsPlugin: JupyterFrontEndPlugin<IApprovalModel> = {
     events: IEventRouter,
     translator: ITranslator | null
   ): IApprovalModel => {
-    const trans = (translator ?? nullTranslator).load('jupyter-agentbox');
+    const { trans } = languageOf(translator);
     const model = new ApprovalModel(client);
     new ApprovalsUpdater(events, model);
     new Announcer(model, trans);

@@ -5,35 +5,28 @@ import type {
 import { IConsoleTracker } from '@jupyterlab/console';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
-import { FocusRestorer } from './focusRestorer';
-import { reviewerNames } from '../../ui/text/reviewers';
-import { IApprovalModel, IApprovalPanel, IOrigins } from '../../tokens';
+import { ICardContext } from '../../internalTokens';
+import { IApprovalPanel } from '../../tokens';
 import { cardRendererFactory } from '../../ui/card/CardRenderer';
+import { FocusRestorer } from './focusRestorer';
 
 /** Shows the card of a request in an output. */
 export const cardPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:card',
   description: 'Shows approval requests in outputs.',
   autoStart: true,
-  requires: [IRenderMimeRegistry, IApprovalModel, IOrigins],
-  optional: [IApprovalPanel, INotebookTracker, IConsoleTracker, ITranslator],
+  requires: [IRenderMimeRegistry, ICardContext],
+  optional: [IApprovalPanel, INotebookTracker, IConsoleTracker],
   activate: (
-    app: JupyterFrontEnd,
+    _: JupyterFrontEnd,
     rendermime: IRenderMimeRegistry,
-    model: IApprovalModel,
-    origins: IOrigins,
+    base: ICardContext,
     panel: IApprovalPanel | null,
     notebooks: INotebookTracker | null,
-    consoles: IConsoleTracker | null,
-    optionalTranslator: ITranslator | null
+    consoles: IConsoleTracker | null
   ): void => {
-    const translator = optionalTranslator ?? nullTranslator;
-    const trans = translator.load('jupyter-agentbox');
-    const nameOf = reviewerNames(app.serviceManager.user, trans);
     const openInPanel = panel?.focusRequest.bind(panel);
-    const base = { model, origins, nameOf, translator, trans };
     const restorer = new FocusRestorer(notebooks, consoles);
     const leave = restorer.leave.bind(restorer);
     const context = { ...base, openInPanel, leave };

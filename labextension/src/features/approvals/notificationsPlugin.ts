@@ -3,10 +3,11 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 
+import { languageOf } from '../../ui/text/language';
 import { Notifier } from './notifier';
-import { onSettings } from '../../shell/settings';
+import { onSettings } from '../../integrations/settings';
 import { IApprovalModel, IApprovalPanel, IOrigins } from '../../tokens';
 
 /** Notifies of requests whose cell is out of view. */
@@ -24,11 +25,11 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
     registry: ISettingRegistry | null,
     translator: ITranslator | null
   ): void => {
-    const trans = (translator ?? nullTranslator).load('jupyter-agentbox');
+    const { trans } = languageOf(translator);
     const { restored } = app;
     const notifier = new Notifier({ model, origins, panel, restored, trans });
-    onSettings(registry, settings => {
-      notifier.isEnabled = settings.notifications;
+    onSettings(registry, notificationsPlugin.id, ({ notifications }) => {
+      notifier.isEnabled = notifications === true;
     });
   }
 };

@@ -1,25 +1,23 @@
 /**
  * The requests that are final.
  */
-import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useTrans } from '../../ui/context';
 import { qualifiedName } from '../../api/protocol';
 import type { IHistoryModel } from '../../tokens';
 import { label } from '../../ui/text/visibleText';
 import { RequestCard } from '../../ui/card/RequestCard';
-import type { ICardContext } from '../../ui/card/RequestCard';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { LinkButton } from '../../ui/components/VisibleText';
 
 export interface IHistoryListProps {
   history: IHistoryModel;
-  context: ICardContext;
 }
 
 export function HistoryList(props: IHistoryListProps): JSX.Element {
-  const { history, context } = props;
-  const { trans } = context;
+  const trans = useTrans();
+  const { history } = props;
   useSignal(history.changed);
   return (
     <section
@@ -30,7 +28,7 @@ export function HistoryList(props: IHistoryListProps): JSX.Element {
         <summary>
           <h2>{trans.__('Recent history')}</h2>
         </summary>
-        {history.items.length === 0 ? <Empty trans={trans} /> : null}
+        {history.items.length === 0 ? <Empty /> : null}
         <ul role="list">
           {history.items.map(approval => (
             <li
@@ -38,11 +36,7 @@ export function HistoryList(props: IHistoryListProps): JSX.Element {
               className="jp-AgentBox-item"
               aria-label={label(qualifiedName(approval.call))}
             >
-              <RequestCard
-                requestId={approval.id}
-                context={context}
-                hasLink={true}
-              />
+              <RequestCard requestId={approval.id} hasLink={true} />
             </li>
           ))}
         </ul>
@@ -59,7 +53,8 @@ export function HistoryList(props: IHistoryListProps): JSX.Element {
   );
 }
 
-function Empty({ trans }: { trans: TranslationBundle }): JSX.Element {
+function Empty(): JSX.Element {
+  const trans = useTrans();
   return (
     <p className="jp-AgentBox-empty">
       {trans.__('Calls that were decided, or that nobody decided, stay here.')}

@@ -2,7 +2,9 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
 
+import { onSettings } from '../../integrations/settings';
 import { IAgentBoxClient } from '../../internalTokens';
 import { HistoryModel } from '../../model/history';
 import { IApprovalModel, IHistoryModel } from '../../tokens';
@@ -14,9 +16,17 @@ export const historyPlugin: JupyterFrontEndPlugin<IHistoryModel> = {
   autoStart: true,
   provides: IHistoryModel,
   requires: [IAgentBoxClient, IApprovalModel],
+  optional: [ISettingRegistry],
   activate: (
     _: JupyterFrontEnd,
     client: IAgentBoxClient,
-    approvals: IApprovalModel
-  ): IHistoryModel => new HistoryModel(client, approvals)
+    approvals: IApprovalModel,
+    registry: ISettingRegistry | null
+  ): IHistoryModel => {
+    const history = new HistoryModel(client, approvals);
+    onSettings(registry, historyPlugin.id, ({ historySize }) => {
+      history.pageSize = Number(historySize);
+    });
+    return history;
+  }
 };

@@ -3,8 +3,9 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { Notification } from '@jupyterlab/apputils';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 
+import { languageOf } from '../../ui/text/language';
 import { IAgentBoxClient, IEventRouter } from '../../internalTokens';
 import { KernelEndsModel } from '../../model/kernelEnds';
 import { IOrigins } from '../../tokens';
@@ -24,7 +25,7 @@ export const kernelEndsPlugin: JupyterFrontEndPlugin<void> = {
     origins: IOrigins,
     translator: ITranslator | null
   ): void => {
-    const trans = (translator ?? nullTranslator).load('jupyter-agentbox');
+    const { trans } = languageOf(translator);
     const model = new KernelEndsModel(events, client);
     const notifications = Notification.manager;
     new EndNotifier({ model, origins, notifications, trans });

@@ -1,9 +1,9 @@
 /**
  * Stands where an output would have run code in the page.
  */
-import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useTrans } from '../../ui/context';
 import { DecisionButton } from '../../ui/guarded/DecisionButton';
 import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { TextBlock, VisibleText } from '../../ui/components/VisibleText';
@@ -21,7 +21,6 @@ export interface IBlockedOutputProps {
   isIsolated?: boolean;
   /** Whether it stands in a widget, which its kernel lays out. */
   isInWidget?: boolean;
-  trans: TranslationBundle;
   /** Show the same card in a dialog, whose button no kernel can cover. */
   onReview?: () => void;
   /** Run this one output; what it returns rejects with the reason why it cannot be. */
@@ -30,7 +29,8 @@ export interface IBlockedOutputProps {
 
 /** Says what an output could do in the page, and lets a person allow it. */
 export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
-  const { kind, onReview, trans } = props;
+  const trans = useTrans();
+  const { kind, onReview } = props;
   const textId = React.useId();
   const [isBusy, setBusy] = React.useState(false);
   const [failure, setFailure] = React.useState('');
@@ -80,11 +80,7 @@ export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
       {props.source ? (
         <details className="jp-AgentBox-details">
           <summary>{trans.__('What would run')}</summary>
-          <TextBlock
-            text={props.source}
-            name={trans.__('What would run')}
-            trans={trans}
-          />
+          <TextBlock text={props.source} name={trans.__('What would run')} />
         </details>
       ) : null}
       {props.isIsolated ? (
@@ -101,7 +97,6 @@ export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
               open: onReview
             }
           }
-          trans={trans}
         >
           <div className="jp-AgentBox-buttons">
             <DecisionButton

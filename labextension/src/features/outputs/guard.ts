@@ -12,10 +12,10 @@ import {
   RenderedText
 } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
-import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { CARD_MIME_TYPE } from '../../api/protocol';
 import { CardRenderer } from '../../ui/card/CardRenderer';
+import type { ILanguage } from '../../ui/text/language';
 import { describeFinding, describeType } from './describe';
 import type { IGate } from './gate';
 import { examine } from './html';
@@ -48,9 +48,9 @@ export function guardRenderer(
   renderer: IRenderMime.IRenderer,
   mimeType: string,
   gate: IGate,
-  trans: TranslationBundle
+  language: ILanguage
 ): IRenderMime.IRenderer {
-  const guard = new OutputGuard(renderer, mimeType, gate, trans);
+  const guard = new OutputGuard(renderer, mimeType, gate, language);
   renderer.renderModel = model => guard.show(model);
   return renderer;
 }
@@ -73,7 +73,7 @@ class OutputGuard {
     private readonly _renderer: IRenderMime.IRenderer,
     private readonly _mimeType: string,
     private readonly _gate: IGate,
-    private readonly _trans: TranslationBundle
+    private readonly _language: ILanguage
   ) {
     this._render = _renderer.renderModel.bind(_renderer);
     this._treatment = treat(_renderer, _mimeType);
@@ -145,7 +145,11 @@ class OutputGuard {
         await this._pass(asTrusted(model, false));
         const [worst] = this._findings;
         if (worst && !this._isAuthors(model)) {
-          this._placeCard(model, describeFinding(worst, this._trans), true);
+          this._placeCard(
+            model,
+            describeFinding(worst, this._language.trans),
+            true
+          );
         }
         return;
       }
@@ -156,7 +160,7 @@ class OutputGuard {
         this._renderer.node.textContent = '';
         this._placeCard(
           model,
-          describeType(this._mimeType, this._trans),
+          describeType(this._mimeType, this._language.trans),
           false
         );
     }
@@ -180,13 +184,12 @@ class OutputGuard {
     const data = this._dataOf(model);
     const source = model.data[this._mimeType];
     this._removeCard();
-    this._remove = placeCard(this._renderer.node, {
+    this._remove = placeCard(this._renderer.node, this._language, {
       kind,
       source: typeof source === 'string' ? source : data,
       isPartShown,
       isSandboxed: this._gate.wasSandboxed || !this._gate.isBound,
       isIsolated: isIsolated(this._mimeType, model),
-      trans: this._trans,
       onAllow: async () => {
         // What is allowed is what the card was about, not what the output may have become.
         this._allowed = data;

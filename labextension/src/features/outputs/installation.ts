@@ -8,10 +8,10 @@ import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { ServerConnection } from '@jupyterlab/services';
-import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { watchWidgets } from '../../integrations/sessions';
 import type { ISessionTrackers } from '../../integrations/sessions';
+import type { ILanguage } from '../../ui/text/language';
 import { Gate, PageGate, SessionGate } from './gate';
 import type { KernelLevels } from './levels';
 import { withoutModules } from './messages';
@@ -25,7 +25,7 @@ export interface IOutputsContext extends ISessionTrackers {
   levels: KernelLevels;
   serverSettings: ServerConnection.ISettings;
   sanitizer: IRenderMime.ISanitizer;
-  trans: TranslationBundle;
+  language: ILanguage;
 }
 
 /** Guards the outputs of a page. */
@@ -113,9 +113,9 @@ export class OutputsGuard {
   }
 
   private _guard(registry: IRenderMimeRegistry): Gate {
-    const { sanitizer, trans } = this._context;
+    const { sanitizer, language } = this._context;
     const onWidgetManager = (manager: object | null, gate: Gate): void => {
-      if (!guardManager(manager, gate, { sanitizer, trans })) {
+      if (!guardManager(manager, gate, { sanitizer, language })) {
         console.error(
           'Jupyter AgentBox: an unknown widget manager, so sandboxed kernels get no widgets. ' +
             'Tested with ipywidgets 8.1.'
@@ -125,7 +125,7 @@ export class OutputsGuard {
     };
     return guardRegistry(
       registry,
-      { trans, onWidgetManager },
+      { language, onWidgetManager },
       new Gate(this._page)
     );
   }

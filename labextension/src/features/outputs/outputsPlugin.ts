@@ -9,8 +9,9 @@ import { INotebookTracker } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { IKernelSpecManager, IServerSettings } from '@jupyterlab/services';
 import type { KernelSpec, ServerConnection } from '@jupyterlab/services';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 
+import { languageOf } from '../../ui/text/language';
 import { IAgentBoxClient } from '../../internalTokens';
 import { OutputsGuard } from './installation';
 import { isSandboxed, KernelLevels } from './levels';
@@ -48,7 +49,7 @@ export const outputsPlugin: JupyterFrontEndPlugin<void> = {
       levels,
       serverSettings,
       sanitizer: sanitizer ?? new Sanitizer(),
-      trans: (translator ?? nullTranslator).load('jupyter-agentbox')
+      language: languageOf(translator)
     });
 
     // Only a server that says that it has no sandboxed kernels is believed; one that says nothing may have some.

@@ -5,6 +5,8 @@ import React from 'react';
 import { flushSync } from 'react-dom';
 import { createRoot } from 'react-dom/client';
 
+import { LanguageProvider } from '../../ui/context';
+import type { ILanguage } from '../../ui/text/language';
 import { BlockedOutput } from './BlockedOutput';
 import type { IBlockedOutputProps } from './BlockedOutput';
 import { ReviewDialog } from './reviewDialog';
@@ -12,6 +14,7 @@ import { ReviewDialog } from './reviewDialog';
 /** Show a card as the first thing in a node; answer what takes it away. */
 export function placeCard(
   parent: HTMLElement,
+  language: ILanguage,
   props: IBlockedOutputProps
 ): () => void {
   const host = document.createElement('div');
@@ -20,12 +23,16 @@ export function placeCard(
   const root = createRoot(host);
   let dialog: ReviewDialog | null = null;
   const review = (): void => {
-    dialog = new ReviewDialog(props);
+    dialog = new ReviewDialog(props, language);
     void dialog.launch();
   };
   // At once: an output area that wants a frame of its own copies what is there now.
   flushSync(() => {
-    root.render(<BlockedOutput {...props} onReview={review} />);
+    root.render(
+      <LanguageProvider value={language}>
+        <BlockedOutput {...props} onReview={review} />
+      </LanguageProvider>
+    );
   });
   return () => {
     host.remove();

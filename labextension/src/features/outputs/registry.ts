@@ -3,8 +3,8 @@
  */
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
-import type { TranslationBundle } from '@jupyterlab/translation';
 
+import type { ILanguage } from '../../ui/text/language';
 import type { Gate } from './gate';
 import { guardRenderer } from './guard';
 import { WIDGET_MIME_TYPE } from './kinds';
@@ -12,7 +12,7 @@ import { quietSanitizer } from './sanitizer';
 
 /** What a registry gets beside its gate. */
 export interface IRegistryContext {
-  trans: TranslationBundle;
+  language: ILanguage;
   /** Hears of a widget manager that a registry was given, or `null` if it cannot be found. */
   onWidgetManager: (manager: object | null, gate: Gate) => void;
 }
@@ -47,7 +47,7 @@ export function guardRegistry(
   Object.defineProperty(registry, 'sanitizer', { value: sanitizer });
 
   registry.createRenderer = mimeType =>
-    guardRenderer(createRenderer(mimeType), mimeType, gate, context.trans);
+    guardRenderer(createRenderer(mimeType), mimeType, gate, context.language);
 
   // What is blocked is to be seen, not passed over in favour of a poorer type that is safe.
   registry.preferredMimeType = (bundle, safe) =>
@@ -73,7 +73,7 @@ export function guardRegistry(
           factory.createRenderer(options),
           options.mimeType,
           gate,
-          context.trans
+          context.language
         )
     });
   };

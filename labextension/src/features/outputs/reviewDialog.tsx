@@ -5,19 +5,23 @@ import { Dialog } from '@jupyterlab/apputils';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import React from 'react';
 
+import { LanguageProvider } from '../../ui/context';
+import type { ILanguage } from '../../ui/text/language';
 import { BlockedOutput } from './BlockedOutput';
 import type { IBlockedOutputProps } from './BlockedOutput';
 
 /** Shows what would run, and the button that runs it. */
 export class ReviewDialog extends Dialog<void> {
-  constructor(props: IBlockedOutputProps) {
-    const { trans } = props;
+  constructor(props: IBlockedOutputProps, language: ILanguage) {
+    const { trans } = language;
     const onAllow = async (): Promise<void> => {
       await props.onAllow();
       this.dispose();
     };
     const body = ReactWidget.create(
-      <BlockedOutput {...props} isInWidget={false} onAllow={onAllow} />
+      <LanguageProvider value={language}>
+        <BlockedOutput {...props} isInWidget={false} onAllow={onAllow} />
+      </LanguageProvider>
     );
     super({
       title: trans.__('Blocked output'),

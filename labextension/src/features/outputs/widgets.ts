@@ -14,10 +14,10 @@ import {
   WidgetView
 } from '@jupyter-widgets/base';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
-import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
 import { MODULE_NAME } from '../../integrations/ipywidgets';
+import type { ILanguage } from '../../ui/text/language';
 import { describeFinding } from './describe';
 import type { IGate } from './gate';
 import { examine } from './html';
@@ -53,7 +53,7 @@ export interface IManager {
 /** What a guarded manager gets beside its gate. */
 export interface IWidgetContext {
   sanitizer: IRenderMime.ISanitizer;
-  trans: TranslationBundle;
+  language: ILanguage;
 }
 
 type State = Record<string, unknown>;
@@ -178,19 +178,18 @@ class ManagerGuard {
 
   /** Show the card of a stand-in, or of a standard model with a view of its own. */
   show(view: DOMWidgetView): void {
-    const { trans } = this._context;
+    const { language } = this._context;
     const { model } = view;
     const isStandIn = model instanceof StandInModel;
     const module: unknown = isStandIn
       ? model.module
       : model.get('_view_module');
     const code: unknown = isStandIn ? model.state['_esm'] : undefined;
-    const remove = placeCard(view.el, {
-      kind: trans.__('Widget of the module %1', String(module)),
+    const remove = placeCard(view.el, language, {
+      kind: language.trans.__('Widget of the module %1', String(module)),
       source: typeof code === 'string' ? code : undefined,
       isSandboxed: this._gate.wasSandboxed,
       isInWidget: true,
-      trans,
       onAllow: async () => {
         const real = isStandIn ? await this._release(model) : model;
         this._released.add(real);
@@ -336,7 +335,7 @@ function safeMarkupView(
     override update(options?: unknown): void {
       const { model } = this;
       const value = String(model.get('value'));
-      const { sanitizer, trans } = context;
+      const { sanitizer, language } = context;
       const { html, findings } = examine(value, dirty =>
         sanitizer.sanitize(dirty)
       );
@@ -357,13 +356,12 @@ function safeMarkupView(
       this._remove = null;
       const [worst] = findings;
       if (worst && !isAllowed) {
-        this._remove = placeCard(this.el, {
-          kind: describeFinding(worst, trans),
+        this._remove = placeCard(this.el, language, {
+          kind: describeFinding(worst, language.trans),
           source: value,
           isPartShown: true,
           isSandboxed: gate.wasSandboxed,
           isInWidget: true,
-          trans,
           onAllow: () => {
             this._allowed = value;
             this.update();

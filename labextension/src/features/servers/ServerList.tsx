@@ -4,6 +4,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useTrans } from '../../ui/context';
 import type {
   IConfigurationProblem,
   IServer,
@@ -17,10 +18,10 @@ import { TextBlock } from '../../ui/components/VisibleText';
 
 export interface IServerListProps {
   servers: IServersModel;
-  trans: TranslationBundle;
 }
 
-export function ServerList({ servers, trans }: IServerListProps): JSX.Element {
+export function ServerList({ servers }: IServerListProps): JSX.Element {
+  const trans = useTrans();
   useSignal(servers.changed);
   const { list } = servers;
   return (
@@ -33,15 +34,14 @@ export function ServerList({ servers, trans }: IServerListProps): JSX.Element {
           <h2>{trans.__('MCP servers')}</h2>
         </summary>
         {list?.problems.map((problem, index) => (
-          <Problem key={index} problem={problem} trans={trans} />
+          <Problem key={index} problem={problem} />
         ))}
-        {list && isEmpty(list) ? <Empty trans={trans} /> : null}
+        {list && isEmpty(list) ? <Empty /> : null}
         <ul role="list">
           {list?.servers.map(server => (
             <li key={server.name} className="jp-AgentBox-server">
               <Server
                 server={server}
-                trans={trans}
                 onRestart={() => servers.restart(server.name)}
               />
             </li>
@@ -58,11 +58,11 @@ function isEmpty(list: IServerList): boolean {
 
 interface IServerProps {
   server: IServer;
-  trans: TranslationBundle;
   onRestart: () => Promise<void>;
 }
 
-function Server({ server, trans, onRestart }: IServerProps): JSX.Element {
+function Server({ server, onRestart }: IServerProps): JSX.Element {
+  const trans = useTrans();
   const [isBusy, setBusy] = React.useState(false);
   const [failure, setFailure] = React.useState('');
   const restart = (): void => {
@@ -112,7 +112,6 @@ function Server({ server, trans, onRestart }: IServerProps): JSX.Element {
           <TextBlock
             text={server.log.join('\n')}
             name={trans.__('Log of %1', name)}
-            trans={trans}
           />
         </details>
       ) : null}
@@ -144,10 +143,10 @@ function describeState(state: ServerState, trans: TranslationBundle): string {
 
 interface IProblemProps {
   problem: IConfigurationProblem;
-  trans: TranslationBundle;
 }
 
-function Problem({ problem, trans }: IProblemProps): JSX.Element {
+function Problem({ problem }: IProblemProps): JSX.Element {
+  const trans = useTrans();
   const { path, message, line, column } = problem;
   const place =
     line === null
@@ -161,7 +160,8 @@ function Problem({ problem, trans }: IProblemProps): JSX.Element {
   );
 }
 
-function Empty({ trans }: { trans: TranslationBundle }): JSX.Element {
+function Empty(): JSX.Element {
+  const trans = useTrans();
   return (
     <p className="jp-AgentBox-empty">
       {trans.__(

@@ -1,9 +1,9 @@
 /**
  * The arguments of a call, exactly as they would be sent.
  */
-import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useTrans } from '../context';
 import { ExactNumber, isObject, namesOf, stringify } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import { hasHidden } from '../text/visibleText';
@@ -17,11 +17,11 @@ const MAX_INLINE = 72;
 
 export interface IArgumentsProps {
   values: IJsonObject;
-  trans: TranslationBundle;
 }
 
 /** Names and values, one below the other. */
-export function Arguments({ values, trans }: IArgumentsProps): JSX.Element {
+export function Arguments({ values }: IArgumentsProps): JSX.Element {
+  const trans = useTrans();
   const [isWhole, setWhole] = React.useState(false);
   const names = namesOf(values);
   const isHidden = React.useMemo(() => hasHiddenText(values), [values]);
@@ -33,7 +33,7 @@ export function Arguments({ values, trans }: IArgumentsProps): JSX.Element {
   const shown = isWhole ? names : names.slice(0, MAX_SHOWN);
   return (
     <>
-      {isHidden ? <HiddenWarning trans={trans} /> : null}
+      {isHidden ? <HiddenWarning /> : null}
       <dl className="jp-AgentBox-arguments" aria-label={trans.__('Arguments')}>
         {shown.map(name => (
           <div key={name}>
@@ -41,7 +41,7 @@ export function Arguments({ values, trans }: IArgumentsProps): JSX.Element {
               <VisibleText text={name} />
             </dt>
             <dd>
-              <Value name={name} value={values[name]} trans={trans} />
+              <Value name={name} value={values[name]} />
             </dd>
           </div>
         ))}
@@ -78,10 +78,11 @@ export function hasHiddenText(value: JsonValue): boolean {
   );
 }
 
-function HiddenWarning(props: { trans: TranslationBundle }): JSX.Element {
+function HiddenWarning(): JSX.Element {
+  const trans = useTrans();
   return (
     <p className="jp-AgentBox-warning" role="note">
-      {props.trans.__(
+      {trans.__(
         'Some text has characters that cannot be seen or that change the order of others. They are shown as escapes:'
       )}{' '}
       <span className="jp-AgentBox-escape">\u202e</span>
@@ -92,17 +93,16 @@ function HiddenWarning(props: { trans: TranslationBundle }): JSX.Element {
 interface IValueProps {
   name: string;
   value: JsonValue;
-  trans: TranslationBundle;
 }
 
-function Value({ name, value, trans }: IValueProps): JSX.Element {
+function Value({ name, value }: IValueProps): JSX.Element {
   if (typeof value === 'string') {
     return value.length <= MAX_INLINE && !value.includes('\n') ? (
       <code className="jp-mod-string">
         “<VisibleText text={value} />”
       </code>
     ) : (
-      <TextBlock text={value} name={name} trans={trans} />
+      <TextBlock text={value} name={name} />
     );
   }
   const line = stringify(value);
@@ -114,5 +114,5 @@ function Value({ name, value, trans }: IValueProps): JSX.Element {
       </code>
     );
   }
-  return <TextBlock text={stringify(value, 2)} name={name} trans={trans} />;
+  return <TextBlock text={stringify(value, 2)} name={name} />;
 }

@@ -1,13 +1,12 @@
 /**
  * One request: what would run, and the buttons that decide; after the decision, what became of it.
  */
-import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useNameOf, useTrans } from '../context';
 import { describeIsolation } from '../text/isolation';
 import type { IApproval } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
-import type { NameOf } from '../text/reviewers';
 import { summarize } from '../text/summary';
 import type { PersonalAnswer } from '../../tokens';
 import { label } from '../text/visibleText';
@@ -29,9 +28,6 @@ export interface ICardProps {
   /** Where the request came from, in words; the link goes there. */
   origin: string;
   now: () => number;
-  nameOf: NameOf;
-  translator: ITranslator;
-  trans: TranslationBundle;
   onDecide: (shown: IApproval, answer: PersonalAnswer) => Promise<void>;
   onReveal?: (approval: IApproval) => void;
   /** Fetches arguments that were left out; without it they are no longer kept. */
@@ -48,16 +44,12 @@ export interface ICardProps {
 
 /** The same component in an output, a widget and the panel. */
 export function Card(props: ICardProps): JSX.Element {
-  const { approval, nameOf, trans } = props;
+  const trans = useTrans();
+  const nameOf = useNameOf();
+  const { approval } = props;
   const root = React.useRef<HTMLDivElement>(null);
   const isPending = approval.status === 'pending';
-  const sending = useSending(
-    approval,
-    props.onDecide,
-    nameOf,
-    trans,
-    props.onFailure
-  );
+  const sending = useSending(approval, props.onDecide, props.onFailure);
   const isHolding = useFocusMoved(root, isPending, sending, props.onLeave);
   const name = label(qualifiedName(approval.call));
   const { mood } = summarize(approval, nameOf, trans);
@@ -95,7 +87,8 @@ function withoutShortcuts(props: ICardProps): 'true' | undefined {
 }
 
 function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
-  const { approval, onOpenInPanel, trans } = props;
+  const trans = useTrans();
+  const { approval, onOpenInPanel } = props;
   const titleId = React.useId();
   const [unseen, report] = useUnseen();
   const elsewhere = onOpenInPanel && {
@@ -108,17 +101,15 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
     <>
       <Header {...props} titleId={titleId} />
       <UnseenReport.Provider value={report}>
-        <Arguments values={approval.call.arguments} trans={trans} />
+        <Arguments values={approval.call.arguments} />
       </UnseenReport.Provider>
-      <Facts approval={approval} nameOf={props.nameOf} trans={trans} />
-      <Guarded elsewhere={elsewhere} trans={trans}>
-        <UnseenNote unseen={unseen} trans={trans} />
+      <Facts approval={approval} />
+      <Guarded elsewhere={elsewhere}>
+        <UnseenNote unseen={unseen} />
         <Deciding
           approval={approval}
           sending={props.sending}
           describedBy={titleId}
-          translator={props.translator}
-          trans={trans}
         />
       </Guarded>
     </>
@@ -126,7 +117,7 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
 }
 
 function Header(props: ICardProps & { titleId: string }): JSX.Element {
-  const { approval, trans } = props;
+  const { approval } = props;
   const { call, tool } = approval;
   return (
     <header className="jp-AgentBox-header">
@@ -135,11 +126,7 @@ function Header(props: ICardProps & { titleId: string }): JSX.Element {
           <VisibleText text={call.server} />.<VisibleText text={call.tool} />
         </span>
         {approval.expires_at ? (
-          <Countdown
-            expiresAt={approval.expires_at}
-            now={props.now}
-            trans={trans}
-          />
+          <Countdown expiresAt={approval.expires_at} now={props.now} />
         ) : null}
       </div>
       <div className="jp-AgentBox-subline">
@@ -148,20 +135,16 @@ function Header(props: ICardProps & { titleId: string }): JSX.Element {
             <VisibleText text={label(tool.title, 200)} />
           </span>
         ) : null}
-        <Hints annotations={tool.annotations} trans={trans} />
+        <Hints annotations={tool.annotations} />
       </div>
-      <LookAlikes found={call.look_alikes} trans={trans} />
+      <LookAlikes found={call.look_alikes} />
       <Origin {...props} />
     </header>
   );
 }
 
-function Origin({
-  approval,
-  origin,
-  trans,
-  onReveal
-}: ICardProps): JSX.Element {
+function Origin({ approval, origin, onReveal }: ICardProps): JSX.Element {
+  const trans = useTrans();
   return (
     <div className="jp-AgentBox-origin">
       <span>{trans.__('From %1', origin)}</span>
@@ -182,7 +165,8 @@ function Origin({
 }
 
 function Final(props: ICardProps): JSX.Element {
-  const { approval, trans } = props;
+  const trans = useTrans();
+  const { approval } = props;
   const edited = approval.decision?.arguments;
   return (
     <>
@@ -191,23 +175,22 @@ function Final(props: ICardProps): JSX.Element {
         data-lm-suppress-shortcuts={withoutShortcuts(props)}
       >
         <summary>
-          <Outcome approval={approval} nameOf={props.nameOf} trans={trans} />
+          <Outcome approval={approval} />
         </summary>
-        <LookAlikes found={approval.call.look_alikes} trans={trans} />
+        <LookAlikes found={approval.call.look_alikes} />
         <Origin {...props} />
         {edited ? <h4>{trans.__('Arguments after editing')}</h4> : null}
-        {edited ? <Arguments values={edited} trans={trans} /> : null}
+        {edited ? <Arguments values={edited} /> : null}
         {edited ? <h4>{trans.__('Arguments as the code asked')}</h4> : null}
         {approval.call.omitted ? (
           <LongArguments
             omitted={approval.call.omitted}
-            trans={trans}
             onShow={props.onShowArguments}
           />
         ) : (
-          <Arguments values={approval.call.arguments} trans={trans} />
+          <Arguments values={approval.call.arguments} />
         )}
-        <Facts approval={approval} nameOf={props.nameOf} trans={trans} />
+        <Facts approval={approval} />
       </details>
     </>
   );

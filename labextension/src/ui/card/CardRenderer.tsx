@@ -6,7 +6,8 @@ import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import React from 'react';
 
 import { RequestCard } from './RequestCard';
-import type { ICardContext } from './RequestCard';
+import { CardProvider } from '../context';
+import type { ICardContext } from '../context';
 import { CARD_MIME_TYPE } from '../../api/protocol';
 
 /** Better than the rank of ipywidgets' renderer (-10), so that the card needs no widget manager. */
@@ -31,11 +32,9 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
 
   protected override render(): JSX.Element {
     return (
-      <RequestCard
-        requestId={this._requestId}
-        fallback={this._fallback}
-        context={this._context}
-      />
+      <CardProvider value={this._context}>
+        <RequestCard requestId={this._requestId} fallback={this._fallback} />
+      </CardProvider>
     );
   }
 

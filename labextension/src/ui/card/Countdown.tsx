@@ -1,9 +1,9 @@
 /**
  * The time that is left to decide.
  */
-import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useTrans } from '../context';
 import { useTick } from '../hooks/useSignal';
 
 /** Seconds from which on the time is short. */
@@ -12,12 +12,12 @@ const SHORT = 60;
 export interface ICountdownProps {
   expiresAt: string;
   now: () => number;
-  trans: TranslationBundle;
 }
 
 /** Counts down in minutes and seconds; not announced, or a screen reader would count along. */
 export function Countdown(props: ICountdownProps): JSX.Element {
-  const { expiresAt, now, trans } = props;
+  const trans = useTrans();
+  const { expiresAt, now } = props;
   useTick(true);
   const seconds = Math.max(
     0,

@@ -1,9 +1,9 @@
 /**
  * The three answers, and the forms that two of them open.
  */
-import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useTrans } from '../context';
 import { openDraft } from '../form/draft';
 import type { IDraft } from '../form/draft';
 import type { IApproval } from '../../api/protocol';
@@ -15,8 +15,6 @@ export interface IDecidingProps {
   approval: IApproval;
   sending: ISending;
   describedBy: string;
-  translator: ITranslator;
-  trans: TranslationBundle;
 }
 
 // The form library is large, and few requests are edited.
@@ -29,7 +27,8 @@ type Mode = 'choose' | 'edit' | 'reject';
 
 /** Keeps what was typed when a form is closed or the server says no. */
 export function Deciding(props: IDecidingProps): JSX.Element {
-  const { approval, describedBy, trans } = props;
+  const trans = useTrans();
+  const { approval, describedBy } = props;
   const { send, isBusy, argumentError } = props.sending;
   const [mode, setMode] = React.useState<Mode>('choose');
   const [reason, setReason] = React.useState('');
@@ -45,7 +44,7 @@ export function Deciding(props: IDecidingProps): JSX.Element {
     setMode(next);
   };
 
-  const base = { describedBy, isBusy, trans };
+  const base = { describedBy, isBusy };
   const cancel = (): void => {
     open('choose');
   };
@@ -75,7 +74,6 @@ export function Deciding(props: IDecidingProps): JSX.Element {
           approval={approval}
           draft={draft}
           error={argumentError}
-          translator={props.translator}
           onChange={setDraft}
           onAllow={values => {
             send({ decision: 'allow_once', arguments: values });
@@ -105,14 +103,14 @@ interface IChoicesProps {
   isBusy: boolean;
   /** The form that was closed; its button gets the focus back. */
   closed: Mode;
-  trans: TranslationBundle;
   onAllow: () => void;
   onEdit: () => void;
   onReject: () => void;
 }
 
 function Choices(props: IChoicesProps): JSX.Element {
-  const { describedBy, isBusy, closed, trans } = props;
+  const trans = useTrans();
+  const { describedBy, isBusy, closed } = props;
   const base = { describedBy, isBusy };
   return (
     <div className="jp-AgentBox-buttons">

@@ -1,9 +1,9 @@
 /**
  * What stands for arguments that are too long for a list, or that are no longer kept.
  */
-import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useTrans } from '../context';
 import type { IApproval, IOmission } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
 import { label } from '../text/visibleText';
@@ -14,13 +14,13 @@ const SHOWN = 200;
 
 export interface ILongArgumentsProps {
   omitted: IOmission;
-  trans: TranslationBundle;
   /** Fetches all of them; without it they are no longer kept. */
   onShow?: () => void;
 }
 
 export function LongArguments(props: ILongArgumentsProps): JSX.Element {
-  const { omitted, trans, onShow } = props;
+  const trans = useTrans();
+  const { omitted, onShow } = props;
   return (
     <div className="jp-AgentBox-arguments">
       <p className="jp-AgentBox-note">
@@ -42,10 +42,10 @@ export function LongArguments(props: ILongArgumentsProps): JSX.Element {
 /** A pending request until all of its arguments are here: it has no button that decides. */
 export function LongRequest(props: {
   approval: IApproval;
-  trans: TranslationBundle;
   onShow: () => void;
 }): JSX.Element | null {
-  const { approval, trans, onShow } = props;
+  const trans = useTrans();
+  const { approval, onShow } = props;
   const name = label(qualifiedName(approval.call));
   return approval.call.omitted ? (
     <div
@@ -56,11 +56,7 @@ export function LongRequest(props: {
       tabIndex={-1}
     >
       <span className="jp-AgentBox-name">{name}</span>
-      <LongArguments
-        omitted={approval.call.omitted}
-        trans={trans}
-        onShow={onShow}
-      />
+      <LongArguments omitted={approval.call.omitted} onShow={onShow} />
       <p className="jp-AgentBox-note">
         {trans.__('You can decide once you have seen all of them.')}
       </p>

@@ -4,18 +4,16 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useTrans } from '../context';
 import type { ILookAlike } from '../../api/protocol';
 import { VisibleText } from '../components/VisibleText';
 
 export interface ILookAlikesProps {
   found: readonly ILookAlike[] | undefined;
-  trans: TranslationBundle;
 }
 
-export function LookAlikes({
-  found,
-  trans
-}: ILookAlikesProps): JSX.Element | null {
+export function LookAlikes({ found }: ILookAlikesProps): JSX.Element | null {
+  const trans = useTrans();
   if (!found || found.length === 0) {
     return null;
   }

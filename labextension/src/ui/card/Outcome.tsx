@@ -1,12 +1,11 @@
 /**
  * What became of a request: one line, and the progress of a running call.
  */
-import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useNameOf, useTrans } from '../context';
 import type { IApproval, IProgress } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
-import type { NameOf } from '../text/reviewers';
 import type { Mood } from '../text/summary';
 import { summarize } from '../text/summary';
 import { label } from '../text/visibleText';
@@ -27,15 +26,11 @@ const CLOCK: Intl.DateTimeFormatOptions = {
 
 export interface IOutcomeProps {
   approval: IApproval;
-  nameOf: NameOf;
-  trans: TranslationBundle;
 }
 
-export function Outcome({
-  approval,
-  nameOf,
-  trans
-}: IOutcomeProps): JSX.Element {
+export function Outcome({ approval }: IOutcomeProps): JSX.Element {
+  const trans = useTrans();
+  const nameOf = useNameOf();
   const { mood, text } = summarize(approval, nameOf, trans);
   const progress = approval.outcome?.progress;
   const ended =
@@ -56,19 +51,17 @@ export function Outcome({
       <time dateTime={ended} title={new Date(ended).toLocaleString()}>
         {new Date(ended).toLocaleTimeString([], CLOCK)}
       </time>
-      {mood === 'running' ? (
-        <Progress progress={progress ?? null} trans={trans} />
-      ) : null}
+      {mood === 'running' ? <Progress progress={progress ?? null} /> : null}
     </span>
   );
 }
 
 interface IProgressProps {
   progress: IProgress | null;
-  trans: TranslationBundle;
 }
 
-function Progress({ progress, trans }: IProgressProps): JSX.Element {
+function Progress({ progress }: IProgressProps): JSX.Element {
+  const trans = useTrans();
   const total = progress?.total;
   const isKnown = progress !== null && typeof total === 'number' && total > 0;
   const message = label(progress?.message ?? '', 200);

@@ -1,9 +1,9 @@
 /**
  * Asks for the reason of a rejection, in place.
  */
-import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useTrans } from '../context';
 import { DecisionButton } from '../guarded/DecisionButton';
 import { CardGuard } from '../guarded/GuardedCard';
 
@@ -11,7 +11,6 @@ export interface IRejectFormProps {
   reason: string;
   isBusy: boolean;
   describedBy: string;
-  trans: TranslationBundle;
   onChange: (reason: string) => void;
   onReject: () => void;
   onCancel: () => void;
@@ -19,7 +18,7 @@ export interface IRejectFormProps {
 
 /** Enter rejects, Shift+Enter makes a line, Escape goes back. */
 export function RejectForm(props: IRejectFormProps): JSX.Element {
-  const { trans } = props;
+  const trans = useTrans();
   const id = React.useId();
   const { confirm } = React.useContext(CardGuard);
   const field = React.useRef<HTMLTextAreaElement>(null);

@@ -1,33 +1,17 @@
 /**
  * A card for a request id: connects the card to the models.
  */
-import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import type { NameOf } from '../text/reviewers';
-import type { IApprovalModel, IOrigins } from '../../tokens';
+import { useCardContext } from '../context';
 import { visible } from '../text/visibleText';
 import { Card } from './Card';
 import { LongRequest } from './LongArguments';
 import { useSignal } from '../hooks/useSignal';
 import { WhileConnected } from './WhileConnected';
 
-/** What every view of requests needs. */
-export interface ICardContext {
-  model: IApprovalModel;
-  origins: IOrigins;
-  nameOf: NameOf;
-  translator: ITranslator;
-  trans: TranslationBundle;
-  /** Show the panel and go to a request in it; views that are in the panel have no need of it. */
-  openInPanel?: (id: string) => void;
-  /** Move the focus on from a card that was decided. */
-  leave?: (card: HTMLElement) => void;
-}
-
 export interface IRequestCardProps {
   requestId: string;
-  context: ICardContext;
   /** What the output says in a front end without this extension. */
   fallback?: string;
   /** Whether to offer the way to the cell. */
@@ -40,17 +24,17 @@ export interface IRequestCardProps {
 
 /** Another request is another card: with buttons that are not ready yet, and with no form that was open. */
 export function RequestCard(props: IRequestCardProps): JSX.Element {
-  const { requestId, context } = props;
+  const { requestId } = props;
   return (
-    <WhileConnected key={requestId} requestId={requestId} context={context}>
+    <WhileConnected key={requestId} requestId={requestId}>
       <OneRequest {...props} />
     </WhileConnected>
   );
 }
 
 function OneRequest(props: IRequestCardProps): JSX.Element {
-  const { requestId, context, fallback, hasLink } = props;
-  const { model, origins, openInPanel, trans } = context;
+  const { requestId, fallback, hasLink } = props;
+  const { model, origins, openInPanel, leave, trans } = useCardContext();
   useSignal(model.changed, id => id === null || id === requestId);
   React.useEffect(() => {
     const tracking = model.track(requestId);
@@ -64,7 +48,7 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
     void model.load(requestId);
   };
   if (approval?.status === 'pending' && approval.call.omitted) {
-    return <LongRequest approval={approval} trans={trans} onShow={show} />;
+    return <LongRequest approval={approval} onShow={show} />;
   }
   if (approval) {
     return (
@@ -72,12 +56,9 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
         approval={approval}
         origin={origins.describe(approval)}
         now={() => model.now()}
-        nameOf={context.nameOf}
-        translator={context.translator}
-        trans={trans}
         onDecide={(shown, answer) => model.decide(shown, answer)}
         onFailure={props.onFailure}
-        onLeave={context.leave}
+        onLeave={leave}
         onShowArguments={state === 'whole' ? undefined : show}
         isInWidget={props.isInWidget}
         onOpenInPanel={

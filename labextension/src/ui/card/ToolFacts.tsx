@@ -4,19 +4,19 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useNameOf, useTrans } from '../context';
 import type { IJsonObject } from '../../api/json';
 import type { IApproval } from '../../api/protocol';
-import type { NameOf } from '../text/reviewers';
 import { decidedBy } from '../text/summary';
 import { TextBlock, VisibleText } from '../components/VisibleText';
 
 export interface IHintsProps {
   annotations: IJsonObject;
-  trans: TranslationBundle;
 }
 
 /** The server's annotations: claims that nothing checks. */
-export function Hints({ annotations, trans }: IHintsProps): JSX.Element | null {
+export function Hints({ annotations }: IHintsProps): JSX.Element | null {
+  const trans = useTrans();
   const hints: [string, string][] = [];
   const readOnly = annotations['readOnlyHint'];
   const destructive = annotations['destructiveHint'];
@@ -51,24 +51,19 @@ export function Hints({ annotations, trans }: IHintsProps): JSX.Element | null {
 
 export interface IFactsProps {
   approval: IApproval;
-  nameOf: NameOf;
-  trans: TranslationBundle;
 }
 
 /** The description and the record, behind a disclosure. */
 export function Facts(props: IFactsProps): JSX.Element {
-  const { approval, trans } = props;
+  const trans = useTrans();
+  const { approval } = props;
   const { tool } = approval;
   return (
     <>
       {tool.description ? (
         <details className="jp-AgentBox-details">
           <summary>{trans.__('Description by the server')}</summary>
-          <TextBlock
-            text={tool.description}
-            name={trans.__('Description')}
-            trans={trans}
-          />
+          <TextBlock text={tool.description} name={trans.__('Description')} />
         </details>
       ) : null}
       <details className="jp-AgentBox-details">
@@ -79,7 +74,9 @@ export function Facts(props: IFactsProps): JSX.Element {
   );
 }
 
-function Record({ approval, nameOf, trans }: IFactsProps): JSX.Element {
+function Record({ approval }: IFactsProps): JSX.Element {
+  const trans = useTrans();
+  const nameOf = useNameOf();
   const { call, decision, outcome } = approval;
   const rows: [string, string | null | undefined][] = [
     [trans.__('Asked at'), time(approval.created_at)],

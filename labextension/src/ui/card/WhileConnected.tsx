@@ -3,22 +3,21 @@
  */
 import React from 'react';
 
+import { useCardContext } from '../context';
 import { describeLoss } from '../text/connection';
 import { qualifiedName } from '../../api/protocol';
 import { label } from '../text/visibleText';
-import type { ICardContext } from './RequestCard';
 import { useSignal } from '../hooks/useSignal';
 
 export interface IWhileConnectedProps {
   requestId: string;
-  context: Pick<ICardContext, 'model' | 'trans'>;
   children: React.ReactNode;
 }
 
 /** Keeps the children, with what was typed in them, and says in their place what to do. */
 export function WhileConnected(props: IWhileConnectedProps): JSX.Element {
-  const { requestId, context, children } = props;
-  const { model, trans } = context;
+  const { requestId, children } = props;
+  const { model, trans } = useCardContext();
   useSignal(model.changed, id => id === null || id === requestId);
   const { approval } = model.get(requestId);
   const loss =

@@ -5,6 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { RequestError } from '../../api/client';
+import { useNameOf, useTrans } from '../context';
 import type { IApproval } from '../../api/protocol';
 import type { NameOf } from '../text/reviewers';
 import { decidedBy } from '../text/summary';
@@ -31,10 +32,10 @@ export interface ISending {
 export function useSending(
   approval: IApproval,
   onDecide: (shown: IApproval, answer: PersonalAnswer) => Promise<void>,
-  nameOf: NameOf,
-  trans: TranslationBundle,
   onFailure?: (text: string) => void
 ): ISending {
+  const trans = useTrans();
+  const nameOf = useNameOf();
   const [isBusy, setBusy] = React.useState(false);
   const [failure, setFailure] = React.useState<string | null>(null);
   const [argumentError, setArgumentError] =

@@ -1,9 +1,9 @@
 /**
  * How much of a request a person has not been shown, for a line beside its buttons.
  */
-import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useTrans } from '../context';
 import { label } from '../text/visibleText';
 
 type Report = (name: string, characters: number) => void;
@@ -28,11 +28,11 @@ export function useUnseen(): [ReadonlyMap<string, number>, Report] {
 
 export interface IUnseenNoteProps {
   unseen: ReadonlyMap<string, number>;
-  trans: TranslationBundle;
 }
 
 /** One line for each argument of which a part was never shown. */
-export function UnseenNote({ unseen, trans }: IUnseenNoteProps): JSX.Element {
+export function UnseenNote({ unseen }: IUnseenNoteProps): JSX.Element {
+  const trans = useTrans();
   return (
     <>
       {[...unseen].map(([name, characters]) =>

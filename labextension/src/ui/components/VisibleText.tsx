@@ -1,9 +1,9 @@
 /**
  * Untrusted text, shown as text, with escapes for what cannot be seen.
  */
-import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useTrans } from '../context';
 import { segments } from '../text/visibleText';
 import { UnseenReport } from './Unseen';
 
@@ -33,11 +33,11 @@ export function VisibleText(props: { text: string }): JSX.Element {
 export interface ITextBlockProps {
   text: string;
   name: string;
-  trans: TranslationBundle;
 }
 
 /** A text of many lines: scrolls, says how long it is, and can be opened to all of it and its full height. */
-export function TextBlock({ text, name, trans }: ITextBlockProps): JSX.Element {
+export function TextBlock({ text, name }: ITextBlockProps): JSX.Element {
+  const trans = useTrans();
   const [isOpen, setOpen] = React.useState(false);
   const lines = text.split('\n').length;
   const isLong = lines > SHORT_LINES || text.length > 1200;
@@ -57,7 +57,7 @@ export function TextBlock({ text, name, trans }: ITextBlockProps): JSX.Element {
         aria-label={isLong ? name : undefined}
       >
         {hidden > 0 && !isOpen ? (
-          <BothEnds text={text} hidden={hidden} trans={trans} />
+          <BothEnds text={text} hidden={hidden} />
         ) : (
           <VisibleText text={text} />
         )}
@@ -95,12 +95,9 @@ export function TextBlock({ text, name, trans }: ITextBlockProps): JSX.Element {
 }
 
 /** The beginning and the end of a text, and between them how much is left out. */
-function BothEnds(props: {
-  text: string;
-  hidden: number;
-  trans: TranslationBundle;
-}): JSX.Element {
-  const { text, hidden, trans } = props;
+function BothEnds(props: { text: string; hidden: number }): JSX.Element {
+  const trans = useTrans();
+  const { text, hidden } = props;
   return (
     <>
       <VisibleText text={text.slice(0, MAX_SHOWN / 2)} />

@@ -1,13 +1,13 @@
 /**
  * Edits the arguments of a call, in a form or as JSON.
  */
-import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { FormComponent } from '@jupyterlab/ui-components';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import type { ErrorSchema, RJSFSchema } from '@rjsf/utils';
 import { customizeValidator } from '@rjsf/validator-ajv8';
 import React from 'react';
 
+import { useTrans, useTranslator } from '../context';
 import { changedNames, draftArguments, switchMode } from './draft';
 import type { IDraft } from './draft';
 import {
@@ -32,8 +32,6 @@ export interface IEditFormProps {
   error: IArgumentError | null;
   isBusy: boolean;
   describedBy: string;
-  translator: ITranslator;
-  trans: TranslationBundle;
   onChange: (draft: IDraft) => void;
   onAllow: (values: IJsonObject) => void;
   onCancel: () => void;
@@ -55,7 +53,8 @@ const validator: typeof ajv = Object.create(ajv, {
 
 /** Nothing that was typed is lost, whatever is wrong with it. */
 export function EditForm(props: IEditFormProps): JSX.Element {
-  const { approval, draft, trans } = props;
+  const trans = useTrans();
+  const { approval, draft } = props;
   const read = draftArguments(draft, trans);
   const changed = read.values
     ? changedNames(approval.call.arguments, read.values)
@@ -116,12 +115,8 @@ export function EditForm(props: IEditFormProps): JSX.Element {
   );
 }
 
-function Modes({
-  approval,
-  draft,
-  trans,
-  onChange
-}: IEditFormProps): JSX.Element {
+function Modes({ approval, draft, onChange }: IEditFormProps): JSX.Element {
+  const trans = useTrans();
   const schema = approval.tool.input_schema;
   const modes: [IDraft['mode'], string][] = [
     ['form', trans.__('Form')],
@@ -150,7 +145,9 @@ function Modes({
 }
 
 function Fields(props: IEditFormProps): JSX.Element | null {
-  const { approval, draft, error, trans } = props;
+  const trans = useTrans();
+  const translator = useTranslator();
+  const { approval, draft, error } = props;
   const prefix = React.useId();
   const source = approval.tool.input_schema;
   // The widgets follow the values that the editing began with, or a field would change under the typing hand.
@@ -192,7 +189,7 @@ function Fields(props: IEditFormProps): JSX.Element | null {
         noHtml5Validate
         compact
         showErrorList={false}
-        translator={props.translator}
+        translator={translator}
         onChange={event => {
           const edited = fromFormData(
             event.formData as IJsonObject,
@@ -216,7 +213,8 @@ function Fields(props: IEditFormProps): JSX.Element | null {
 }
 
 function JsonField(props: IEditFormProps): JSX.Element {
-  const { draft, trans } = props;
+  const trans = useTrans();
+  const { draft } = props;
   const field = React.useRef<HTMLTextAreaElement>(null);
   const rows = Math.min(20, Math.max(5, draft.text.split('\n').length + 1));
   React.useEffect(() => {

@@ -1,9 +1,9 @@
 /**
  * A card with buttons that count only while a person can see the whole of it, and the way on where they cannot.
  */
-import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { useTrans } from '../context';
 import { OcclusionWatch } from './occlusion';
 import type { Exposure } from './occlusion';
 
@@ -65,13 +65,13 @@ GuardedCard.displayName = 'GuardedCard';
 export interface IGuardedProps {
   /** Leads to a place where the buttons work; without it, there is only this one. */
   elsewhere?: { label: string; open: () => void };
-  trans: TranslationBundle;
   children: React.ReactNode;
 }
 
 /** Buttons of a card; where they could not be trusted, the reason and the way on. */
 export function Guarded(props: IGuardedProps): JSX.Element {
-  const { elsewhere, trans } = props;
+  const trans = useTrans();
+  const { elsewhere } = props;
   const { exposure, isRefused } = React.useContext(CardGuard);
   const isCovered = useDelayed(exposure === 'covered', NOTE_DELAY);
   const link = elsewhere ? (

@@ -3,7 +3,6 @@ import React from 'react';
 
 import { BlockedOutput } from '../../../src/features/outputs/BlockedOutput';
 import { GUARD_TIME } from '../../../src/ui/guarded/DecisionButton';
-import { trans } from '../../examples';
 
 function show(
   props: Partial<React.ComponentProps<typeof BlockedOutput>> = {}
@@ -13,7 +12,6 @@ function show(
     <BlockedOutput
       kind="JavaScript"
       isSandboxed={true}
-      trans={trans}
       onAllow={onAllow}
       {...props}
     />

@@ -7,15 +7,14 @@ import {
   RenderedHTML
 } from '@jupyterlab/rendermime';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
-import { nullTranslator } from '@jupyterlab/translation';
 
 import { Gate, PageGate } from '../../../src/features/outputs/gate';
 import type { IGate } from '../../../src/features/outputs/gate';
 import { guardRenderer } from '../../../src/features/outputs/guard';
 import { Notebook, Server, settle } from '../../sessions';
+import { language } from '../../examples';
 
 const SCRIPT = 'application/javascript';
-const trans = nullTranslator.load('jupyter-agentbox');
 
 const OPTIONS = {
   resolver: null,
@@ -36,7 +35,7 @@ class Renderer extends RenderedCommon {
 
 function guarded(gate: IGate, mimeType = SCRIPT): Renderer {
   const renderer = new Renderer({ ...OPTIONS, mimeType });
-  guardRenderer(renderer, mimeType, gate, trans);
+  guardRenderer(renderer, mimeType, gate, language);
   return renderer;
 }
 
@@ -193,7 +192,7 @@ test('markup of a sandboxed kernel is not like the page', async () => {
   notebook.connect('k1');
   await settle();
   const renderer = new RenderedHTML({ ...OPTIONS, mimeType: 'text/html' });
-  guardRenderer(renderer, 'text/html', notebook.gate, trans);
+  guardRenderer(renderer, 'text/html', notebook.gate, language);
   const html =
     '<div class="lm-DockPanel-overlay" style="position: relative; color: red">a</div>';
 

@@ -1,10 +1,9 @@
-import { nullTranslator } from '@jupyterlab/translation';
 import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { Card } from '../../../src/ui/card/Card';
 import type { IApproval } from '../../../src/api/protocol';
-import { allowed, approval, trans } from '../../examples';
+import { allowed, approval } from '../../examples';
 
 function card(item: IApproval, onLeave?: () => void): JSX.Element {
   return (
@@ -12,9 +11,6 @@ function card(item: IApproval, onLeave?: () => void): JSX.Element {
       approval={item}
       origin="orders.ipynb, cell 3"
       now={() => Date.parse('2026-01-01T00:00:00Z')}
-      nameOf={({ reviewer }) => reviewer}
-      translator={nullTranslator}
-      trans={trans}
       onDecide={async () => undefined}
       onLeave={onLeave}
     />

@@ -4,7 +4,8 @@ import { render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { RequestCard } from '../../../src/ui/card/RequestCard';
-import type { ICardContext } from '../../../src/ui/card/RequestCard';
+import { CardProvider } from '../../../src/ui/context';
+import type { ICardContext } from '../../../src/ui/context';
 import { ApprovalModel } from '../../../src/model/approvals';
 import { approval, trans } from '../../examples';
 
@@ -33,14 +34,23 @@ function context(openInPanel?: (id: string) => void): ICardContext {
   };
 }
 
+/** The view of a request, and what it shares with others. */
+function view(requestId: string, shared: ICardContext): JSX.Element {
+  return (
+    <CardProvider value={shared}>
+      <RequestCard requestId={requestId} />
+    </CardProvider>
+  );
+}
+
 test('another request is another card, with buttons of its own', () => {
   const shared = context();
-  const { rerender } = render(<RequestCard requestId="a1" context={shared} />);
+  const { rerender } = render(view('a1', shared));
   const before = screen.getByRole('group', { name: /Approval/ });
   const button = screen.getByRole('button', { name: 'Allow once' });
-  rerender(<RequestCard requestId="a1" context={shared} />);
+  rerender(view('a1', shared));
   expect(screen.getByRole('group', { name: /Approval/ })).toBe(before);
-  rerender(<RequestCard requestId="a2" context={shared} />);
+  rerender(view('a2', shared));
   expect(screen.getByRole('group', { name: /Approval/ })).not.toBe(before);
   expect(screen.getByRole('button', { name: 'Allow once' })).not.toBe(button);
   expect(button.isConnected).toBe(false);
@@ -50,7 +60,11 @@ test('another request is another card, with buttons of its own', () => {
 test('in a widget there is no button that decides, but one that leads to the panel', () => {
   const opened: string[] = [];
   const shared = context(id => opened.push(id));
-  render(<RequestCard requestId="a1" context={shared} isInWidget={true} />);
+  render(
+    <CardProvider value={shared}>
+      <RequestCard requestId="a1" isInWidget={true} />
+    </CardProvider>
+  );
   const [button, ...others] = screen.getAllByRole('button');
   expect(others).toEqual([]);
   expect(button.textContent).toBe('Decide in the panel');

@@ -5,7 +5,10 @@ import React from 'react';
 import { WhileConnected } from '../../../src/ui/card/WhileConnected';
 import type { IApproval } from '../../../src/api/protocol';
 import type { Connection, IApprovalModel } from '../../../src/tokens';
-import { allowed, approval, trans } from '../../examples';
+import { CardProvider } from '../../../src/ui/context';
+import type { ICardContext } from '../../../src/ui/context';
+import { languageOf } from '../../../src/ui/text/language';
+import { allowed, approval } from '../../examples';
 
 /** A model of one request. */
 class Model {
@@ -26,12 +29,17 @@ class Model {
 
 function show(item: IApproval): Model {
   const model = new Model(item);
-  const context = { model: model as unknown as IApprovalModel, trans };
+  const context = {
+    ...languageOf(null),
+    model: model as unknown as IApprovalModel
+  } as ICardContext;
   render(
-    <WhileConnected requestId={item.id} context={context}>
-      <button>Allow once</button>
-      <input aria-label="Reason" />
-    </WhileConnected>
+    <CardProvider value={context}>
+      <WhileConnected requestId={item.id}>
+        <button>Allow once</button>
+        <input aria-label="Reason" />
+      </WhileConnected>
+    </CardProvider>
   );
   return model;
 }

@@ -1,0 +1,33 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { IUserManager } from '@jupyterlab/services';
+import type { User } from '@jupyterlab/services';
+import { ITranslator } from '@jupyterlab/translation';
+
+import { ICardContext } from '../../internalTokens';
+import { IApprovalModel, IOrigins } from '../../tokens';
+import { languageOf } from '../../ui/text/language';
+import { reviewerNames } from '../../ui/text/reviewers';
+
+/** Provides what every view of requests needs. */
+export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
+  id: 'jupyter-agentbox:card-context',
+  description: 'Provides what every view of approval requests needs.',
+  autoStart: true,
+  provides: ICardContext,
+  requires: [IApprovalModel, IOrigins, IUserManager],
+  optional: [ITranslator],
+  activate: (
+    _: JupyterFrontEnd,
+    model: IApprovalModel,
+    origins: IOrigins,
+    user: User.IManager,
+    translator: ITranslator | null
+  ): ICardContext => {
+    const language = languageOf(translator);
+    const nameOf = reviewerNames(user, language.trans);
+    return { ...language, model, origins, nameOf };
+  }
+};

@@ -1,0 +1,76 @@
+/**
+ * What the components of a page share, so that it is not handed from each to the next.
+ */
+import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import type { IApprovalModel, IOrigins } from '../tokens';
+import { languageOf } from './text/language';
+import type { ILanguage } from './text/language';
+import type { NameOf } from './text/reviewers';
+import { label } from './text/visibleText';
+
+/** What every view of requests needs. */
+export interface ICardContext extends ILanguage {
+  model: IApprovalModel;
+  origins: IOrigins;
+  /** Says who answered a request. */
+  nameOf: NameOf;
+  /** Show the panel and go to a request in it; views that are in the panel have no need of it. */
+  openInPanel?: (id: string) => void;
+  /** Move the focus on from a card that was decided. */
+  leave?: (card: HTMLElement) => void;
+}
+
+const Language = React.createContext<ILanguage>(languageOf(null));
+
+const Names = React.createContext<NameOf>(({ reviewer }) => label(reviewer));
+
+const Cards = React.createContext<ICardContext | null>(null);
+
+/** Gives the components within it their language. */
+export function LanguageProvider(
+  props: React.PropsWithChildren<{ value: ILanguage }>
+): JSX.Element {
+  return (
+    <Language.Provider value={props.value}>{props.children}</Language.Provider>
+  );
+}
+
+/** Gives the components within it what views of requests need. */
+export function CardProvider(
+  props: React.PropsWithChildren<{ value: ICardContext }>
+): JSX.Element {
+  const { value, children } = props;
+  return (
+    <Language.Provider value={value}>
+      <Names.Provider value={value.nameOf}>
+        <Cards.Provider value={value}>{children}</Cards.Provider>
+      </Names.Provider>
+    </Language.Provider>
+  );
+}
+
+/** The strings of the page's language; those of the source where nobody gave one. */
+export function useTrans(): TranslationBundle {
+  return React.useContext(Language).trans;
+}
+
+/** What translates the strings of other packages. */
+export function useTranslator(): ITranslator {
+  return React.useContext(Language).translator;
+}
+
+/** Says who answered a request. */
+export function useNameOf(): NameOf {
+  return React.useContext(Names);
+}
+
+/** What views of requests need; an error outside a `CardProvider`. */
+export function useCardContext(): ICardContext {
+  const context = React.useContext(Cards);
+  if (!context) {
+    throw new Error('a view of requests is within a CardProvider');
+  }
+  return context;
+}
