@@ -7,7 +7,9 @@ the arguments must be is checked by the server, against the tool's schema, befor
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from enum import Enum
 from inspect import get_annotations
 from types import UnionType
 from typing import Any, ClassVar, Self, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
@@ -15,6 +17,7 @@ from typing import Any, ClassVar, Self, TypeVar, Union, dataclass_transform, get
 from jupyter_agentbox.exceptions import ToolArgumentsError, ToolServerError
 
 from . import runtime
+from .results import CallResult, Record, Text
 
 T = TypeVar("T")
 
@@ -43,8 +46,15 @@ class Model:
 
     Parameters
     ----------
+    root : mapping, optional
+        The fields, of a tool whose schema names none.
     **values
-        The fields.
+        The fields, under their names here or in the JSON object.
+
+    Attributes
+    ----------
+    raw : CallResult
+        Of a result: the whole answer of the tool, unless it has a field of that name.
 
     Raises
     ------
@@ -52,19 +62,29 @@ class Model:
         If one is missing or there is no such field. It is a `ValueError`.
     """
 
+    __slots__ = ("__dict__", "_answer")
+
     #: Attribute -> name in the JSON object, where they differ.
     _names: ClassVar[Mapping[str, str]] = {}
+    #: What a field was called in packages of earlier versions -> attribute.
+    _older: ClassVar[Mapping[str, str]] = {}
+    #: Attribute that there is by another name, on the wire or in earlier versions -> attribute.
+    _also: ClassVar[Mapping[str, str]] = {}
     #: Whether there may be other fields.
     _extra: ClassVar[bool] = False
     _fields: ClassVar[Mapping[str, _Optional | None]] = {}
 
     def __init_subclass__(cls) -> None:
         cls._fields = {name: cls.__dict__.get(name) for name in get_annotations(cls)}
+        also = {**cls._older, **{wire: name for name, wire in cls._names.items()}}
+        cls._also = {name: now for name, now in also.items() if name not in cls._fields}
         for name, default in cls._fields.items():
             if default is not None:
                 setattr(cls, name, default.value)
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, root: Mapping[str, Any] | None = None, /, **values: Any) -> None:
+        values = {**(root or {}), **values}
+        values = {self._also.get(name, name): value for name, value in values.items()}
         for name in values:
             if name not in self._fields and not self._extra:
                 raise ToolArgumentsError(f"`{type(self).__name__}` has no field `{name}`", parameter=name)
@@ -84,23 +104,56 @@ class Model:
             made.__dict__[name] = _shaped(hints.get(name), item)
         return made
 
-    def model_dump(self, *, exclude_none: bool = False) -> dict[str, Any]:
+    def model_dump(
+        self,
+        *,
+        mode: str = "json",  # noqa: ARG002 - there is one
+        include: Collection[str] | None = None,
+        exclude: Collection[str] | None = None,
+        by_alias: bool | None = None,
+        exclude_unset: bool = False,  # noqa: ARG002 - so it is always
+        exclude_defaults: bool = False,  # noqa: ARG002 - what was not given is never there
+        exclude_none: bool = False,
+    ) -> dict[str, Any]:
         """Return the JSON object: the fields that were given, and are not an optional ``None``.
+
+        The parameters are those of pydantic's models.
 
         Parameters
         ----------
+        include, exclude : collection of str, optional
+            The fields to take, or to leave out.
+        by_alias : bool, optional
+            ``False`` for the names that the fields have here; by default those of the JSON object.
         exclude_none : bool
             Whether to leave out a required ``None``, too.
+        mode, exclude_unset, exclude_defaults
+            Have no effect.
         """
         return {
-            self._names.get(name, name): _plain(value, exclude_none)
+            name if by_alias is False else self._names.get(name, name): _plain(value, exclude_none, by_alias)
             for name, value in self.__dict__.items()
-            if value is not None or (self._fields.get(name) is None and not exclude_none)
+            if (value is not None or (self._fields.get(name) is None and not exclude_none))
+            and (include is None or name in include)
+            and (exclude is None or name not in exclude)
         }
 
-    def model_dump_json(self, *, indent: int | None = None, exclude_none: bool = False) -> str:
-        """Return the JSON object as text."""
-        return json.dumps(self.model_dump(exclude_none=exclude_none), indent=indent)
+    def model_dump_json(self, *, indent: int | None = None, **options: Any) -> str:
+        """Return the JSON object as text. The options are those of `model_dump`."""
+        return json.dumps(self.model_dump(**options), indent=indent)
+
+    @property
+    def model_fields_set(self) -> set[str]:
+        """The fields that were given."""
+        return set(self.__dict__)
+
+    def __getattr__(self, name: str) -> Any:
+        if (now := type(self)._also.get(name)) is not None:
+            return getattr(self, now)
+        if name == "raw":
+            with suppress(AttributeError):
+                return object.__getattribute__(self, "_answer")
+        raise AttributeError(f"`{type(self).__name__}` has no field `{name}`")
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.__dict__ == other.__dict__
@@ -113,6 +166,28 @@ class Model:
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         return iter(self.__dict__.items())
+
+
+class FreeForm(Record):
+    """A JSON object of which the schema names no fields: a dict whose items are attributes, too."""
+
+    @classmethod
+    def model_validate(cls, value: Mapping[str, Any]) -> Self:
+        """Make one of a JSON object."""
+        return cls(value)
+
+    def model_dump(self, *, exclude_none: bool = False, **_: Any) -> dict[str, Any]:
+        """Return a plain copy."""
+        return {key: _plain(value, exclude_none) for key, value in self.items()}
+
+    def model_dump_json(self, *, indent: int | None = None, **options: Any) -> str:
+        """Return the JSON object as text."""
+        return json.dumps(self.model_dump(**options), indent=indent)
+
+    @property
+    def root(self) -> Any:
+        """The object itself, or its item of that name."""
+        return self.get("root", self)
 
 
 def call(server: str, tool: str, params: Model, result: type[T] | None) -> Any:
@@ -135,17 +210,31 @@ async def call_async(server: str, tool: str, params: Model, result: type[T] | No
     return _result(await runtime.link().call_async(server, tool, params.model_dump()), f"{server}.{tool}", result)
 
 
-def _result(answer: Any, what: str, result: type[T] | None) -> Any:
+def _result(answer: CallResult, what: str, result: type[T] | None) -> Any:
     if result is None:
-        return answer.text
+        return _text(answer)
     if answer.structured is None:
         raise ToolServerError(f"`{what}` ran, but answered without the structured result that its schema promises")
-    return _shaped(result, answer.structured)
+    value = _shaped(result, answer.structured)
+    if isinstance(value, Model):
+        object.__setattr__(value, "_answer", answer)  # in a slot: it is no field
+    elif isinstance(value, FreeForm):
+        value.__dict__["raw"] = answer
+    return value
+
+
+def _text(answer: CallResult) -> Any:
+    """Return the text of a result, with all of it in ``.raw``; what else it holds if there is none, or ``None``."""
+    if text := answer.text:
+        value = Text(text)
+        value.raw = answer
+        return value
+    return answer.value if any(block.get("type") != "text" for block in answer.content) else None
 
 
 def _shaped(hint: Any, value: Any) -> Any:
     """Return the value with its JSON objects as the models that the annotation names."""
-    if isinstance(hint, type) and issubclass(hint, Model):
+    if isinstance(hint, type) and issubclass(hint, Model | FreeForm):
         return hint.model_validate(value) if isinstance(value, Mapping) else value
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is list and isinstance(value, list):
@@ -169,11 +258,11 @@ def _chosen(options: tuple[Any, ...], value: Any) -> Any:
     return None
 
 
-def _plain(value: Any, exclude_none: bool) -> Any:
+def _plain(value: Any, exclude_none: bool, by_alias: bool | None = None) -> Any:
     if isinstance(value, Model):
-        return value.model_dump(exclude_none=exclude_none)
+        return value.model_dump(exclude_none=exclude_none, by_alias=by_alias)
     if isinstance(value, Mapping):
-        return {key: _plain(item, exclude_none) for key, item in value.items()}
+        return {key: _plain(item, exclude_none, by_alias) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item, exclude_none) for item in value]
-    return value
+        return [_plain(item, exclude_none, by_alias) for item in value]
+    return value.value if isinstance(value, Enum) else value

@@ -51,7 +51,7 @@ async def test_a_generated_tool_takes_params_and_gives_a_typed_result(
 ) -> None:
     await generate_mcp_sources("places", SECRET, tmp_path / "mcptools")
     async with make_executor(kernel_env={"PYTHONPATH": str(tmp_path)}) as executor:
-        assert (await executor.execute(CODE)).text == '4 {"name": "Oslo"} 4 ResultPlace'
+        assert (await executor.execute(CODE)).text == '4 {"name": "Oslo"} 4 Place'
         nested = 'print(run(Params(name="a", near={"x": 1}, class_="town")).place.from_)'
         assert (await executor.execute(nested)).text == '{"class": "town", "name": "a", "near": {"x": 1}}'
         text = "from mcptools.places.add import Params, run\nprint(run(Params(a=1, b=2)))"
