@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.sandbox.server.removal import remove_tree
+from jupyter_agentbox.processes.removal import remove_tree
 
 from .attack import Attack
 from .conftest import TIMEOUT, Stage, World, stage_at

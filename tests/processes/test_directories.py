@@ -5,7 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from jupyter_agentbox.processes import directories
 from jupyter_agentbox.processes.directories import PrivateDirectory, sweep
+
+from .test_removal import deepen
 
 LEAVES_ONE = """
 import sys
@@ -55,3 +60,20 @@ def test_what_is_no_such_directory_is_left(tmp_path: Path) -> None:
     sweep(tmp_path)
 
     assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_what_a_kernel_put_into_such_a_directory_does_not_stay_or_hold_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = PrivateDirectory(parent=tmp_path)
+    (made.path / "d").mkdir()
+    deepen(made.path / "d", 1100)  # deeper than a function of Python can call itself
+    (made.path / "link").symlink_to(tmp_path)
+
+    monkeypatch.setattr(directories, "PATIENCE", 0.0)
+    made.remove()
+    assert made.path.exists()
+
+    monkeypatch.undo()
+    sweep(tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.server import run_directory
+from jupyter_agentbox.processes import directories
 from jupyter_agentbox.sandbox.server.run_directory import LONGEST_SOCKET_PATH, RunDirectory, base_directory, sweep
-
-from .test_removal import deepen
+from tests.processes.test_removal import deepen
 
 
 @pytest.fixture
@@ -93,7 +92,7 @@ def test_what_cannot_be_removed_soon_is_put_aside_and_removed_later(
     run = RunDirectory(base)
     deepen(run.sockets, 2000)
 
-    monkeypatch.setattr(run_directory, "_PATIENCE", 0.0)
+    monkeypatch.setattr(directories, "PATIENCE", 0.0)
     run.clear()
     assert list(run.sockets.iterdir()) == []
     assert len(list(run.path.glob("aside-*"))) == 1
@@ -105,7 +104,8 @@ def test_what_cannot_be_removed_soon_is_put_aside_and_removed_later(
     assert not run.path.exists()
 
 
-def test_what_a_kernel_left_keeps_no_other_from_starting(base: Path) -> None:
+def test_what_a_kernel_left_keeps_no_other_from_starting(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directories, "PATIENCE", 60.0)  # a busy disk takes seconds
     bad, left = RunDirectory(base), RunDirectory(base)
     deepen(bad.sockets, 2000)
     (bad.sockets / "d").chmod(0)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import stat
 import tempfile
-import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from jupyter_agentbox.exceptions import SandboxRefusedError
-
-from .removal import remove_tree
+from jupyter_agentbox.processes import directories
+from jupyter_agentbox.processes.directories import OwnedDirectory, remove_all, remove_left
 
 #: ``sun_path`` of ``unix(7)`` without its final zero.
 LONGEST_SOCKET_PATH = 107
@@ -23,34 +20,28 @@ LONGEST_SOCKET_PATH = 107
 #: What a socket's path adds to the directory: ``/ipc/k-5``.
 _SOCKET_SUFFIX = len("/ipc/k-5")
 
-_LOCK: Final = "lock"
 #: How the name of a directory begins that the next kernel does not get.
 _ASIDE: Final = "aside-"
-#: Seconds. What a kernel left must not hold up the next one, or the end of the server.
-_PATIENCE: Final = 3.0
 
 
-class RunDirectory:
-    """One kernel's private directory.
+class RunDirectory(OwnedDirectory):
+    """One kernel's private directory, mode 0700.
+
+    Parameters
+    ----------
+    base : Path
+        The directory of all run directories.
 
     Attributes
     ----------
-    path : Path
-        The directory, mode 0700.
     sockets : Path
         Where the kernel makes its sockets; the only part that it can write.
     """
 
+    lock_name = "lock"
+
     def __init__(self, base: Path) -> None:
-        while True:
-            self.path = base / secrets.token_hex(6)
-            self.path.mkdir(mode=0o700)
-            # Held as long as this process lives, however it ends: who can take the lock may remove the directory.
-            self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
-            if os.fstat(self._lock).st_nlink > 0:
-                break
-            os.close(self._lock)  # another server's `sweep` had it a moment earlier, and removed the directory
+        super().__init__(lambda: _make(base))
         self.sockets = self.path / "ipc"
         self.sockets.mkdir(mode=0o700)
 
@@ -80,57 +71,24 @@ class RunDirectory:
             for entry in list(self.path.iterdir()):
                 if entry.is_dir():
                     entry.rename(self.path / f"{_ASIDE}{secrets.token_hex(8)}")
-                elif entry.name != _LOCK:
+                elif entry.name != self.lock_name:
                     entry.unlink()
             self.sockets.mkdir(mode=0o700)
         except OSError as error:
             raise SandboxRefusedError(f"what the last kernel left cannot be put aside: {error}") from error
-        _remove_all(self.path.glob(f"{_ASIDE}*"), seconds=_PATIENCE)
-
-    def remove(self) -> None:
-        """Remove everything. What cannot be removed, or not soon, is left for `sweep`."""
-        if self._lock >= 0:
-            _remove_run(self.path, seconds=_PATIENCE)
-            os.close(self._lock)
-            self._lock = -1
+        remove_all(list(self.path.glob(f"{_ASIDE}*")), seconds=directories.PATIENCE)
 
 
 def sweep(base: Path) -> None:
     """Remove the run directories that servers left behind which were killed, as far as possible in a few seconds."""
-    until = time.monotonic() + _PATIENCE
     # In any order but one: a directory that takes all the time is not always the first.
-    for path in sorted(base.iterdir(), key=lambda _: secrets.token_bytes(4)):
-        try:
-            lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except OSError:
-            continue  # just being made, or just being removed
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove_run(path, seconds=until - time.monotonic())
-        except BlockingIOError:
-            pass
-        finally:
-            os.close(lock)
+    remove_left(sorted(base.iterdir(), key=lambda _: secrets.token_bytes(4)), RunDirectory.lock_name)
 
 
-def _remove_run(path: Path, *, seconds: float) -> None:
-    """Remove a run directory whose lock is held; the lock last, so that what is left is found again."""
-    with suppress(OSError):
-        if _remove_all((entry for entry in list(path.iterdir()) if entry.name != _LOCK), seconds=seconds):
-            (path / _LOCK).unlink()
-            path.rmdir()
-
-
-def _remove_all(entries: Iterable[Path], *, seconds: float) -> bool:
-    """Remove files and directories; say whether all are gone."""
-    until = time.monotonic() + seconds
-    all_gone = True
-    for entry in entries:
-        if entry.is_dir():
-            all_gone &= remove_tree(entry, seconds=until - time.monotonic())
-        else:
-            entry.unlink()
-    return all_gone
+def _make(base: Path) -> Path:
+    made = base / secrets.token_hex(6)
+    made.mkdir(mode=0o700)
+    return made
 
 
 def base_directory(environment: Mapping[str, str]) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_agentbox.sandbox.server.removal import remove_tree
+from jupyter_agentbox.processes.removal import remove_tree
 
 SECONDS = 30
 
