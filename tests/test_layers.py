@@ -126,10 +126,6 @@ LATE = {
     ("sandbox.inside.bootstrap", "socket"): "only to probe",
     ("sandbox.server.writable_directories", "sandbox.server.run_directory"): "not on every platform",
     (
-        "sandbox.watch.watchdog",
-        "sandbox.watch.cgroups",
-    ): "this file is run by its path, and finds its package only then",
-    (
         "mcp_client.server",
         "mcp_client.connections",
     ): "the MCP SDK takes a second, which a server that calls no tool should not pay",

@@ -8,6 +8,9 @@ the command ends, all descendants get SIGTERM, and SIGKILL when `grace` seconds 
 
 On Linux this process is a child subreaper (``prctl(2)``): a daemon that the command forked is still its descendant.
 Elsewhere it ends the command's process group. It exits with the command's status, 128 + n for signal n.
+
+The reaper must start quickly, so this file imports nothing of the package. Others that end or count processes take
+`prctl`, `process_table` and `descendants` from here.
 """
 
 from __future__ import annotations
@@ -26,16 +29,30 @@ CANNOT_EXECUTE = 126
 NOT_FOUND = 127
 
 
-def prctl(option: int, value: int) -> bool:
-    """Call Linux's ``prctl``; say whether it worked."""
+def prctl(option: int, value: int) -> None:
+    """Call ``prctl(2)``.
+
+    Raises
+    ------
+    OSError
+        If Linux refuses, or this is another system.
+    """
     if not sys.platform.startswith("linux"):
-        return False
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     import ctypes  # noqa: PLC0415  # costs milliseconds, so not where it is of no use
 
+    if ctypes.CDLL(None, use_errno=True).prctl(option, ctypes.c_ulong(value), 0, 0, 0) < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"prctl({option}): {os.strerror(number)}")
+
+
+def try_prctl(option: int, value: int) -> bool:
+    """Call ``prctl(2)``; say whether it worked."""
     try:
-        return bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
-    except (OSError, AttributeError):
+        prctl(option, value)
+    except (OSError, AttributeError):  # a Linux without it
         return False
+    return True
 
 
 def read_line(fd: int) -> bytes:
@@ -59,7 +76,7 @@ def start(argv: list[str], env: dict[str, str], cwd: str | None) -> int:
         for number in (signal.SIGPIPE, signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # should the reaper itself be killed
+        try_prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # should the reaper itself be killed
         if cwd:
             os.chdir(cwd)
         os.execvpe(argv[0], argv, env)  # noqa: S606
@@ -71,20 +88,31 @@ def start(argv: list[str], env: dict[str, str], cwd: str | None) -> int:
         os._exit(CANNOT_EXECUTE)
 
 
-def descendants() -> list[int]:
-    """Return the ids of all descendants of this process, from ``/proc``."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208  # pathlib would double the start-up time
+def process_table() -> dict[int, tuple[int, int]]:
+    """Return the parent, and the number of threads, of each process that ``/proc`` shows.
+
+    Those that have ended and were not waited for are among them: they take a number of the user's.
+    """
+    table: dict[int, tuple[int, int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208  # pathlib would double the start-up time, and the cost of a count
         if name.isdigit():
             try:
-                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                with open(f"/proc/{name}/stat", "rb", buffering=0) as file:  # noqa: PTH123
                     # the second field is the command's name in parentheses, which may hold anything
-                    parent = int(file.read().rpartition(b")")[2].split()[1])
+                    fields = file.read().rpartition(b")")[2].split()
+                    table[int(name)] = int(fields[1]), max(1, int(fields[17]))
             except (OSError, ValueError, IndexError):
                 continue
-            children.setdefault(parent, []).append(int(name))
+    return table
+
+
+def descendants(process: int, table: dict[int, tuple[int, int]] | None = None) -> list[int]:
+    """Return the ids of all processes below `process`; `table` is a `process_table` that was read before."""
+    children: dict[int, list[int]] = {}
+    for child, (parent, _) in (process_table() if table is None else table).items():
+        children.setdefault(parent, []).append(child)
     found: list[int] = []
-    level = [os.getpid()]
+    level = [process]
     while level:
         level = [child for parent in level for child in children.get(parent, ())]
         found += level
@@ -116,7 +144,7 @@ class Tree:
 
     def send(self, number: int) -> None:
         """Send a signal to all of them."""
-        for pid in descendants() if self.is_subreaper else [-self.pid]:
+        for pid in descendants(os.getpid()) if self.is_subreaper else [-self.pid]:
             try:
                 os.kill(pid, number)
             except (ProcessLookupError, PermissionError):
@@ -162,7 +190,7 @@ def main() -> int:
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     # without /proc we could not find whom we adopted
-    is_subreaper = os.access("/proc/self/stat", os.R_OK) and prctl(PR_SET_CHILD_SUBREAPER, 1)
+    is_subreaper = os.access("/proc/self/stat", os.R_OK) and try_prctl(PR_SET_CHILD_SUBREAPER, 1)
     line = read_line(lifeline)
     if not line.endswith(b"\n"):
         return CANNOT_EXECUTE  # Jupyter went away before it said what to start

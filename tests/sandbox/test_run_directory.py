@@ -99,7 +99,7 @@ def test_what_cannot_be_removed_soon_is_put_aside_and_removed_later(
     run.remove()
     assert (run.path / "lock").exists()
 
-    monkeypatch.undo()
+    monkeypatch.setattr(directories, "PATIENCE", 60.0)
     sweep(base)
     assert not run.path.exists()
 

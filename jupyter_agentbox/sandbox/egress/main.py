@@ -13,7 +13,7 @@ from ipaddress import ip_address
 import psutil
 
 from jupyter_agentbox.core.sandbox_domains import Address, DomainRules
-from jupyter_agentbox.sandbox.inside.syscalls import PR_SET_PDEATHSIG, prctl
+from jupyter_agentbox.processes.reaper import PR_SET_PDEATHSIG, prctl
 
 from .proxy import Proxy, system_resolver
 
@@ -28,7 +28,7 @@ def main(settings: str) -> None:
         descriptors of a socket that listens and of the process to end with.
     """
     found = json.loads(settings)
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL, "PR_SET_PDEATHSIG")
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() == found["parent"]:  # else it ended before this process asked to be told
         rules = DomainRules.of(found["allowed"], found["private"])
         proxy = Proxy(rules, resolve=system_resolver, own=own_addresses, note=say)

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-PR_SET_PDEATHSIG = 1
+from jupyter_agentbox.processes.reaper import prctl
+
 PR_CAPBSET_DROP = 24
 PR_SET_SECUREBITS = 28
-PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
@@ -56,17 +56,6 @@ def _checked(result: int, what: str) -> int:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
     return result
-
-
-def prctl(option: int, value: int, what: str) -> None:
-    """Call ``prctl(2)``.
-
-    Raises
-    ------
-    OSError
-        If the kernel refuses.
-    """
-    _checked(_libc().prctl(option, ctypes.c_ulong(value), 0, 0, 0), what)
 
 
 def landlock_version() -> int:
@@ -117,7 +106,7 @@ def restrict_files(
         for path, rights in rules:
             exactly = not files_only and path != "/proc/self"
             _allow(libc, ruleset, path, rights & handled, exactly=exactly, opened=opened.get(path))
-        prctl(PR_SET_NO_NEW_PRIVS, 1, "PR_SET_NO_NEW_PRIVS")
+        prctl(PR_SET_NO_NEW_PRIVS, 1)
         _checked(libc.syscall(_LANDLOCK_RESTRICT, ruleset, ctypes.c_uint(0)), "landlock_restrict_self")
     finally:
         os.close(ruleset)
@@ -138,7 +127,7 @@ def keep_signals_below() -> bool:
         "landlock_create_ruleset",
     )
     try:
-        prctl(PR_SET_NO_NEW_PRIVS, 1, "PR_SET_NO_NEW_PRIVS")
+        prctl(PR_SET_NO_NEW_PRIVS, 1)
         _checked(libc.syscall(_LANDLOCK_RESTRICT, ruleset, ctypes.c_uint(0)), "landlock_restrict_self")
     finally:
         os.close(ruleset)
@@ -191,7 +180,7 @@ def _install(program: bytes, flags: int) -> int:
     """Return what Linux says to a filter: a negative number if it refuses."""
     buffer = ctypes.create_string_buffer(program, len(program))
     description = _Filter(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
-    prctl(PR_SET_NO_NEW_PRIVS, 1, "PR_SET_NO_NEW_PRIVS")
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
     number = _SECCOMP_NUMBER[platform.machine()]
     answer: int = _libc().syscall(number, _SECCOMP_FILTER, ctypes.c_uint(flags), ctypes.byref(description))
     return answer
@@ -211,10 +200,10 @@ def drop_capabilities() -> None:
         line.partition(":")[0]: int(line.partition(":")[2], 16) for line in status.splitlines() if line[:3] == "Cap"
     }
     if held["CapEff"] & (1 << 8):  # CAP_SETPCAP
-        prctl(PR_SET_SECUREBITS, _NO_POWERS_FOR_ROOT, "PR_SET_SECUREBITS")
+        prctl(PR_SET_SECUREBITS, _NO_POWERS_FOR_ROOT)
         for capability in range(held["CapBnd"].bit_length()):
             if held["CapBnd"] & (1 << capability):
-                prctl(PR_CAPBSET_DROP, capability, "PR_CAPBSET_DROP")
+                prctl(PR_CAPBSET_DROP, capability)
     header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
     none = struct.pack("=6I", 0, 0, 0, 0, 0, 0)
     _checked(libc.syscall(_CAPSET_NUMBER[platform.machine()], header, none), "capset")

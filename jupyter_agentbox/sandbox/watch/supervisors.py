@@ -13,9 +13,9 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
-from jupyter_agentbox.sandbox.inside.syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, keep_signals_below, prctl
+from jupyter_agentbox.processes.reaper import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, descendants, prctl
+from jupyter_agentbox.sandbox.inside.syscalls import keep_signals_below
 
 #: What an upper supervisor hands down to the kernel.
 PASSED_ON = {signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, signal.SIGCONT}
@@ -37,35 +37,18 @@ def guarded(parent: int, beside: Callable[[], None] | None = None) -> None:
     os.setsid()
 
 
-def descendants(process: int) -> list[int]:
-    """Return the ids of all processes below `process`."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError, ValueError, IndexError):
-                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-                parents.setdefault(int(fields[1]), []).append(int(entry.name))
-    found: list[int] = []
-    waiting = [process]
-    while waiting:
-        children = parents.get(waiting.pop(), [])
-        found += children
-        waiting += children
-    return found
-
-
 def _guard(parent: int, beside: Callable[[], None] | None = None) -> None:
     """Fork; return in the child, and guard it in this process until it or `parent` ends."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *PASSED_ON, *_ENDING})
-    prctl(PR_SET_CHILD_SUBREAPER, 1, "PR_SET_CHILD_SUBREAPER")
-    prctl(PR_SET_PDEATHSIG, signal.SIGTERM, "PR_SET_PDEATHSIG")
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         os._exit(1)  # it ended before this process asked to be told
     is_apart = _is_apart(parent)
     child = os.fork()
     if child == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, "PR_SET_PDEATHSIG")
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         return
     if beside is not None:
         threading.Thread(target=beside, daemon=True).start()

@@ -29,54 +29,29 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+if __name__ == "__main__":
+    # Run by its path: its directory must not be where modules are looked for, but its package must be.
+    sys.path[:] = [path for path in sys.path if path != str(Path(__file__).parent)]
+    sys.path.append(str(Path(__file__).parents[3]))
+
+from jupyter_agentbox.processes.reaper import descendants, process_table
+from jupyter_agentbox.sandbox.watch.cgroups import Group
 
 #: Seconds between two looks, and between two counts though nothing seems to have changed.
 _LOOK: Final = 0.02
 _COUNT: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
-    """One line of ``/proc``: a process, the one above it, and its threads."""
-
-    id: int
-    parent: int
-    threads: int
-
-
-def processes() -> Iterator[Process]:
-    """Yield all processes that can be seen, also those that have ended and were not waited for: they take a number."""
-    for name in os.listdir("/proc"):  # noqa: PTH208  # pathlib doubles what a count costs
-        if name.isdigit():
-            with suppress(OSError, ValueError, IndexError):
-                fields = _read(f"/proc/{name}/stat").rpartition(b")")[2].split()
-                yield Process(int(name), int(fields[1]), max(1, int(fields[17])))
-
-
-def tree(root: int) -> list[Process]:
-    """Return the process `root` and all that are below it."""
-    below: dict[int, list[Process]] = {}
-    found: list[Process] = []
-    for process in processes():
-        below.setdefault(process.parent, []).append(process)
-        if process.id == root:
-            found.append(process)
-    for process in found:
-        found += below.pop(process.id, [])
-    return found
-
-
-def memory_of(found: list[Process], most: int) -> int:
+def memory_of(found: list[int], most: int) -> int:
     """Return how many bytes processes have in memory; more exactly if the first look says more than `most`."""
-    total = sum(_own_pages(process.id) for process in found) * os.sysconf("SC_PAGE_SIZE")
+    total = sum(map(_own_pages, found)) * os.sysconf("SC_PAGE_SIZE")
     if total <= most:
         return total
-    return sum(_share(process.id) for process in found)  # of what several have, each has its share
+    return sum(map(_share, found))  # of what several have, each has its share
 
 
 def _own_pages(process: int) -> int:
@@ -123,8 +98,9 @@ class Watch:
         if now < self._due and not self._can_have_passed(threads, left):
             return None
         self._due, self._threads, self._left = now + _COUNT, threads, left
-        found = tree(self._root)
-        self._counted = sum(process.threads for process in found) - self._spare
+        table = process_table()
+        found = [self._root, *descendants(self._root, table)] if self._root in table else []
+        self._counted = sum(table[process][1] for process in found) - self._spare
         if self._processes is not None and self._counted > self._processes:
             had = f"it had {self._counted} processes and threads"
             return "process_limit", f"{had}; `process_limit` is {self._processes}"
@@ -183,8 +159,6 @@ def keep(told: str, limit: str, words: str, *, is_end: bool) -> None:
 
 def clear(orders: dict[str, Any]) -> None:
     """Remove the control groups; what Linux ended in them is kept before."""
-    from jupyter_agentbox.sandbox.watch.cgroups import Group  # noqa: PLC0415  # the package is on the path only now
-
     for group in map(Group, map(Path, orders["groups"])):
         if words := group.tell():
             keep(orders["told"], "memory_limit", words, is_end=False)
@@ -192,7 +166,4 @@ def clear(orders: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    # Run by its path: its directory must not be where modules are looked for, but its package must be.
-    sys.path[:] = [path for path in sys.path if path != str(Path(__file__).parent)]
-    sys.path.append(str(Path(__file__).parents[3]))
     main(json.loads(sys.argv[1]))
