@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Any, Final, Self
 
@@ -23,53 +24,115 @@ PROVISIONER: Final = "agentbox-sandbox"
 NO_SANDBOXED_KERNEL: Final = "No sandboxed kernel"
 
 
+class Kind(Enum):
+    """What values a setting can have, in the words of its errors."""
+
+    LEVELS = "a list of `bubblewrap`, `bubblewrap-host-proc`, `landlock` and `srt`"
+    TEXT = "text"
+    LIST = "a list of texts"
+    LIMIT = "a whole number above 0, or null for no limit"
+    OBJECT = "an object with the objects `network` and `filesystem`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What is declared of one setting.
+
+    Parameters
+    ----------
+    kind : Kind
+        What values it can have.
+    help : str
+        What it does, for the help of the command line.
+    default : object
+        Its value if it is not set.
+    takes_away : bool
+        Whether it is a list of what a kernel does not get: the longer, the tighter.
+    """
+
+    kind: Kind
+    help: str
+    default: Any
+    takes_away: bool = False
+
+
+def _declared(kind: Kind, help_: str, default: Any, *, takes_away: bool = False) -> Any:
+    """Return the field of a setting."""
+    declared = Setting(kind=kind, help=help_, default=default, takes_away=takes_away)
+    metadata = {"setting": declared}
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSettings:
     """The settings of a sandboxed kernel, under the names that they have in traits and in JSON.
 
-    Parameters
-    ----------
-    levels : tuple of str
-        The levels of isolation that will do, the best first.
-    work_dir : str
-        The work directory; empty for the one that the kernel is started for.
-    readable, writable, hidden, read_only : tuple of str
-        Files and directories that the kernel can read, that it can write, that it must not see, and that it must not
-        write wherever they lie.
-    unprotected : tuple of str
-        Names or patterns of what programs outside obey in the work directory, and the kernel can write all the same.
-    environment : tuple of str
-        Names or patterns of further environment variables that it gets.
-    allowed_domains : tuple of str
-        Domains that it can reach through a proxy, on the internet; see `DomainRule.parse`.
-    private_domains : tuple of str
-        Domains that it can reach through a proxy, also where they lead to private addresses.
-    memory_limit, process_limit, file_size_limit, temporary_limit : int or None
-        Bytes of address space of each process and of memory of all together, processes and threads, bytes of the
-        largest file, and bytes of each file system in memory. ``None`` is no limit.
-    bubblewrap, srt : str
-        The paths of ``bwrap`` and ``srt``; empty to look for them.
-    srt_settings : mapping
-        What ``srt`` is told beside what every sandbox has, in the form of its own settings file.
+    This is their one declaration: names, kinds, defaults and help. The traits of the provisioner are made of it, and
+    what JSON has is checked against it.
     """
 
-    levels: tuple[str, ...] = tuple(level.value for level in SANDBOX_LEVELS)
-    work_dir: str = ""
-    readable: tuple[str, ...] = ()
-    writable: tuple[str, ...] = ()
-    hidden: tuple[str, ...] = ()
-    read_only: tuple[str, ...] = ()
-    unprotected: tuple[str, ...] = ()
-    environment: tuple[str, ...] = ()
-    allowed_domains: tuple[str, ...] = ()
-    private_domains: tuple[str, ...] = ()
-    memory_limit: int | None = None
-    process_limit: int | None = None
-    file_size_limit: int | None = None
-    temporary_limit: int | None = 1 << 30
-    bubblewrap: str = ""
-    srt: str = ""
-    srt_settings: Mapping[str, Any] = field(default_factory=dict)
+    levels: tuple[str, ...] = _declared(
+        Kind.LEVELS,
+        "The levels of isolation that will do, the best first. If none can be reached, no kernel is started.",
+        tuple(level.value for level in SANDBOX_LEVELS),
+    )
+    work_dir: str = _declared(
+        Kind.TEXT,
+        "The work directory, the only one that the kernel can write. Default: the notebook's directory;"
+        " a kernel that was started for no path gets an empty one of its own.",
+        "",
+    )
+    readable: tuple[str, ...] = _declared(Kind.LIST, "More files and directories that the kernel can read and run.", ())
+    writable: tuple[str, ...] = _declared(Kind.LIST, "More directories that the kernel can write.", ())
+    hidden: tuple[str, ...] = _declared(
+        Kind.LIST, "Files and directories that the kernel must not see.", (), takes_away=True
+    )
+    read_only: tuple[str, ...] = _declared(
+        Kind.LIST,
+        "Files and directories that the kernel must not write, also in its work directory.",
+        (),
+        takes_away=True,
+    )
+    unprotected: tuple[str, ...] = _declared(
+        Kind.LIST,
+        "Names or patterns of what programs outside obey in the work directory, and the kernel can write all the"
+        " same: `.git`, so that it can commit, `AGENTS.md`, `.env`.",
+        (),
+    )
+    environment: tuple[str, ...] = _declared(
+        Kind.LIST, "Environment variables of the server, names or patterns, that the kernel gets as well.", ()
+    )
+    allowed_domains: tuple[str, ...] = _declared(
+        Kind.LIST,
+        "Domains that the kernel can reach through a proxy: `example.com`, `*.example.com` for all names below,"
+        " `example.com:8443` for another port than 443 and 80. Only where they lead to the internet."
+        " Needs bubblewrap.",
+        (),
+    )
+    private_domains: tuple[str, ...] = _declared(
+        Kind.LIST,
+        "Domains as in `allowed_domains` that may lead to private addresses as well, and those without `*` also to"
+        " this machine: `*.intranet.example`, `localhost:11434`.",
+        (),
+    )
+    memory_limit: int | None = _declared(
+        Kind.LIMIT, "Bytes of address space of each process, and of memory of all together.", None
+    )
+    process_limit: int | None = _declared(Kind.LIMIT, "Processes and threads of the whole sandbox.", None)
+    file_size_limit: int | None = _declared(Kind.LIMIT, "Bytes of the largest file that can be written.", None)
+    temporary_limit: int | None = _declared(
+        Kind.LIMIT, "Bytes of each file system in memory: /tmp, the home directory, /dev/shm.", 1 << 30
+    )
+    bubblewrap: str = _declared(Kind.TEXT, "The path of bwrap. Default: looked for on the path.", "")
+    srt: str = _declared(Kind.TEXT, "The path of srt, for the level `srt`. Default: looked for on the path.", "")
+    srt_settings: Mapping[str, Any] = _declared(
+        Kind.OBJECT,
+        "What srt is told beside what every sandbox has, in the form of its own settings file. `levels` must be"
+        " `srt` alone then.",
+        {},
+    )
 
     @classmethod
     def from_mapping(cls, found: Mapping[str, Any], *, source: str = "the sandbox's settings") -> Self:
@@ -91,14 +154,14 @@ class SandboxSettings:
             found = from_srt_file(found)
         if not isinstance(found, Mapping):
             raise SandboxConfigError(f"{source}: an object is needed, with keys of {_names()}")
-        unknown = sorted(str(name) for name in found.keys() - _CHECKS.keys())
+        unknown = sorted(str(name) for name in found.keys() - SETTINGS.keys())
         if unknown:
             raise SandboxConfigError(f"{source}: `{'`, `'.join(unknown)}` is not known; the keys are {_names()}")
         checked: dict[str, Any] = {}
         for name, value in found.items():
-            check, needed = _CHECKS[name]
-            if not check(value):
-                raise SandboxConfigError(f"{source}: `{name}` must be {needed}, not `{value!r}`")
+            kind = SETTINGS[name].kind
+            if not _CHECKS[kind](value):
+                raise SandboxConfigError(f"{source}: `{name}` must be {kind.value}, not `{value!r}`")
             checked[name] = tuple(value) if isinstance(value, list | tuple) else value
         settings = cls(**checked)
         try:
@@ -121,7 +184,7 @@ class SandboxSettings:
         """
         implied = {name: () for name, bounds in _GRANTS.items() if not ceiling.keys().isdisjoint(bounds)}
         ceiling = {**implied, "srt_settings": _srt_within(self.srt_settings, ceiling), **ceiling}
-        values = {name: _tighter(name, getattr(self, name), ceiling[name]) for name in _CHECKS if name in ceiling}
+        values = {name: _tighter(name, getattr(self, name), ceiling[name]) for name in SETTINGS if name in ceiling}
         return replace(self, **values)
 
     def as_json(self) -> dict[str, Any]:
@@ -142,9 +205,9 @@ def _srt_within(found: Mapping[str, Any], ceiling: Mapping[str, Any]) -> Mapping
 
 def _tighter(name: str, value: Any, ceiling: Any) -> Any:
     """Return a setting that is not looser than another of the same name."""
-    if name in _FORBIDDING:
+    if SETTINGS[name].takes_away:
         return tuple(dict.fromkeys((*ceiling, *value)))
-    if name.endswith("_limit"):
+    if SETTINGS[name].kind is Kind.LIMIT:
         return min((one for one in (value, ceiling) if one is not None), default=None)
     if isinstance(value, tuple):
         return tuple(one for one in value if _is_among(one, ceiling))
@@ -191,35 +254,19 @@ _SRT_GRANTS: Final[Mapping[str, frozenset[str]]] = {
     "allowRead": frozenset(("readable",)),
     "allowWrite": frozenset(("readable", "writable")),
 }
-#: Lists that take away: the longer, the tighter.
-_FORBIDDING: Final = ("hidden", "read_only")
 _SRT_PARTS: Final = ("network", "filesystem")
-_LEVELS: Final = (_is_levels, "a list of `bubblewrap`, `bubblewrap-host-proc`, `landlock` and `srt`")
-_OBJECT: Final = (_is_object, "an object with the objects `network` and `filesystem`")
-_TEXT: Final = (_is_text, "text")
-_LIST: Final = (_is_list, "a list of texts")
-_LIMIT: Final = (_is_limit, "a whole number above 0, or null for no limit")
 
-_CHECKS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
-    "levels": _LEVELS,
-    "work_dir": _TEXT,
-    "readable": _LIST,
-    "writable": _LIST,
-    "hidden": _LIST,
-    "read_only": _LIST,
-    "unprotected": _LIST,
-    "environment": _LIST,
-    "allowed_domains": _LIST,
-    "private_domains": _LIST,
-    "memory_limit": _LIMIT,
-    "process_limit": _LIMIT,
-    "file_size_limit": _LIMIT,
-    "temporary_limit": _LIMIT,
-    "bubblewrap": _TEXT,
-    "srt": _TEXT,
-    "srt_settings": _OBJECT,
+_CHECKS: Final[Mapping[Kind, Callable[[object], bool]]] = {
+    Kind.LEVELS: _is_levels,
+    Kind.TEXT: _is_text,
+    Kind.LIST: _is_list,
+    Kind.LIMIT: _is_limit,
+    Kind.OBJECT: _is_object,
 }
+
+#: What is declared of each setting, by its name.
+SETTINGS: Final[Mapping[str, Setting]] = {one.name: one.metadata["setting"] for one in fields(SandboxSettings)}
 
 
 def _names() -> str:
-    return ", ".join(f"`{name}`" for name in _CHECKS)
+    return ", ".join(f"`{name}`" for name in SETTINGS)

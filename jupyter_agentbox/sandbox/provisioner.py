@@ -22,7 +22,7 @@ from traitlets.config.loader import LazyConfigValue
 from jupyter_agentbox.background import in_thread
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.kernel_exits import KernelExit
-from jupyter_agentbox.core.sandbox_settings import NO_SANDBOXED_KERNEL, SANDBOX_LEVELS, SandboxSettings
+from jupyter_agentbox.core.sandbox_settings import NO_SANDBOXED_KERNEL, SETTINGS, Kind, SandboxSettings
 from jupyter_agentbox.core.srt_settings import from_srt_file, is_srt_file
 from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
 from jupyter_agentbox.sandbox.server.backend_factory import make_box
@@ -73,76 +73,47 @@ class _Start:
     work: Path
 
 
+def _trait(name: str) -> Any:
+    """Return the trait of a setting."""
+    declared = SETTINGS[name]
+    match declared.kind:
+        case Kind.LEVELS:
+            values = list(declared.default)
+            return List(Enum(values), default_value=values, help=declared.help).tag(config=True)
+        case Kind.LIST:
+            return List(Unicode(), default_value=list(declared.default), help=declared.help).tag(config=True)
+        case Kind.LIMIT:
+            return Int(declared.default, allow_none=True, help=declared.help).tag(config=True)
+        case Kind.OBJECT:
+            return Dict(default_value=declared.default, help=declared.help).tag(config=True)
+        case Kind.TEXT:
+            return Unicode(declared.default, help=declared.help).tag(config=True)
+
+
 class SandboxProvisioner(LocalProvisioner):
     """Starts a kernel in a sandbox.
 
-    Every trait can also be set for a kernelspec, in ``metadata.kernel_provisioner.config``.
+    Every trait can also be set for a kernelspec, in ``metadata.kernel_provisioner.config``. All but `sandbox_config`
+    are made of what `core.sandbox_settings` declares.
     """
 
-    levels = List(
-        Enum([level.value for level in SANDBOX_LEVELS]),
-        default_value=[level.value for level in SANDBOX_LEVELS],
-        help="The levels of isolation that will do, the best first. If none can be reached, no kernel is started.",
-    ).tag(config=True)
-
-    work_dir = Unicode(
-        help=(
-            "The work directory, the only one that the kernel can write. Default: the notebook's directory;"
-            " a kernel that was started for no path gets an empty one of its own."
-        )
-    ).tag(config=True)
-
-    readable = List(Unicode(), help="More files and directories that the kernel can read and run.").tag(config=True)
-    writable = List(Unicode(), help="More directories that the kernel can write.").tag(config=True)
-    hidden = List(Unicode(), help="Files and directories that the kernel must not see.").tag(config=True)
-    read_only = List(
-        Unicode(), help="Files and directories that the kernel must not write, also in its work directory."
-    ).tag(config=True)
-    unprotected = List(
-        Unicode(),
-        help=(
-            "Names or patterns of what programs outside obey in the work directory, and the kernel can write all the"
-            " same: `.git`, so that it can commit, `AGENTS.md`, `.env`."
-        ),
-    ).tag(config=True)
-    environment = List(
-        Unicode(), help="Environment variables of the server, names or patterns, that the kernel gets as well."
-    ).tag(config=True)
-
-    allowed_domains = List(
-        Unicode(),
-        help=(
-            "Domains that the kernel can reach through a proxy: `example.com`, `*.example.com` for all names below,"
-            " `example.com:8443` for another port than 443 and 80. Only where they lead to the internet."
-            " Needs bubblewrap."
-        ),
-    ).tag(config=True)
-    private_domains = List(
-        Unicode(),
-        help=(
-            "Domains as in `allowed_domains` that may lead to private addresses as well, and those without `*` also to"
-            " this machine: `*.intranet.example`, `localhost:11434`."
-        ),
-    ).tag(config=True)
-
-    memory_limit = Int(
-        None, allow_none=True, help="Bytes of address space of each process, and of memory of all together."
-    ).tag(config=True)
-    process_limit = Int(None, allow_none=True, help="Processes and threads of the whole sandbox.").tag(config=True)
-    file_size_limit = Int(None, allow_none=True, help="Bytes of the largest file that can be written.").tag(config=True)
-    temporary_limit = Int(
-        1 << 30, allow_none=True, help="Bytes of each file system in memory: /tmp, the home directory, /dev/shm."
-    ).tag(config=True)
-
-    bubblewrap = Unicode(help="The path of bwrap. Default: looked for on the path.").tag(config=True)
-
-    srt = Unicode(help="The path of srt, for the level `srt`. Default: looked for on the path.").tag(config=True)
-    srt_settings = Dict(
-        help=(
-            "What srt is told beside what every sandbox has, in the form of its own settings file. `levels` must be"
-            " `srt` alone then."
-        )
-    ).tag(config=True)
+    levels = _trait("levels")
+    work_dir = _trait("work_dir")
+    readable = _trait("readable")
+    writable = _trait("writable")
+    hidden = _trait("hidden")
+    read_only = _trait("read_only")
+    unprotected = _trait("unprotected")
+    environment = _trait("environment")
+    allowed_domains = _trait("allowed_domains")
+    private_domains = _trait("private_domains")
+    memory_limit = _trait("memory_limit")
+    process_limit = _trait("process_limit")
+    file_size_limit = _trait("file_size_limit")
+    temporary_limit = _trait("temporary_limit")
+    bubblewrap = _trait("bubblewrap")
+    srt = _trait("srt")
+    srt_settings = _trait("srt_settings")
 
     sandbox_config = Unicode(
         help="A JSON file with the same keys as these settings. It is read when a kernel starts, and wins over them."
