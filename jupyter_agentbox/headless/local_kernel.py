@@ -18,11 +18,12 @@ import zmq
 from jupyter_agentbox.background import in_thread
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.processes.kernel_launch import KernelLaunch
 from jupyter_agentbox.protocol.messages import COMM_PREFIX
 
 from .local_process import LocalProcess
 from .owner_socket import OwnerSocket
-from .ports import Hear, KernelProcess, Launch, Lost, Receive
+from .ports import Hear, KernelProcess, Lost, Receive
 from .results import ExecutionError
 from .signing import Message, Wire, WireError
 from .sockets import LoopSocket, make_context
@@ -173,7 +174,7 @@ class LocalKernel:
         preparation = self._settings.preparation
         self._link = link = OwnerSocket.open(self._take)
         fds = (link.their_fd,) if link is not None else ()
-        launch = Launch(
+        launch = KernelLaunch(
             connection=json.dumps({**info, **signing}),
             preparation=json.dumps({**asdict(preparation), "owner_fd": fds[0] if fds else None}),
             env={**_PLAIN_TERMINAL, **self._settings.env},

@@ -11,9 +11,10 @@ from jupyter_agentbox.background import in_thread
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.processes.directories import PrivateDirectory
 from jupyter_agentbox.processes.environment import process_environment
+from jupyter_agentbox.processes.kernel_launch import KernelLaunch
 from jupyter_agentbox.processes.process import Command, OwnedProcess
 
-from .ports import Hear, Launch
+from .ports import Hear
 
 #: Run by the kernel's interpreter, never imported here.
 _LAUNCHER: Final = Path(__file__).parent.parent / "kernel_app" / "launcher.py"
@@ -49,7 +50,7 @@ class LocalProcess:
         self._directory = _make_directory()
         return self._directory.path
 
-    async def start(self, launch: Launch) -> None:
+    async def start(self, launch: KernelLaunch) -> None:
         """Start the kernel."""
         directory = self._directory.path if self._directory is not None else self.open()
         connection = directory / "connection.json"

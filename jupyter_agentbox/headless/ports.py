@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.processes.kernel_launch import KernelLaunch
 
 from .signing import Message
 
@@ -51,31 +51,6 @@ class Kernel(Protocol):
         """End the kernel, if it is ours, and the connection."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """What a kernel's process is started with.
-
-    Parameters
-    ----------
-    connection : str
-        The content of its connection file.
-    preparation : str
-        What is done before its first cell, as JSON.
-    env : mapping
-        Variables for it, besides those that any process needs.
-    cwd : str or None
-        Where it starts; ``None`` for where this process is.
-    pass_fds : tuple of int
-        File descriptors of ours that it inherits, by these numbers.
-    """
-
-    connection: str = field(repr=False)
-    preparation: str
-    env: Mapping[str, str] = field(repr=False)
-    cwd: str | None = None
-    pass_fds: tuple[int, ...] = ()
-
-
 class KernelProcess(Protocol):
     """The process of a kernel of ours. It and all that it starts end with this process, however that ends."""
 
@@ -90,7 +65,7 @@ class KernelProcess(Protocol):
     def open(self) -> Path:
         """Make a private directory for the kernel's sockets and return it."""
 
-    async def start(self, launch: Launch) -> None:
+    async def start(self, launch: KernelLaunch) -> None:
         """Start the kernel.
 
         Raises

@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox_settings import SandboxSettings
+from jupyter_agentbox.processes.kernel_launch import KernelLaunch
 
 from .backend_factory import make_box
 from .backends import SandboxBackend, SandboxSpec
@@ -37,30 +38,6 @@ log = logging.getLogger(__name__)
 #: Seconds between SIGTERM and the end.
 _GRACE: Final = 2.0
 _MODULE: Final = "jupyter_agentbox.kernel_app.launcher"
-
-
-class Launch(Protocol):
-    """What a kernel is started with; see `jupyter_agentbox.headless.ports.Launch`."""
-
-    @property
-    def connection(self) -> str:
-        """The content of its connection file."""
-
-    @property
-    def preparation(self) -> str:
-        """What is done before its first cell."""
-
-    @property
-    def env(self) -> Mapping[str, str]:
-        """Variables for it."""
-
-    @property
-    def cwd(self) -> str | None:
-        """Where it starts."""
-
-    @property
-    def pass_fds(self) -> tuple[int, ...]:
-        """File descriptors that it inherits."""
 
 
 class SandboxedProcess:
@@ -107,7 +84,7 @@ class SandboxedProcess:
         self._run = RunDirectory(base)
         return self._run.sockets
 
-    async def start(self, launch: Launch) -> None:
+    async def start(self, launch: KernelLaunch) -> None:
         """Start the kernel at the best level that can be reached.
 
         Raises
@@ -159,7 +136,7 @@ class SandboxedProcess:
                 output.close()
             await asyncio.shield(asyncio.to_thread(_clear, box, run))
 
-    def _start(self, launch: Launch, writer: int, loop: asyncio.AbstractEventLoop) -> None:
+    def _start(self, launch: KernelLaunch, writer: int, loop: asyncio.AbstractEventLoop) -> None:
         """Do what blocks: look what the machine can do, make the sandbox, wait for it."""
         stack = ExitStack()
         try:
