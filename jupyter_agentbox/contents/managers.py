@@ -30,11 +30,10 @@ from tornado.web import HTTPError
 
 from jupyter_agentbox.background import in_thread
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.no_follow import NO_FOLLOW, open_directory
 from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
 
-_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_DIRECTORY: Final = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _NO_LINK
-_NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK
+_NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW
 #: A pipe in the place of a file must not hold up the server.
 _AT_ONCE: Final = getattr(os, "O_NONBLOCK", 0)
 #: As many as Linux follows in a path.
@@ -167,7 +166,7 @@ class Location:
     @contextmanager
     def _existing(self, flags: int, mode: str) -> Iterator[IO[bytes]]:
         with self._directory() as directory:
-            fd = os.open(self.parts[-1], flags | _NO_LINK | _AT_ONCE, dir_fd=directory)
+            fd = os.open(self.parts[-1], flags | NO_FOLLOW | _AT_ONCE, dir_fd=directory)
             with os.fdopen(fd, mode) as file:
                 if not stat.S_ISREG(os.fstat(fd).st_mode):
                     raise PermissionError(f"`{self.parts[-1]}` is no regular file")
@@ -491,13 +490,8 @@ def _anywhere(os_path: str) -> Location:
 
 @contextmanager
 def _opened(place: Path, parts: Sequence[str]) -> Iterator[int]:
-    """Open a directory, one name after the other; no name is followed if it is a link."""
-    directory = os.open(place, _DIRECTORY)
+    directory = open_directory(place, parts)
     try:
-        for part in parts:
-            inner = os.open(part, _DIRECTORY, dir_fd=directory)
-            os.close(directory)
-            directory = inner
         yield directory
     finally:
         os.close(directory)

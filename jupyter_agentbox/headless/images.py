@@ -6,17 +6,15 @@ import os
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+from jupyter_agentbox.no_follow import NO_FOLLOW, open_directory
+
 #: Windows has none of these, and no kernel there is kept from anything.
 _HAS_LINKS: Final = os.open in os.supports_dir_fd and os.mkdir in os.supports_dir_fd
-_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-#: To go through a directory, without the right to list it where that can be said.
-_DIRECTORY: Final = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _NO_LINK
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | _NO_LINK
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | NO_FOLLOW
 
 
 def write_images(pngs: Sequence[str], directory: Path) -> list[Path]:
@@ -43,7 +41,8 @@ def write_images(pngs: Sequence[str], directory: Path) -> list[Path]:
         for path, data in zip(paths, images, strict=True):
             path.write_bytes(data)
         return paths
-    place = _open_directory(directory)
+    absolute = directory.absolute()
+    place = open_directory(Path(absolute.anchor), absolute.parts[1:], make=True)
     try:
         for path, data in zip(paths, images, strict=True):
             with os.fdopen(os.open(path.name, _NEW, 0o644, dir_fd=place), "wb") as file:
@@ -58,21 +57,3 @@ def _decoded(png: str) -> bytes | None:
         return b64decode(png)
     except (Base64Error, ValueError):  # the kernel runs any code, which can display anything
         return None
-
-
-def _open_directory(directory: Path) -> int:
-    """Open a directory, one name after the other, and make what is missing."""
-    absolute = directory.absolute()
-    place = os.open(absolute.anchor, _DIRECTORY)
-    for name in absolute.parts[1:]:
-        try:
-            try:
-                inner = os.open(name, _DIRECTORY, dir_fd=place)
-            except FileNotFoundError:
-                with suppress(FileExistsError):  # somebody else made it meanwhile
-                    os.mkdir(name, dir_fd=place)  # relative to what is open
-                inner = os.open(name, _DIRECTORY, dir_fd=place)
-        finally:
-            os.close(place)
-        place = inner
-    return place

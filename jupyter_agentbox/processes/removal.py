@@ -15,8 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NAMED: Final = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from jupyter_agentbox.no_follow import DIRECTORY, NO_FOLLOW
+
+_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | NO_FOLLOW
 _ALL: Final = 0o700
 
 
@@ -109,7 +110,7 @@ def _unlock(name: str, directory: int) -> None:
         os.chmod(name, _ALL, dir_fd=directory, follow_symlinks=False)
         return
     # On Linux, what cannot be read can still be named by a file descriptor.
-    with _descriptor(os.open(name, _NAMED, dir_fd=directory)) as found:
+    with _descriptor(os.open(name, DIRECTORY, dir_fd=directory)) as found:
         Path(f"/proc/self/fd/{found}").chmod(_ALL)
 
 

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.no_follow import NO_FOLLOW, open_below
 
 from .protected_paths import Protected, check_work_directory
 from .settings import Places
 
-_NAMED: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_NAMED: Final = getattr(os, "O_PATH", os.O_RDONLY) | NO_FOLLOW | os.O_NONBLOCK
 #: As many as Linux follows in a path.
 _MOST_LINKS: Final = 40
 
@@ -130,16 +131,12 @@ class Opened:
         above = next((one for one in (path, *path.parents) if one in self._fds), None)
         if above is None:
             return None
-        fd = os.dup(self._fds[above])
         try:
-            for name in path.relative_to(above).parts:
-                inner = os.open(name, _NAMED, dir_fd=fd)
-                os.close(fd)
-                fd = inner
+            fd = open_below(os.dup(self._fds[above]), path.relative_to(above).parts, flags=_NAMED)
             if stat.S_ISLNK(os.fstat(fd).st_mode):
+                os.close(fd)
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         except OSError as error:
-            os.close(fd)
             raise SandboxRefusedError(f"`{path}` was exchanged while the kernel was started: {error}") from error
         return fd
 
