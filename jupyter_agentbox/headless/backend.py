@@ -22,8 +22,10 @@ from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.reviewers import Reviewer
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError
 from jupyter_agentbox.protocol.messages import COMM_PREFIX
+from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 from jupyter_agentbox.protocol.shell import SHELL_SERVER
 
+from .code_tools import CodeTools
 from .reports import Report, log_message_of, progress_of
 
 if TYPE_CHECKING:
@@ -140,6 +142,9 @@ class LocalBackend:
         self._kernel: CommKernel | None = None
         self._opening: asyncio.Task[None] | None = None
         self._early: list[tuple[str, str, Any]] = []
+        self.code_tools = CodeTools()
+        #: The agent's thread that works in the kernel, for the record.
+        self.thread_id: str | None = None
         self._box: AgentBox | None = None
         self._links: KernelConnectionManager | None = None
 
@@ -244,6 +249,7 @@ class LocalBackend:
                 policies=box.policies,
                 catalog=box.tools,
                 notebooks=_NoNotebooks(),
+                thread_of=lambda _: self.thread_id,
                 generate=composition.module_json,
                 welcome=_welcome,
                 news_delay=_NEWS_DELAY,
@@ -282,7 +288,7 @@ class LocalBackend:
                 ),
                 announcer=self,
                 policy=settings.policy,
-                own_tools={SHELL_SERVER: shell.ShellTools()},
+                own_tools={SHELL_SERVER: shell.ShellTools(), NOTEBOOK_SERVER: self.code_tools},
                 on_log=lambda server, message: self._on_report(log_message_of(server, message)),
             ),
         )

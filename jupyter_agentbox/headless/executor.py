@@ -6,9 +6,10 @@ import asyncio
 import getpass
 import logging
 import warnings
-from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -21,8 +22,10 @@ from jupyter_agentbox.core.ports import ToolCatalog
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 from jupyter_agentbox.exceptions import InvalidTransitionError
+from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 from jupyter_agentbox.protocol.shell import SHELL_SERVER
 
+from .asked_code import AskedCode
 from .backend import BackendSettings, LocalBackend
 from .deadline import PausableDeadline
 from .execution_queue import Execution, ExecutionQueue
@@ -107,6 +110,9 @@ class CodeExecutor:
         Whether ``!command``, ``%%bash`` and the like ask too. Their server is ``shell``.
     require_shell_escape : bool
         Whether other ways to start a program are refused: a guard against mistakes, not a wall.
+    approve_code : bool
+        Whether the code itself asks before it runs. Its server is ``notebook``, its tool ``run_code``; what was edited
+        runs as it was edited.
     policy : Policy, optional
         Rules that allow, ask for or deny calls; the strictest that matches wins.
     mcp_config_path : Path, optional
@@ -124,7 +130,7 @@ class CodeExecutor:
     ----------
     kernel_env, working_dir, images_dir, approval_timeout, connect_timeout, kernel_init_timeout
         What was given, paths absolute. To change one, make another executor.
-    sandbox, sandbox_config, log_level, approve_tool_calls, approve_shell_cmds, require_shell_escape
+    sandbox, sandbox_config, log_level, approve_tool_calls, approve_shell_cmds, require_shell_escape, approve_code
         What was given.
 
     Raises
@@ -150,6 +156,7 @@ class CodeExecutor:
         approve_tool_calls: bool = True,
         approve_shell_cmds: bool = False,
         require_shell_escape: bool = False,
+        approve_code: bool = False,
         policy: Policy | None = None,
         mcp_config_path: Path | str | None = None,
         database_url: str | None = None,
@@ -186,6 +193,7 @@ class CodeExecutor:
         self.approve_tool_calls = approve_tool_calls
         self.approve_shell_cmds = approve_shell_cmds
         self.require_shell_escape = require_shell_escape
+        self.approve_code = approve_code
         self._kernel_settings = KernelSettings(
             env=self.kernel_env,
             start_timeout=kernel_init_timeout,
@@ -205,6 +213,7 @@ class CodeExecutor:
         )
         self._backend: LocalBackend | None = None
         self._running: _Running | None = None
+        self._asked: set[AskedCode] = set()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -289,6 +298,9 @@ class CodeExecutor:
         if running is not None and turn is not None and not turn.ended.is_set():
             turn.put(_CANCELLED)
             running.turns.begin_ending(turn)
+        elif turn is None:
+            for asked in self._asked:
+                asked.cancel()
 
     async def stream(
         self, code: str, timeout: float | None = None, chunks: bool = False, progress: bool = False
@@ -325,11 +337,33 @@ class CodeExecutor:
         ------
         CodeExecutionError
             The code raised an error, or a call of it was refused, expired or failed.
+        ToolCallRejectedError, ApprovalExpiredError, ApprovalCancelledError
+            With `approve_code`: the code was not approved, and did not run.
         TimeoutError
             The time is over; the code was interrupted and the kernel can be used on.
         RuntimeError
             The executor does not run, or this task holds up a cell of it.
         """
+        run_cell = partial(self._cell, timeout=timeout, chunks=chunks, progress=progress)
+        async with aclosing(self._ask(code, run_cell) if self.approve_code else run_cell(code)) as items:
+            async for item in items:
+                yield item
+
+    async def _ask(self, code: str, run_cell: Callable[[str], AsyncGenerator[Item]]) -> AsyncGenerator[Item]:
+        """Ask about code, and run what was approved."""
+        running, backend = self._require()
+        asked = AskedCode(backend, run_cell)
+        self._asked.add(asked)
+        kernel = running.kernel
+        asking = asked.stream(code, kernel_id=kernel.id, isolation=kernel.isolation, thread_id=backend.thread_id)
+        try:
+            async with aclosing(asking) as items:
+                async for item in items:
+                    yield item
+        finally:
+            self._asked.discard(asked)
+
+    async def _cell(self, code: str, *, timeout: float | None, chunks: bool, progress: bool) -> AsyncGenerator[Item]:
         running, _ = self._require()
         try:
             turn = await running.turns.begin(code)
@@ -450,6 +484,10 @@ class CodeExecutor:
         running = self._running
         if running is None or self._backend is None:
             return
+        if stored.call.server == NOTEBOOK_SERVER:
+            for asked in self._asked:
+                asked.changed(stored)
+            return
         known = running.requests.get(stored.id)
         if known is None and stored.status is Status.PENDING:
             request = running.requests[stored.id] = ApprovalRequest(stored, self._backend.decide)
@@ -506,8 +544,8 @@ def _policy(policy: Policy | None, approve_tool_calls: bool) -> Policy:
     if approve_tool_calls:
         return rules
     allowed = Rule(tool="*", effect=Effect.ALLOW, layer=Layer.SESSION, reason="approve_tool_calls is off")
-    shell = Rule(tool=f"{SHELL_SERVER}.*", effect=Effect.ASK, layer=Layer.SESSION)
-    return rules.with_rules([allowed, shell])
+    others = [Rule(tool=f"{one}.*", effect=Effect.ASK, layer=Layer.SESSION) for one in (SHELL_SERVER, NOTEBOOK_SERVER)]
+    return rules.with_rules([allowed, *others])
 
 
 def _kernel_places(sandbox: SandboxSettings | None) -> tuple[Path, ...]:

@@ -14,9 +14,16 @@ from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.ports import KernelChannel, NotebookFinder, ToolCatalog
 from jupyter_agentbox.core.rates import Rate
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.exceptions import AgentBoxError, ToolArgumentsError, ToolCallRejectedError, TooManyRequestsError
+from jupyter_agentbox.exceptions import (
+    AgentBoxError,
+    ToolArgumentsError,
+    ToolCallRejectedError,
+    TooManyRequestsError,
+    UnknownServerError,
+)
 from jupyter_agentbox.protocol import messages
 from jupyter_agentbox.protocol.messages import COMM_PREFIX, MAX_ID, MessageError
+from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 from jupyter_agentbox.protocol.sizes import weight_of
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.calls.manager import CallManager
@@ -111,6 +118,8 @@ class KernelConnectionManager:
         which it would ask again; 0 where a person is to see a card at once.
     limits : MemoryLimits, optional
         How much memory messages may take until they are answered.
+    thread_of : callable, optional
+        Returns the agent's thread that works in a kernel, given its id; ``None`` if none does.
     """
 
     def __init__(
@@ -125,8 +134,10 @@ class KernelConnectionManager:
         welcome: Callable[[], messages.Welcome],
         news_delay: float = 0.0,
         limits: MemoryLimits | None = None,
+        thread_of: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         self._calls = calls
+        self._thread_of = thread_of
         self._approvals = approvals
         self._policies = policies
         self._catalog = catalog
@@ -270,10 +281,13 @@ class KernelConnectionManager:
             self._send(line, comm_id, messages.Failure(id=id, code=AgentBoxError.code, message=text))
 
     async def _run(self, line: _Connection, kernel_id: str, comm_id: str, message: messages.Call) -> messages.Reply:
+        if message.server == NOTEBOOK_SERVER:
+            raise UnknownServerError(f"code cannot call `{message.server}.{message.tool}`: whoever runs code asks")
         origin = Origin(
             kernel_id=kernel_id,
             notebook_path=await self._notebooks.path_of(kernel_id),
             cell_id=message.cell_id,
+            thread_id=self._thread_of(kernel_id),
             isolation=line.channel.isolation,
         )
         call = ToolCall(server=message.server, tool=message.tool, arguments=message.arguments, origin=origin)

@@ -1,0 +1,9 @@
+"""Code that is to run in a kernel, as a call of a tool: it is asked about, decided and recorded like all others."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NOTEBOOK_SERVER: Final = "notebook"
+#: Takes ``{"code": str}``.
+RUN_CODE_TOOL: Final = "run_code"
