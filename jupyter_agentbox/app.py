@@ -29,8 +29,7 @@ from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.events import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.mcp_client.limits import Limits, start_apart
-from jupyter_agentbox.mcp_client.registry import ServerRegistry
-from jupyter_agentbox.paths import added_servers_path, keep_server
+from jupyter_agentbox.paths import added_servers_path
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_places
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
@@ -41,7 +40,6 @@ from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.headers import protect_pages
 from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
-from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.services.reviewers import hub_auth_of, sign_cookies_anew
 from jupyter_agentbox.services.servers import handlers as server_handlers
 from jupyter_agentbox.storage.approvals import sqlite_url
@@ -236,9 +234,6 @@ class AgentBoxApp(ExtensionApp):
             notebooks=notebooks, announce=announcer.kernel_ended, clock=SystemClock(), ids=RandomIds()
         )
         self._ends = KernelExits(kernels=server.kernel_manager, events=events, listener=ends)
-        self._registrations = RegistrationManager(
-            approvals=self._box.approvals, checker=self._box.checker, registry=self._registry(settings.limits)
-        )
         sandboxed = SandboxedKernels(cast(Any, server.kernel_spec_manager), server.kernel_manager)
         self._pages = PageManager(
             has_sandboxed_kernels=sandboxed.exist,
@@ -250,7 +245,7 @@ class AgentBoxApp(ExtensionApp):
         self.settings[SETTINGS_KEY] = Services(
             approvals=self._box.approvals,
             catalog=self._box.tools,
-            registrations=self._registrations,
+            registrations=self._box.registrations,
             isolation=IsolationLookup(server.kernel_manager),
             ends=ends,
             pages=self._pages,
@@ -275,7 +270,6 @@ class AgentBoxApp(ExtensionApp):
         """Orphan what is pending and stop the MCP servers."""
         if self._preloading is not None:
             self._preloading.cancel()
-        await self._registrations.aclose()
         await self._links.aclose()
         await self._lifecycle.aclose()
         await self._ends.aclose()
@@ -285,8 +279,10 @@ class AgentBoxApp(ExtensionApp):
         return cast(ServerApp, self.serverapp)
 
     def _settings_of_traits(self, places: KernelPlaces) -> Settings:
+        added = self._added_servers()
         return Settings(
-            mcp_config_path=(Path(self.mcp_config_path), *self._added_servers()),
+            mcp_config_path=(Path(self.mcp_config_path), *((added,) if added is not None else ())),
+            added_servers=added,
             database_url=self.database_url,
             journal_mode="delete" if self.journal_mode == "delete" else "wal",
             approval_timeout=self.approval_timeout,
@@ -304,19 +300,9 @@ class AgentBoxApp(ExtensionApp):
             ),
         )
 
-    def _added_servers(self) -> tuple[Path, ...]:
+    def _added_servers(self) -> Path | None:
         """Return the file of servers that programs may add; none where somebody chose another `mcp_config_path`."""
-        return (added_servers_path(),) if self.mcp_config_path == self._default_mcp_config_path() else ()
-
-    def _registry(self, limits: Limits) -> ServerRegistry | None:
-        if not self._added_servers():
-            return None
-        tools = self._box.tools
-        return ServerRegistry(
-            known=lambda: [status.name for status in tools.servers()],
-            keep=partial(keep_server, added_servers_path()),
-            limits=limits,
-        )
+        return added_servers_path() if self.mcp_config_path == self._default_mcp_config_path() else None
 
     def _welcome(self) -> Welcome:
         return Welcome(server_version=__version__, url=self._public_url())

@@ -6,22 +6,26 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from jupyter_agentbox.codegen.modules import generate_module
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.policy import Policy
-from jupyter_agentbox.core.ports import Announcer, ToolCaller
+from jupyter_agentbox.core.ports import Announcer, ToolCaller, ToolCatalog
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.tools import LogMessage, ToolDescription
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.limits import Limits
+from jupyter_agentbox.mcp_client.registry import ServerRegistry
 from jupyter_agentbox.mcp_client.servers import McpServers
+from jupyter_agentbox.paths import keep_server
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.router import ToolRouter
 from jupyter_agentbox.services.policies.manager import PolicyManager
+from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.database import JournalMode
 from jupyter_agentbox.storage.retention import RetentionLimits
@@ -46,6 +50,8 @@ class Settings:
         How many requests of one kernel may wait at a time; ``None`` for any number.
     decide_with : DecideWith
         Whose answers to requests count.
+    added_servers : Path or None
+        To which of them servers are added that a program asks for; ``None`` if none may be.
     limits : Limits
         What an MCP server may use.
     retention : RetentionLimits
@@ -58,6 +64,7 @@ class Settings:
     approval_timeout: float | None = 600.0
     most_pending: int | None = 1000
     decide_with: DecideWith = DecideWith.ANY
+    added_servers: Path | None = None
     limits: Limits = field(default_factory=Limits)
     retention: RetentionLimits = field(default_factory=RetentionLimits)
 
@@ -71,6 +78,7 @@ class AgentBox:
     policies: PolicyManager
     approvals: ApprovalManager
     calls: CallManager
+    registrations: RegistrationManager
     checker: JsonSchemaChecker
 
     async def start(self) -> None:
@@ -85,7 +93,8 @@ class AgentBox:
         await self.approvals.recover()
 
     async def aclose(self) -> None:
-        """Orphan what is pending, stop the MCP servers, close the store."""
+        """Take registrations back, orphan what is pending, stop the MCP servers, close the store."""
+        await self.registrations.aclose()
         await self.approvals.orphan()
         await self.tools.aclose()
         self.checker.close()
@@ -149,7 +158,18 @@ def build(
         policies=policies,
         approvals=approvals,
         calls=calls,
+        registrations=RegistrationManager(calls=calls, registry=_registry(settings, tools)),
         checker=checker,
+    )
+
+
+def _registry(settings: Settings, catalog: ToolCatalog) -> ServerRegistry | None:
+    if settings.added_servers is None:
+        return None
+    return ServerRegistry(
+        known=lambda: [status.name for status in catalog.servers()],
+        keep=partial(keep_server, settings.added_servers),
+        limits=settings.limits,
     )
 
 

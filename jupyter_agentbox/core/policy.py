@@ -9,6 +9,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 
 from .calls import ToolCall
+from .registration import OWN_SERVER, REGISTER_TOOL, REGISTRATION
 
 
 class Effect(str, Enum):
@@ -54,7 +55,8 @@ class Rule:
     ----------
     tool : str
         Case-sensitive pattern of ``server.tool`` with ``*``, ``?`` and ``[...]``. Its first dot divides the two; a dot
-        in the name of a server is written ``[.]``. One without a dot is for the whole name.
+        in the name of a server is written ``[.]``. One without a dot is for the whole name. That an MCP server is added
+        is allowed by no pattern but its full name, ``agentbox.register_mcp_server``, and not for a session.
     effect : Effect
         What becomes of a matching call.
     layer : Layer
@@ -83,6 +85,8 @@ class Rule:
         return self._matches_name(call)
 
     def _matches_name(self, call: ToolCall) -> bool:
+        if self.effect is Effect.ALLOW and (call.server, call.tool) == (OWN_SERVER, REGISTER_TOOL):
+            return self.tool == REGISTRATION and self.layer is not Layer.SESSION
         server, dot, tool = _divided(self.tool)
         if dot and fnmatchcase(call.server, server) and fnmatchcase(call.tool, tool):
             return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from jupyter_agentbox import paths
 from jupyter_agentbox.core.approvals import Answer, OutcomeState
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
-from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.calls import JsonObject, Origin
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.reviewers import Reviewer
@@ -27,6 +27,7 @@ from jupyter_agentbox.protocol.shell import SHELL_SERVER
 
 from .code_tools import CodeTools
 from .reports import Report, log_message_of, progress_of
+from .requests import ApprovalRequest
 
 if TYPE_CHECKING:
     from jupyter_agentbox.composition import AgentBox
@@ -192,6 +193,31 @@ class LocalBackend:
         verdict = managers.Verdict(answer=answer, digest=request.call.digest, reason=reason, arguments=arguments)
         await self._box.approvals.decide(request.id, verdict, reviewer=self._settings.reviewer)
 
+    async def register(
+        self, name: str, configuration: JsonObject, decide: Callable[[ApprovalRequest], Awaitable[None]]
+    ) -> list[str]:
+        """Add an MCP server, if a rule allows it or `decide` accepts the request; return the names of its tools."""
+        box = await self.box()
+        asked: asyncio.Future[StoredRequest] = asyncio.get_running_loop().create_future()
+        adding = asyncio.ensure_future(
+            box.registrations.register(name, configuration, Origin(), on_waiting=asked.set_result)
+        )
+
+        async def answer() -> None:
+            await decide(ApprovalRequest(await asked, self.decide))
+
+        answering = asyncio.ensure_future(answer())
+        try:
+            await asyncio.wait([adding, answering], return_when=asyncio.FIRST_COMPLETED)
+            if answering.done():
+                answering.result()
+            added: Any = (await adding).result.structured
+            return [str(tool) for tool in added["tools"]]
+        finally:
+            for task in (answering, adding):
+                task.cancel()  # does nothing to one that has ended
+            await asyncio.gather(answering, adding, return_exceptions=True)
+
     async def box(self) -> AgentBox:
         """Return the parts, once they are loaded.
 
@@ -224,7 +250,9 @@ class LocalBackend:
     # -- the announcer of the services
 
     def approval_changed(self, request: StoredRequest) -> None:
-        """Pass a new or changed request on, or how far a running one is."""
+        """Pass a new or changed request of a kernel on, or how far a running one is."""
+        if request.call.origin.kernel_id is None:
+            return  # a registration: whoever began it knows
         self._on_change(request)
         is_running = request.outcome is not None and request.outcome.state is OutcomeState.RUNNING
         progress = self._box.approvals.progress_of(request.id) if is_running and self._box is not None else None
@@ -283,6 +311,7 @@ class LocalBackend:
                 composition.Settings(
                     mcp_config_path=self._config_paths(),
                     database_url=url,
+                    added_servers=None if settings.mcp_config_path is not None else paths.registered_servers_path(),
                     approval_timeout=settings.approval_timeout,
                     limits=limits.Limits(start_timeout=settings.connect_timeout, start_in=apart),
                 ),

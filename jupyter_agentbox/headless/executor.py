@@ -6,13 +6,13 @@ import asyncio
 import getpass
 import logging
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.approvals import Status
@@ -32,6 +32,7 @@ from .execution_queue import Execution, ExecutionQueue
 from .executor_results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
 from .local_kernel import KernelSettings, LocalKernel, Preparation
 from .local_process import LocalProcess
+from .mcp_sources import from_here
 from .ports import Hear, KernelProcess
 from .reports import Report, ServerLogMessage, ToolProgress
 from .requests import ApprovalRequest
@@ -442,6 +443,47 @@ class CodeExecutor:
         """
         _, backend = self._require()
         return (await backend.box()).tools
+
+    async def register_mcp_server(
+        self,
+        name: str,
+        configuration: Mapping[str, Any],
+        *,
+        decide: Callable[[ApprovalRequest], Awaitable[None]],
+    ) -> list[str]:
+        """Ask to add an MCP server, and add it for this user's executors if that is allowed and it starts.
+
+        The request is recorded, with its decision, as that of any call: it is one of ``agentbox.register_mcp_server``.
+        No rule allows it that does not name that in full.
+
+        Parameters
+        ----------
+        name : str
+            What rules, requests and code call the server.
+        configuration : mapping
+            An entry as in ``mcp.json``. A relative ``cwd`` or ``envFile`` is taken from where this process works now.
+        decide : callable
+            A coroutine function that gets the request, if no rule decides it, and accepts or rejects it; cancelled when
+            the request ends before. The request shows no values of secrets.
+
+        Returns
+        -------
+        list of str
+            The names of the server's tools.
+
+        Raises
+        ------
+        ServerConfigurationError
+            No such server can be added; nobody was asked. `mcp_config_path` rules it out.
+        ToolCallRejectedError, ApprovalExpiredError
+            It was not allowed; nothing was started.
+        ToolServerError
+            It did not start, and was not added.
+        RuntimeError
+            The executor does not run.
+        """
+        _, backend = self._require()
+        return await backend.register(name, from_here(configuration), decide)
 
     async def _start_kernel(self, backend: LocalBackend) -> _Running:
         kernel = LocalKernel(self._kernel_settings, self._make_process)

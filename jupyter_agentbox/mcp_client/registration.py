@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, canonical_json
 from jupyter_agentbox.core.names import python_names
+from jupyter_agentbox.core.registration import OWN_SERVER
 from jupyter_agentbox.exceptions import ServerConfigurationError
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 from jupyter_agentbox.protocol.shell import SHELL_SERVER
@@ -22,7 +23,7 @@ from .secret_names import is_secret, may_hide_variable
 
 #: Names that are plain in Python, in rules, and to the eye.
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_RESERVED: Final = frozenset({SHELL_SERVER, NOTEBOOK_SERVER, "agentbox", "reload"})
+_RESERVED: Final = frozenset({SHELL_SERVER, NOTEBOOK_SERVER, OWN_SERVER, "reload"})
 _REFERENCE: Final = re.compile(r"\$\{[^{}]*\}")
 #: What stands for a value that is not shown; how long it is follows.
 HIDDEN: Final = "***"

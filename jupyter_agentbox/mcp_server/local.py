@@ -17,18 +17,16 @@ from jupyter_agentbox.exceptions import (
     InvalidTransitionError,
     SandboxRefusedError,
     ServerConfigurationError,
+    ToolCallRejectedError,
 )
 from jupyter_agentbox.headless.executor import CodeExecutor
 from jupyter_agentbox.headless.executor_results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
-from jupyter_agentbox.headless.mcp_sources import from_here, list_tools_of
 from jupyter_agentbox.headless.reports import LONGEST, ServerLogMessage, ToolProgress
 from jupyter_agentbox.headless.requests import ApprovalRequest
-from jupyter_agentbox.mcp_client.registration import check_configuration, check_name, redactor
-from jupyter_agentbox.paths import register_server
 
 from . import registration
 from .cell_queue import WAS_RESET, CellQueue
-from .questions import Asker, Question
+from .questions import Asker, Question, Refuser
 from .sessions import Cell, Executed, SessionError
 
 log = logging.getLogger(__name__)
@@ -53,7 +51,6 @@ class LocalSession:
         self._can_register = can_register
         self._executor: CodeExecutor | None = None
         self._starting = asyncio.Lock()
-        self._registering = asyncio.Lock()
 
     async def execute(self, cell: Cell) -> Executed:
         """Run a cell."""
@@ -98,38 +95,27 @@ class LocalSession:
         """Add an MCP server, if a person approves."""
         if not self._can_register:
             raise SessionError("this server was started with `--mcp-config`: only a person adds servers, in that file")
-        configuration = from_here(configuration)
-        async with self._registering:
-            await self._check(name, configuration)
-            answer = await asker.ask(registration.question(name, configuration))
-            if not answer.allowed:
-                reason = f": {answer.reason}" if answer.reason else ""
-                raise SessionError(f"`{name}` was not registered and not started: it was not approved{reason}")
-            await self._check(name, configuration)  # a person may have added it meanwhile
-            redact = redactor(configuration)
-            try:
-                tools = await list_tools_of(name, configuration)
-            except AgentBoxError as error:
-                raise SessionError(f"`{name}` was not registered: {redact(str(error))}") from None
-            try:
-                await asyncio.to_thread(register_server, name, configuration)
-            except OSError as error:
-                raise SessionError(f"`{name}` could not be kept: {error}") from None
-            return [tool.name for tool in tools]
+        executor = await self._started()
+
+        async def decide(request: ApprovalRequest) -> None:
+            await _ask(asker, registration.question(request.tool_args), request)
+
+        try:
+            return await executor.register_mcp_server(name, configuration, decide=decide)
+        except ServerConfigurationError as error:
+            raise SessionError(str(error)) from None
+        except ToolCallRejectedError as error:
+            hint = registration.HOW_A_RULE_ALLOWS if isinstance(asker, Refuser) else ""
+            what = f"`{name}` was not registered and not started: it was not approved"
+            raise SessionError(": ".join(filter(None, [what, error.reason, hint]))) from None
+        except AgentBoxError as error:
+            raise SessionError(f"`{name}` was not registered: {error}") from None
 
     async def aclose(self) -> None:
         """End the kernel and the MCP servers."""
         executor, self._executor = self._executor, None
         if executor is not None:
             await executor.stop()
-
-    async def _check(self, name: str, configuration: JsonObject) -> None:
-        catalog = await self._catalog()
-        try:
-            check_name(name, [status.name for status in catalog.servers()])
-            check_configuration(name, configuration)
-        except ServerConfigurationError as error:
-            raise SessionError(str(error)) from None
 
     async def _catalog(self) -> ToolCatalog:
         executor = await self._started()
@@ -193,17 +179,8 @@ class _Run:
 
     async def _decide(self, request: ApprovalRequest) -> None:
         self._cell.activity.wait_for_decision(request.id, f"{request.server_name}.{request.tool_name}")
-        asking = asyncio.ensure_future(self._cell.asker.ask(_question(request)))
-        settled = asyncio.ensure_future(request.response())
         try:
-            await asyncio.wait([asking, settled], return_when=asyncio.FIRST_COMPLETED)
-            if settled.done():
-                return  # expired, or withdrawn
-            answer = asking.result()
-            try:
-                await (request.accept() if answer.allowed else request.reject(answer.reason))
-            except InvalidTransitionError as error:
-                log.info("an answer came too late: %s", error)
+            await _ask(self._cell.asker, _question(request), request)
         except Exception as error:
             # The root of a task. A request that cannot be decided must not hold up its cell for ever.
             log.exception("request %s could not be decided", request.id)
@@ -211,9 +188,24 @@ class _Run:
             self._executor.cancel()
         finally:
             self._cell.activity.decided(request.id)
-            for waiting in (asking, settled):
-                waiting.cancel()
-            await asyncio.gather(asking, settled, return_exceptions=True)
+
+
+async def _ask(asker: Asker, question: Question, request: ApprovalRequest) -> None:
+    """Put a question, and answer the request with what was said, unless it ends by itself before."""
+    asking = asyncio.ensure_future(asker.ask(question))
+    settled = asyncio.ensure_future(request.response())
+    try:
+        await asyncio.wait([asking, settled], return_when=asyncio.FIRST_COMPLETED)
+        if settled.done():
+            return  # expired, or withdrawn
+        answer = asking.result()
+        await (request.accept() if answer.allowed else request.reject(answer.reason))
+    except InvalidTransitionError as error:
+        log.info("an answer came too late: %s", error)
+    finally:
+        for waiting in (asking, settled):
+            waiting.cancel()
+        await asyncio.gather(asking, settled, return_exceptions=True)
 
 
 def _question(request: ApprovalRequest) -> Question:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from jupyter_agentbox.core.calls import JsonValue
-from jupyter_agentbox.mcp_client.registration import masked
+from jupyter_agentbox.core.look_alikes import look_alikes
+from jupyter_agentbox.core.registration import OWN_SERVER, REGISTER_TOOL, REGISTRATION
 
 from .questions import Question
 
+#: Said where nobody can be asked.
+HOW_A_RULE_ALLOWS: Final = f"a rule allows it only if it names `{REGISTRATION}` in full; `*` does not"
 
-def question(name: str, configuration: Mapping[str, JsonValue]) -> Question:
-    """Return what a person is asked: everything but the values of secrets."""
-    runs = "a program on this machine" if "command" in configuration else "a server on the network"
+
+def question(arguments: Mapping[str, JsonValue]) -> Question:
+    """Return what a person is asked, given what the request shows: everything but the values of secrets."""
+    configuration = arguments.get("configuration")
+    is_program = isinstance(configuration, dict) and "command" in configuration
+    runs = "a program on this machine" if is_program else "a server on the network"
     return Question(
         headline=f"The MCP client wants to add an MCP server, which is {runs}. If you allow it, it is started now, and"
         " kept for later. Values of secrets are not shown.",
-        facts={"name": name, "configuration": masked(configuration)},
+        facts=arguments,
+        odd=look_alikes(server=OWN_SERVER, tool=REGISTER_TOOL, arguments=arguments),
     )

@@ -111,3 +111,21 @@ def test_rules_can_be_added() -> None:
 
 def test_a_rule_names_itself() -> None:
     assert str(ASK) == "site: ask *.delete_*"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "layer", "effect", "wanted"),
+    [
+        ("agentbox.register_mcp_server", Layer.USER, Effect.ALLOW, Effect.ALLOW),
+        ("agentbox.register_mcp_server", Layer.SESSION, Effect.ALLOW, Effect.ASK),
+        ("*", Layer.SITE, Effect.ALLOW, Effect.ASK),
+        ("agentbox.*", Layer.USER, Effect.ALLOW, Effect.ASK),
+        ("agentbox.register_mcp_serve?", Layer.USER, Effect.ALLOW, Effect.ASK),
+        ("*", Layer.USER, Effect.DENY, Effect.DENY),
+    ],
+)
+def test_only_a_rule_of_a_file_with_its_full_name_allows_that_a_server_is_added(
+    pattern: str, layer: Layer, effect: Effect, wanted: Effect
+) -> None:
+    call = ToolCall(server="agentbox", tool="register_mcp_server", arguments={})
+    assert Policy((Rule(tool=pattern, layer=layer, effect=effect),)).evaluate(call).effect is wanted

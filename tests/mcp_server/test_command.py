@@ -15,7 +15,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import CallToolResult, ElicitResult
 
-from jupyter_agentbox.core.approvals import Status
+from jupyter_agentbox.core.approvals import OutcomeState, Status
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.mcp_server.server import PULSE
@@ -515,6 +515,34 @@ async def test_a_server_is_registered_once_a_person_approves(connect: Connect, p
     everything = [*person.shown, *map(text_of, (rejected, allowed, again, configured, called, listed))]
     assert not any("s3cret-word" in text for text in everything)
     assert '"REGION": "eu"' in person.shown[0]
+
+
+async def test_a_registration_is_recorded_with_its_decision(connect: Connect, places: Path) -> None:
+    new = {**MINI, "env": {"API_KEY": "s3cret-word"}}
+    person = Person(rejects("who made it?"))
+    async with connect(person=person) as caller:
+        await caller.call("register_mcp_server", {"name": "two", "configuration": new})
+        person.answer = Person().answer
+        await caller.call("register_mcp_server", {"name": "two", "configuration": new})
+
+    store = SqlApprovalStore(sqlite_url(str(places / "data" / "agentbox" / "approvals.sqlite")), clock=SystemClock())
+    async with store:
+        found = (await store.list(ApprovalQuery())).approvals
+    assert [request.call.qualified_name for request in found] == ["agentbox.register_mcp_server"] * 2
+    assert [request.status for request in found] == [Status.APPROVED, Status.REJECTED]
+    assert [request.outcome_state for request in found] == [OutcomeState.SUCCEEDED, None]
+    assert [request.decision.reason for request in found if request.decision is not None] == ["", "who made it?"]
+    assert "s3cret-word" not in repr(found)
+
+
+async def test_a_rule_allows_a_registration_only_by_its_full_name(connect: Connect, places: Path) -> None:
+    rules = places / "rules.json"
+    for tool, is_added in (("*", False), ("agentbox.*", False), ("agentbox.register_mcp_server", True)):
+        rules.write_text(json.dumps({"rules": [{"tool": tool, "effect": "allow"}]}))
+        async with connect("--ask", "nobody", "--rules", str(rules)) as caller:
+            result = await caller.call("register_mcp_server", {"name": "two", "configuration": MINI})
+        assert result.is_error is not is_added
+        assert ("`agentbox.register_mcp_server` in full" in text_of(result)) is not is_added
 
 
 async def test_what_cannot_be_registered_is_refused_without_asking(connect: Connect) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jupyter_agentbox.mcp_client.registration import masked
 from jupyter_agentbox.mcp_server import registration
 
 
@@ -18,7 +19,7 @@ def test_the_question_shows_everything_but_the_values_of_secrets() -> None:
         },
     }
 
-    text = registration.question("shop", configuration).text
+    text = registration.question({"name": "shop", "configuration": masked(configuration)}).text
 
     assert "s3cr3t" not in text
     for shown in ("shop", "/bin/server", "--all", "/tmp/program", "/tmp/lib.so", "API_KEY", "${MY_TOKEN}"):

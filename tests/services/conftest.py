@@ -12,6 +12,7 @@ import pytest
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest
 from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.policy import Policy
+from jupyter_agentbox.core.ports import ArgumentChecker
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ToolArgumentsError
@@ -44,9 +45,9 @@ class Services:
     announcer: FakeAnnouncer = field(default_factory=FakeAnnouncer)
     clock: FakeClock = field(default_factory=FakeClock)
     tools: FakeTools = field(default_factory=FakeTools)
+    checker: ArgumentChecker = field(default_factory=NumbersOnly)
 
     def __post_init__(self) -> None:
-        checker = NumbersOnly()
         self.policies = PolicyManager(policy=self.policy)
         self.approvals = ApprovalManager(
             store=self.store,
@@ -55,10 +56,12 @@ class Services:
             ids=FakeIds(),
             timeout=TIMEOUT,
             policies=self.policies,
-            checker=checker,
+            checker=self.checker,
             most_pending=self.most_pending,
         )
-        self.calls = CallManager(approvals=self.approvals, policies=self.policies, tools=self.tools, checker=checker)
+        self.calls = CallManager(
+            approvals=self.approvals, policies=self.policies, tools=self.tools, checker=self.checker
+        )
 
     async def stored(self, request_id: str) -> ApprovalRequest:
         """Return what is kept of a request once nothing more is being kept."""

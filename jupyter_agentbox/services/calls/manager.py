@@ -80,6 +80,7 @@ class CallManager:
         on_waiting: Notify,
         on_running: Notify,
         is_wanted: Callable[[], bool] = lambda: True,
+        own: ToolCaller | None = None,
     ) -> FinishedCall:
         """Run the call once, if it may run. Cancelling the task withdraws the request or cancels the tool.
 
@@ -97,6 +98,8 @@ class CallManager:
             Called with the request when the call runs.
         is_wanted : callable
             Whether who calls is still there. Asked before a person is, and before the tool runs.
+        own : ToolCaller, optional
+            Has the tool, where it is one that no code can name: it is reached from here only.
 
         Raises
         ------
@@ -109,8 +112,9 @@ class CallManager:
         StorageError
             A step could not be kept. Before the decision: it did not run.
         """
+        tools = own or self._tools
         await self._check_arguments(call)
-        tool = await self._tools.describe(call.server, call.tool)
+        tool = await tools.describe(call.server, call.tool)
         await self._checker.check(tool, call.arguments)
         if not is_wanted():
             raise _nobody_there(call)
@@ -122,7 +126,7 @@ class CallManager:
             self._finish(request, OutcomeState.CANCELLED)
             raise _nobody_there(call, request.id)
         on_running(request)
-        return FinishedCall(request=request, result=await self._call_tool(request))
+        return FinishedCall(request=request, result=await self._call_tool(request, tools))
 
     @staticmethod
     async def _check_arguments(call: ToolCall) -> None:
@@ -156,10 +160,10 @@ class CallManager:
             with suppress(InvalidTransitionError):
                 await self._approvals.record(request_id, OutcomeState.CANCELLED)
 
-    async def _call_tool(self, request: ApprovalRequest) -> ToolResult:
+    async def _call_tool(self, request: ApprovalRequest, tools: ToolCaller) -> ToolResult:
         """Run the tool of a request that the store has as running, and record how it ended."""
         try:
-            result = await self._tools.call_tool(
+            result = await tools.call_tool(
                 request.effective_call, on_progress=partial(self._approvals.set_progress, request.id)
             )
         except asyncio.CancelledError:

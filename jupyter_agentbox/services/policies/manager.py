@@ -42,17 +42,18 @@ class PolicyManager:
     def remember(self, request: ApprovalRequest) -> None:
         """Make a lasting answer a rule for this tool in this kernel, until the kernel ends.
 
-        What was allowed is the tool that the person saw: with another description or schema it asks again.
+        What was allowed is the tool that the person saw: with another description or schema it asks again. An answer
+        to a call of no kernel is for that call only.
         """
-        decision = request.decision
-        if decision is None or not decision.answer.is_lasting:
+        decision, kernel_id = request.decision, request.call.origin.kernel_id
+        if decision is None or not decision.answer.is_lasting or kernel_id is None:
             return
         rule = Rule(
             tool=exactly(request.call),
             effect=Effect.ALLOW if decision.answer.allows else Effect.DENY,
             layer=Layer.SESSION,
             reason=decision.reason,
-            kernel_id=request.call.origin.kernel_id,
+            kernel_id=kernel_id,
             definition=request.tool.digest if decision.answer.allows else None,
         )
         if rule not in self._session_rules:

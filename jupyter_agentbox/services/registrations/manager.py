@@ -1,78 +1,19 @@
-"""Programs that ask to add an MCP server: each is a call that waits for a person like all others."""
+"""Programs that ask to add an MCP server: each is a call like all others, with a request, a decision and a record."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
-from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall
-from jupyter_agentbox.core.ports import ArgumentChecker
-from jupyter_agentbox.core.tools import ConfigurationProblem, Progress, ServerStatus, ToolDescription, ToolResult
-from jupyter_agentbox.exceptions import AgentBoxError, ServerConfigurationError, UnknownApprovalError, UnknownToolError
-from jupyter_agentbox.services.approvals.manager import ApprovalManager
-from jupyter_agentbox.services.calls.manager import CallManager, FinishedCall
-from jupyter_agentbox.services.policies.manager import PolicyManager
+from jupyter_agentbox.core.calls import JsonObject, Origin, ToolCall
+from jupyter_agentbox.core.registration import OWN_SERVER, REGISTER_TOOL
+from jupyter_agentbox.exceptions import AgentBoxError, ServerConfigurationError, UnknownApprovalError
+from jupyter_agentbox.services.calls.manager import CallManager, FinishedCall, Notify
+
+from .tool import RegistrationTool, Registry
 
 log = logging.getLogger(__name__)
-
-#: How a registration is named where calls are shown and recorded. No MCP server that is added can be called so.
-SERVER: Final = "agentbox"
-TOOL: Final = "register_mcp_server"
-
-_DESCRIPTION: Final = ToolDescription(
-    name=TOOL,
-    title="Add an MCP server",
-    description="A program asks to add this MCP server to those that code can call here. If you allow it, the server is"
-    " started now, with the rights of your Jupyter server, and kept for later. Values of secrets are not shown.",
-    input_schema={
-        "type": "object",
-        "properties": {"name": {"type": "string"}, "configuration": {"type": "object"}},
-        "required": ["name", "configuration"],
-        "additionalProperties": False,
-    },
-)
-
-
-class Registry(Protocol):
-    """Where servers are added."""
-
-    def check(self, name: str, configuration: Mapping[str, JsonValue]) -> None:
-        """Refuse what cannot be added.
-
-        Raises
-        ------
-        ServerConfigurationError
-        """
-
-    def shown(self, configuration: Mapping[str, JsonValue]) -> JsonObject:
-        """Return the configuration as a person sees it: without the values of secrets."""
-
-    def restored(self, shown: Mapping[str, JsonValue], given: Mapping[str, JsonValue]) -> JsonObject:
-        """Return what a person saw, and may have edited, with the secrets that were given for it.
-
-        Raises
-        ------
-        ServerConfigurationError
-        """
-
-    async def try_out(self, name: str, configuration: Mapping[str, JsonValue]) -> Sequence[ToolDescription]:
-        """Start the server, list its tools, and stop it.
-
-        Raises
-        ------
-        ToolServerError
-        """
-
-    def keep(self, name: str, configuration: Mapping[str, JsonValue]) -> None:
-        """Add the server.
-
-        Raises
-        ------
-        ServerConfigurationError
-        """
 
 
 class RegistrationManager:
@@ -80,46 +21,74 @@ class RegistrationManager:
 
     Parameters
     ----------
-    approvals : ApprovalManager
-        Who asks.
-    checker : ArgumentChecker
-        Refuses edited arguments that do not fit.
+    calls : CallManager
+        Asks and records, as for any call. Only a rule that names the tool in full allows it.
     registry : Registry or None
         Where they are added; ``None`` if none may be.
     """
 
-    def __init__(self, *, approvals: ApprovalManager, checker: ArgumentChecker, registry: Registry | None) -> None:
-        self._approvals = approvals
-        self._checker = checker
+    def __init__(self, *, calls: CallManager, registry: Registry | None) -> None:
+        self._calls = calls
         self._registry = registry
         self._running: dict[str, asyncio.Task[FinishedCall]] = {}
 
+    async def register(
+        self,
+        name: str,
+        configuration: JsonObject,
+        origin: Origin,
+        *,
+        on_waiting: Notify,
+        on_running: Notify = lambda _request: None,
+    ) -> FinishedCall:
+        """Add a server if that is approved. Cancelling the task takes it back.
+
+        Parameters
+        ----------
+        name, configuration
+            The server, as in ``mcp.json``.
+        origin : Origin
+            The kernel that is to use it, if there is one.
+        on_waiting, on_running : callable
+            Called with the request if a person is asked, and when the server is started.
+
+        Raises
+        ------
+        ServerConfigurationError
+            No such server can be added.
+        AgentBoxError
+            As of any call.
+        """
+        if self._registry is None:
+            raise ServerConfigurationError(
+                "no server can be added: `AgentBoxApp.mcp_config_path`, or `mcp_config_path` of the executor, names the"
+                " file of the MCP servers, and only a person adds servers there"
+            )
+        self._registry.check(name, configuration)
+        arguments: JsonObject = {"name": name, "configuration": self._registry.shown(configuration)}
+        call = ToolCall(server=OWN_SERVER, tool=REGISTER_TOOL, arguments=arguments, origin=origin)
+        tool = RegistrationTool(self._registry, configuration)
+        return await self._calls.run(call, on_waiting=on_waiting, on_running=on_running, own=tool)
+
     async def begin(self, name: str, configuration: JsonObject, origin: Origin) -> ApprovalRequest:
-        """Ask a person, whatever the rules say, and return the request. What becomes of it is recorded there.
+        """Ask, and return the request. What becomes of it is recorded there.
 
         Raises
         ------
         ServerConfigurationError
             If no such server can be added; nobody was asked.
+        ToolCallRejectedError
+            If a rule denies it.
         TooManyRequestsError, StorageError
         """
-        if self._registry is None:
-            raise ServerConfigurationError(
-                "no server can be added: `AgentBoxApp.mcp_config_path` names the file of the MCP servers, and only a"
-                " person adds servers there"
-            )
-        self._registry.check(name, configuration)
-        arguments: JsonObject = {"name": name, "configuration": self._registry.shown(configuration)}
-        call = ToolCall(server=SERVER, tool=TOOL, arguments=arguments, origin=origin)
-        calls = CallManager(
-            approvals=self._approvals,
-            policies=PolicyManager(),  # without rules: a person decides
-            tools=_Registration(self._registry, configuration),
-            checker=self._checker,
-        )
         opened: asyncio.Future[ApprovalRequest] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(calls.run(call, on_waiting=opened.set_result, on_running=lambda _: None))
-        task.add_done_callback(lambda _: opened.cancel())  # does nothing if somebody was asked
+
+        def note(request: ApprovalRequest) -> None:
+            if not opened.done():
+                opened.set_result(request)
+
+        task = asyncio.create_task(self.register(name, configuration, origin, on_waiting=note, on_running=note))
+        task.add_done_callback(lambda _: opened.cancel())  # does nothing if it was opened
         try:
             await asyncio.wait([opened])
         except asyncio.CancelledError:
@@ -160,36 +129,3 @@ class RegistrationManager:
         error = task.exception()
         if error is not None and not isinstance(error, AgentBoxError):
             log.error("registration %s failed", request_id, exc_info=error)
-
-
-class _Registration:
-    """A `ToolRunner` with one tool, which adds one server."""
-
-    def __init__(self, registry: Registry, given: Mapping[str, JsonValue]) -> None:
-        self._registry = registry
-        self._given = given
-
-    def servers(self) -> Sequence[ServerStatus]:
-        return ()
-
-    def problems(self) -> Sequence[ConfigurationProblem]:
-        return ()
-
-    async def list_tools(self, _server: str) -> Sequence[ToolDescription]:
-        return (_DESCRIPTION,)
-
-    async def describe(self, server: str, tool: str) -> ToolDescription:
-        if (server, tool) != (SERVER, TOOL):
-            raise UnknownToolError(f"there is no tool `{server}.{tool}`")
-        return _DESCRIPTION
-
-    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:  # noqa: ARG002
-        name, shown = call.arguments["name"], call.arguments["configuration"]
-        if not isinstance(name, str) or not isinstance(shown, dict):
-            raise ServerConfigurationError("a name and a configuration are needed")
-        configuration = self._registry.restored(shown, self._given)
-        self._registry.check(name, configuration)  # it may be edited, and a person may have added it meanwhile
-        tools = await self._registry.try_out(name, configuration)
-        self._registry.check(name, configuration)
-        self._registry.keep(name, configuration)
-        return ToolResult(structured={"name": name, "tools": [tool.name for tool in tools]})

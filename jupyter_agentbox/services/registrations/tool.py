@@ -1,0 +1,103 @@
+"""The tool that adds an MCP server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
+
+from jupyter_agentbox.core.calls import JsonObject, JsonValue, ToolCall
+from jupyter_agentbox.core.registration import REGISTER_TOOL
+from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
+from jupyter_agentbox.exceptions import ServerConfigurationError
+
+_DESCRIPTION: Final = ToolDescription(
+    name=REGISTER_TOOL,
+    title="Add an MCP server",
+    description="A program asks to add this MCP server to those that code can call here. If you allow it, the server is"
+    " started now, with the rights of your Jupyter server, and kept for later. Values of secrets are not shown.",
+    input_schema={
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "configuration": {"type": "object"}},
+        "required": ["name", "configuration"],
+        "additionalProperties": False,
+    },
+)
+
+
+class Registry(Protocol):
+    """Where servers are added."""
+
+    def check(self, name: str, configuration: Mapping[str, JsonValue]) -> None:
+        """Refuse what cannot be added.
+
+        Raises
+        ------
+        ServerConfigurationError
+        """
+
+    def shown(self, configuration: Mapping[str, JsonValue]) -> JsonObject:
+        """Return the configuration as a person sees it: without the values of secrets."""
+
+    def restored(self, shown: Mapping[str, JsonValue], given: Mapping[str, JsonValue]) -> JsonObject:
+        """Return what a person saw, and may have edited, with the secrets that were given for it.
+
+        Raises
+        ------
+        ServerConfigurationError
+        """
+
+    async def try_out(self, name: str, configuration: Mapping[str, JsonValue]) -> Sequence[ToolDescription]:
+        """Start the server, list its tools, and stop it.
+
+        Raises
+        ------
+        ToolServerError
+        """
+
+    def keep(self, name: str, configuration: Mapping[str, JsonValue]) -> None:
+        """Add the server.
+
+        Raises
+        ------
+        ServerConfigurationError
+        """
+
+
+class RegistrationTool:
+    """The `ToolCaller` of one registration. Its call has the configuration without the values of secrets.
+
+    Parameters
+    ----------
+    registry : Registry
+        Where the server is added.
+    given : mapping
+        The configuration with its secrets, which are neither shown nor recorded.
+    """
+
+    def __init__(self, registry: Registry, given: Mapping[str, JsonValue]) -> None:
+        self._registry = registry
+        self._given = given
+
+    async def describe(self, server: str, tool: str) -> ToolDescription:  # noqa: ARG002  # there is but one
+        """Return the tool."""
+        return _DESCRIPTION
+
+    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:  # noqa: ARG002  # it says nothing before its end
+        """Start the server to list its tools, and add it if that works.
+
+        Raises
+        ------
+        ServerConfigurationError
+            It cannot be added.
+        ToolServerError
+            It does not start.
+        """
+        name, shown = call.arguments["name"], call.arguments["configuration"]
+        if not isinstance(name, str) or not isinstance(shown, dict):
+            raise ServerConfigurationError("a name and a configuration are needed")
+        configuration = self._registry.restored(shown, self._given)
+        self._registry.check(name, configuration)  # it may be edited, and a person may have added it meanwhile
+        tools = await self._registry.try_out(name, configuration)
+        self._registry.check(name, configuration)
+        self._registry.keep(name, configuration)
+        return ToolResult(structured={"name": name, "tools": [tool.name for tool in tools]})
