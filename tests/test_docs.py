@@ -14,7 +14,7 @@ from jupyter_agentbox.app import AgentBoxApp
 from jupyter_agentbox.core.approvals import Answer, Lapse, Outcome, OutcomeState, Status, request_to_json
 from jupyter_agentbox.core.tools import ServerState, ServerStatus, ToolDescription
 from jupyter_agentbox.exceptions import ERRORS_BY_CODE
-from jupyter_agentbox.mcp_client import configuration
+from jupyter_agentbox.mcp_client.configuration_entries import HttpEntry, StdioEntry
 from jupyter_agentbox.sandbox.provisioner import SandboxProvisioner
 from tests.samples import a_decision, a_request
 
@@ -36,8 +36,7 @@ def endpoints() -> list[str]:
 
 def configuration_keys() -> set[str]:
     """Return the keys that the reader of ``mcp.json`` asks for."""
-    source = Path(configuration.__file__).read_text("utf-8")
-    return set(re.findall(r'(?:entry\.get\(|_strings?\(entry, |\bin entry.*?)"(\w+)"', source))
+    return {"type", "disabled", *StdioEntry.model_fields, *HttpEntry.model_fields}
 
 
 def settings_keys() -> set[str]:

@@ -127,6 +127,10 @@ LATE = {
     ("sandbox.inside.bootstrap", "socket"): "only to probe",
     ("sandbox.server.writable_directories", "sandbox.server.run_directory"): "not on every platform",
     (
+        "mcp_client.configuration",
+        "mcp_client.configuration_entries",
+    ): "pydantic takes 0.1 s, which who has no MCP server need not wait for",
+    (
         "mcp_client.server",
         "mcp_client.connections",
     ): "the MCP SDK takes a second, which a server that calls no tool should not pay",

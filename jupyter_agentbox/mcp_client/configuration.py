@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -23,7 +21,6 @@ from .variables import Expander, UnsetVariableError
 SERVER_KEYS: Final = ("mcpServers", "servers")
 STDIO_TYPES: Final = ("stdio", "local")
 HTTP_TYPES: Final = ("http", "streamable-http", "streamableHttp", "streamable_http", "remote")
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,22 +163,37 @@ def parse_configuration(path: Path, text: str, environment: Mapping[str, str]) -
     for name, entry in entries.items():
         try:
             servers[name] = _read_entry(name, entry, path.parent, environment)
-        except _EntryError as error:
+        except ValueError as error:
             servers[name] = UnusableServer(name=name, transport=_transport(entry), error=f"malformed: {error}")
-            line, column = _place(text, name)
-            problems.append(
-                ConfigurationProblem(path=str(path), message=f"server `{name}`: {error}", line=line, column=column)
-            )
+            problems.append(_problem(path, text, name, error))
     return Configuration(servers=servers, problems=tuple(problems))
 
 
-def _place(text: str, name: str) -> tuple[int | None, int | None]:
-    """Return where the server's name first stands as a key, near enough to find it."""
-    for written in (json.dumps(name), json.dumps(name, ensure_ascii=False)):
-        start = text.find(written)
-        if start >= 0:
-            return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
-    return None, None
+def _problem(path: Path, text: str, name: str, error: ValueError) -> ConfigurationProblem:
+    """Return what is wrong with a server's entry: the place of its name, and the lines of the keys below it."""
+    start = _find(text, name, 0)
+    if start < 0:
+        return ConfigurationProblem(path=str(path), message=f"server `{name}`: {error}")
+    line = text.count("\n", 0, start) + 1
+    told = []
+    for key, message in getattr(error, "problems", {"": str(error)}).items():
+        place = start + len(name)
+        for part in key.split("."):
+            place = _find(text, part, place) if part and not part.isdecimal() and place >= 0 else place
+        below = text.count("\n", 0, place) + 1 if place >= 0 else line
+        told.append(f"{message} (line {below})" if below != line else message)
+    return ConfigurationProblem(
+        path=str(path),
+        message=f"server `{name}`: {'; '.join(told)}",
+        line=line,
+        column=start - text.rfind("\n", 0, start),
+    )
+
+
+def _find(text: str, key: str, start: int) -> int:
+    """Return where a key first stands, near enough to find it."""
+    places = [text.find(json.dumps(key, ensure_ascii=plain), start) for plain in (True, False)]
+    return min((place for place in places if place >= 0), default=-1)
 
 
 def _transport(entry: JsonValue) -> str:
@@ -212,104 +224,53 @@ def _read_entry(name: str, entry: JsonValue, base: Path, environment: Mapping[st
 
 
 def _read_stdio(name: str, entry: JsonObject, base: Path, expander: Expander) -> ServerConfiguration:
-    command = expander.expand(_string(entry, "command") or "")
-    if not command:
+    # Late: pydantic takes longer to import than all else here, and who has no MCP server need not wait for it.
+    from .configuration_entries import read_stdio  # noqa: PLC0415
+
+    read = read_stdio(entry, expander)
+    if not read.command:
         meant = [key for key in entry if get_close_matches(key, ("command", "url"), 1)]
         hint = f' (is "{meant[0]:.40}" a typing error?)' if meant else ""
         raise _EntryError(f'needs a "command", or a "url"{hint}')
-    args = entry.get("args", [])
-    if not isinstance(args, list):
-        raise _EntryError('"args" must be a list of strings')
-    env = {key: expander.expand(value) for key, value in _strings(entry, "env").items()}
-    env_file = _string(entry, "envFile")
-    if env_file is not None:
-        env_file = str(base / Path(expander.expand(env_file)).expanduser())
+    env, env_file = dict(read.env), None
+    if read.envFile is not None:
+        env_file = str(base / Path(read.envFile).expanduser())
         try:
             env = {**parse_env_file(Path(env_file).read_text("utf-8-sig")), **env}
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             message = f"cannot read its envFile `{env_file}`: {reason}"
             return UnusableServer(name=name, transport="stdio", error=message, env_file=env_file)
-    cwd = _string(entry, "cwd")
     return StdioServer(
         name=name,
-        command=_home(command),
-        args=tuple(expander.expand(_argument(value)) for value in args),
+        command=_home(read.command),
+        args=tuple(read.args),
         env=env,
-        cwd=str(base / Path(expander.expand(cwd)).expanduser()) if cwd else None,
-        timeout=_timeout(entry),
-        protocol_era=_protocol_era(entry),
+        cwd=str(base / Path(read.cwd).expanduser()) if read.cwd else None,
+        timeout=read.timeout,
+        protocol_era=read.protocolEra or "auto",
         secrets=tuple(sorted({*env.values(), *expander.secrets})),
         env_file=env_file,
     )
 
 
 def _read_http(name: str, entry: JsonObject, expander: Expander) -> ServerConfiguration:
-    url = expander.expand(_string(entry, "url") or "")
-    try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018  # raises for a port that is none
-    except ValueError as error:
-        raise _EntryError(f'"url" is not a URL: {error}') from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise _EntryError('"url" must start with http:// or https:// and name a host')
-    headers = {key: expander.expand(value) for key, value in _strings(entry, "headers").items()}
-    for key, value in headers.items():
-        if not _HEADER_NAME.fullmatch(key) or not value.isascii() or any(c in value for c in "\r\n\0"):
-            raise _EntryError(f"the header {key!r:.40} cannot be sent: it has a character that HTTP forbids")
-    secrets = {*headers.values(), *expander.secrets, *(value for _, value in parse_qsl(parts.query))}
+    from .configuration_entries import read_http  # noqa: PLC0415  # as above
+
+    read = read_http(entry, expander)
+    parts = urlsplit(read.url)
+    secrets = {*read.headers.values(), *expander.secrets, *(value for _, value in parse_qsl(parts.query))}
     # `Bearer abc`: a server that logs its token logs `abc`
-    secrets |= {word for value in headers.values() for word in value.split() if word not in ("Bearer", "Basic")}
+    secrets |= {word for value in read.headers.values() for word in value.split() if word not in ("Bearer", "Basic")}
     secrets |= {parts.password or ""}
     return HttpServer(
         name=name,
-        url=url,
-        headers=headers,
-        timeout=_timeout(entry),
-        protocol_era=_protocol_era(entry),
+        url=read.url,
+        headers=dict(read.headers),
+        timeout=read.timeout,
+        protocol_era=read.protocolEra or "auto",
         secrets=tuple(sorted(secrets)),
     )
-
-
-def _string(entry: JsonObject, key: str) -> str | None:
-    value = entry.get(key)
-    if value is not None and (not isinstance(value, str) or "\0" in value):
-        raise _EntryError(f'"{key}" must be a string')
-    return value
-
-
-def _strings(entry: JsonObject, key: str) -> dict[str, str]:
-    value = entry.get(key)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise _EntryError(f'"{key}" must be an object of strings')
-    return {inner: _argument(content, f'"{key}.{inner}"') for inner, content in value.items() if content is not None}
-
-
-def _argument(value: JsonValue, where: str = '"args"') -> str:
-    """Return a string for what people write as one: ``8080`` or ``true`` without quotes."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return str(value)
-    if not isinstance(value, str) or "\0" in value:
-        raise _EntryError(f"{where} must be a string")
-    return value
-
-
-def _timeout(entry: JsonObject) -> float | None:
-    value = entry.get("timeout")
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        raise _EntryError('"timeout" must be a number of seconds greater than 0')
-    return float(value)
-
-
-def _protocol_era(entry: JsonObject) -> str:
-    value = _string(entry, "protocolEra")
-    return value or "auto"
 
 
 def _home(command: str) -> str:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -182,3 +184,48 @@ def test_a_likely_slip_is_named(text: str, message: str) -> None:
 
 def test_an_empty_file_of_servers_is_no_problem() -> None:
     assert parse_configuration(Path("/etc/mcp.json"), "{}", {}).problems == ()
+
+
+SECRET = "s3cret-value"
+WRONG = {
+    "command": "x",
+    "args": [[SECRET]],
+    "env": {"TOKEN": [SECRET]},
+    "cwd": [SECRET],
+    "timeout": SECRET,
+}
+
+
+def test_all_that_is_wrong_is_told_at_once_with_key_and_line_and_without_values() -> None:
+    text = json.dumps({"mcpServers": {"good": {"command": "y"}, "bad": WRONG, "worse": {"url": SECRET}}}, indent=1)
+    bad, worse = parse_configuration(PATH, text, {}).problems
+
+    lines = text.splitlines()
+    assert lines[bad.line - 1].strip() == '"bad": {'
+    for key, what in (
+        ("args.0", "a string"),
+        ("env.TOKEN", "a string"),
+        ("cwd", "a string"),
+        ("timeout", "a number of seconds greater than 0"),
+    ):
+        written = key.split(".")[-1] if key.startswith("env") else key.split(".")[0]
+        line = next(number for number, text in enumerate(lines, 1) if f'"{written}":' in text)
+        assert f'"{key}" must be {what} (line {line})' in bad.message
+    assert '"url" must start with http:// or https://' in worse.message
+    assert SECRET not in bad.message + worse.message
+
+
+def test_all_variables_that_are_not_set_are_named() -> None:
+    server = parse({"a": {"command": "${ONE}", "args": ["${TWO}", "${ONE}"]}}).servers["a"]
+    assert isinstance(server, UnusableServer)
+    assert server.error.count("`ONE`") == server.error.count("`TWO`") == 1
+
+
+def test_reading_a_file_without_servers_loads_no_models() -> None:
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from jupyter_agentbox.mcp_client.configuration import parse_configuration\n"
+        "parse_configuration(Path('mcp.json'), '{}', {}); print('pydantic' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"

@@ -1,0 +1,155 @@
+"""The entries of ``mcp.json``, as models that say what each key must be.
+
+Values are expanded while they are read. No message has a value of the file: an entry holds credentials.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, TypeVar, cast
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+
+from jupyter_agentbox.core.calls import JsonObject
+
+from .variables import Expander, UnsetVariableError
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+
+
+class EntryError(ValueError):
+    """An entry is malformed; has what is wrong with each of its keys.
+
+    Parameters
+    ----------
+    problems : mapping
+        Key to what is wrong with it.
+    """
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        super().__init__("; ".join(problems.values()))
+        self.problems = problems
+
+
+def _written(value: Any) -> Any:
+    """Return a string for what people write as one: ``8080`` or ``true`` without quotes."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _expanded(value: str, info: ValidationInfo) -> str:
+    if "\0" in value:
+        raise ValueError
+    return cast(Expander, info.context).expand(value)
+
+
+def _without_nulls(value: Any) -> Any:
+    return {key: inner for key, inner in value.items() if inner is not None} if isinstance(value, dict) else value
+
+
+def _endpoint(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018  # raises for a port that is none
+    except ValueError as error:
+        raise EntryError({"url": f'"url" is not a URL: {error}'}) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise EntryError({"url": '"url" must start with http:// or https:// and name a host'})
+    return url
+
+
+def _sendable(headers: dict[str, str]) -> dict[str, str]:
+    for key, value in headers.items():
+        if not _HEADER_NAME.fullmatch(key) or not value.isascii() or any(char in value for char in "\r\n\0"):
+            raise EntryError(
+                {f"headers.{key}": f"the header {key!r:.40} cannot be sent: it has a character that HTTP forbids"}
+            )
+    return headers
+
+
+_Text = Annotated[str, AfterValidator(_expanded)]
+_Scalar = Annotated[str, BeforeValidator(_written), AfterValidator(_expanded)]
+_Texts = Annotated[dict[str, _Scalar], BeforeValidator(lambda value: {} if value is None else _without_nulls(value))]
+
+
+class Entry(BaseModel):
+    """What the entries of all servers have; keys that are not known are left to other programs."""
+
+    model_config = ConfigDict(strict=True, frozen=True, hide_input_in_errors=True)
+
+    timeout: float | None = Field(None, gt=0, allow_inf_nan=False, description="a number of seconds greater than 0")
+    protocolEra: str | None = Field(None, description="a string")  # noqa: N815 - as it is written in the file
+
+
+class StdioEntry(Entry):
+    """A server that is a process."""
+
+    command: _Text | None = Field(None, description="a string")
+    args: list[_Scalar] = Field([], description="a list of strings")
+    env: _Texts = Field({}, description="an object of strings")
+    envFile: _Text | None = Field(None, description="a string")  # noqa: N815
+    cwd: _Text | None = Field(None, description="a string")
+
+
+class HttpEntry(Entry):
+    """A server that is reached over streamable HTTP."""
+
+    url: Annotated[_Text, AfterValidator(_endpoint)] = Field("", description="a string", validate_default=True)
+    headers: Annotated[_Texts, AfterValidator(_sendable)] = Field({}, description="an object of strings")
+
+
+EntryT = TypeVar("EntryT", bound=Entry)
+
+
+def read_stdio(entry: JsonObject, expander: Expander) -> StdioEntry:
+    """Read the entry of a process.
+
+    Raises
+    ------
+    EntryError, UnsetVariableError
+    """
+    return _read(StdioEntry, entry, expander)
+
+
+def read_http(entry: JsonObject, expander: Expander) -> HttpEntry:
+    """Read the entry of an endpoint.
+
+    Raises
+    ------
+    EntryError, UnsetVariableError
+    """
+    return _read(HttpEntry, entry, expander)
+
+
+def _read(model: type[EntryT], entry: JsonObject, expander: Expander) -> EntryT:
+    try:
+        return model.model_validate(entry, context=expander)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+    unset = [str(cause) for each in found if isinstance(cause := _cause(each), UnsetVariableError)]
+    problems = dict(problem for each in found for problem in _problems(model, each))
+    if problems:
+        raise EntryError(problems)
+    raise UnsetVariableError("; ".join(dict.fromkeys(unset)))
+
+
+def _cause(error: Any) -> Exception | None:
+    cause = error.get("ctx", {}).get("error")
+    return cause if isinstance(cause, Exception) else None
+
+
+def _problems(model: type[Entry], error: Any) -> Iterator[tuple[str, str]]:
+    """Yield the key, and what is wrong with it."""
+    cause = _cause(error)
+    if isinstance(cause, UnsetVariableError):
+        return
+    if isinstance(cause, EntryError):
+        yield from cause.problems.items()
+        return
+    key, *within = [part for part in error["loc"] if part != "[key]"]
+    path = ".".join(map(str, (key, *within)))
+    wanted = "a string" if within else model.model_fields[str(key)].description
+    yield path, f'"{path}" must be {wanted}'
