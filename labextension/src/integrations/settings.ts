@@ -3,23 +3,37 @@
  */
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
+import { DisposableDelegate } from '@lumino/disposable';
+import type { IDisposable } from '@lumino/disposable';
+import { Signal } from '@lumino/signaling';
 
-/** Call back with the settings of a plugin, now and whenever they change. The schema has their types and defaults. */
+/**
+ * Call back with the settings of a plugin, now and whenever they change, until the result is disposed. The schema has
+ * their types and defaults.
+ */
 export function onSettings(
   registry: ISettingRegistry | null,
   plugin: string,
   callback: (settings: ReadonlyPartialJSONObject) => void
-): void {
+): IDisposable {
+  const receiver = {};
+  const watching = new DisposableDelegate(() => {
+    Signal.clearData(receiver);
+  });
+  const watch = (settings: ISettingRegistry.ISettings): void => {
+    const tell = (): void => {
+      callback(settings.composite);
+    };
+    if (!watching.isDisposed) {
+      settings.changed.connect(tell, receiver);
+      tell();
+    }
+  };
   registry
     ?.load(plugin)
-    .then(settings => {
-      const tell = (): void => {
-        callback(settings.composite);
-      };
-      settings.changed.connect(tell);
-      tell();
-    })
+    .then(watch)
     .catch((error: unknown) => {
       console.warn(`The settings of ${plugin} cannot be read.`, error);
     });
+  return watching;
 }

@@ -10,6 +10,14 @@ import type { ISignal } from '@lumino/signaling';
 import { RequestError } from '../api/client';
 import type { IAgentBoxClient } from '../api/client';
 import type { IApproval } from '../api/protocol';
+import {
+  isEnded,
+  isOvertaken,
+  isWorthFetching,
+  merged,
+  newestFirst
+} from './entry';
+import type { IEntry } from './entry';
 import type {
   Connection,
   IApprovalModel,
@@ -34,19 +42,6 @@ const MAX_HINTS = 100;
 
 /** Events within this time (milliseconds) are answered with one round of questions. */
 const HINT_INTERVAL = 100;
-
-/** Requests that are remembered beside those that wait, run or are shown. */
-const MAX_ENDED = 1000;
-
-/** Bytes of long arguments that are fetched without being asked for. */
-const MAX_UNASKED = 1_000_000;
-
-/** A request as it is known: from the answer to which question, and whether with all that the server has. */
-interface IEntry {
-  approval: IApproval;
-  question: number;
-  isWhole: boolean;
-}
 
 /** See `IApprovalModel`. */
 export class ApprovalModel implements IApprovalModel, IDisposable {
@@ -124,7 +119,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
       } else {
         this._tracked.delete(id);
         this._failed.delete(id);
-        this._evict();
+        this._forget();
       }
     });
   }
@@ -133,20 +128,21 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     if (shown.call.omitted) {
       throw new Error('a request is decided by who has seen all of it');
     }
-    const question = this._ask();
-    try {
-      const { digest } = shown.call;
-      const taken = await this._source.decide(shown.id, { ...answer, digest });
-      this._put([taken], question);
-    } catch (error) {
-      if (error instanceof RequestError && error.approval) {
-        this._put([error.approval], question);
-      } else {
-        // Whether the answer came through is not known: ask what is true now.
-        void this.load(shown.id);
+    await this._ask(async question => {
+      try {
+        const { digest } = shown.call;
+        const body = { ...answer, digest };
+        this._put([await this._source.decide(shown.id, body)], question);
+      } catch (error) {
+        if (error instanceof RequestError && error.approval) {
+          this._put([error.approval], question);
+        } else {
+          // Whether the answer came through is not known: ask what is true now.
+          void this.load(shown.id);
+        }
+        throw error;
       }
-      throw error;
-    }
+    });
   }
 
   async load(id: string): Promise<void> {
@@ -167,7 +163,9 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   }
 
   remember(approvals: readonly IApproval[]): void {
-    this._put(approvals, this._ask());
+    this._questions += 1;
+    this._put(approvals, this._questions);
+    this._forget();
   }
 
   /** Take an event's word that a request changed; of one that is not known and waits for nobody, only that there is one. */
@@ -185,15 +183,17 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   async refresh(): Promise<void> {
     const before = this._approvals().filter(approval => !isEnded(approval));
     let pages: IApproval[];
-    const question = this._ask();
     try {
-      pages = await this._listPending();
+      pages = await this._ask(async question => {
+        const found = await this._listPending();
+        this._setConnection('connected');
+        this._put(found, question);
+        return found;
+      });
     } catch (error) {
       this._setConnection(connectionAfter(error));
       return;
     }
-    this._setConnection('connected');
-    this._put(pages, question);
     // What was open and is not pending any more became something else: ask what.
     const pending = new Set(pages.map(approval => approval.id));
     const others = before.map(({ id }) => id).filter(id => !pending.has(id));
@@ -233,11 +233,17 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     this._wanted.add(id);
     if (this._wanted.size === 1) {
       queueMicrotask(() => {
-        const ids = [...this._wanted].filter(each => !this._fetching.has(each));
+        const ids = [...this._wanted].filter(each => this._isWanting(each));
         this._wanted.clear();
         void this._fetchAll(ids);
       });
     }
+  }
+
+  /** Whether a request is still to be asked for: another question may have brought it. */
+  private _isWanting(id: string): boolean {
+    const entry = this._known.get(id);
+    return !this._fetching.has(id) && (!entry || isWorthFetching(entry));
   }
 
   private async _fetchAll(ids: readonly string[]): Promise<void> {
@@ -252,15 +258,16 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   }
 
   private async _fetchByIds(ids: readonly string[]): Promise<void> {
-    const question = this._ask();
     try {
-      const limit = ids.length;
-      const page = await this._source.listApprovals({ ids, limit });
-      this._put(page.approvals, question);
-      const found = new Set(page.approvals.map(({ id }) => id));
-      for (const id of ids.filter(each => !found.has(each))) {
-        this._lose(id);
-      }
+      await this._ask(async question => {
+        const limit = ids.length;
+        const page = await this._source.listApprovals({ ids, limit });
+        this._put(page.approvals, question);
+        const found = new Set(page.approvals.map(({ id }) => id));
+        for (const id of ids.filter(each => !found.has(each))) {
+          this._lose(id);
+        }
+      });
     } catch {
       for (const id of ids) {
         this._fail(id);
@@ -276,9 +283,10 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   }
 
   private async _loadOnce(id: string): Promise<void> {
-    const question = this._ask();
     try {
-      this._put([await this._source.getApproval(id)], question, true);
+      await this._ask(async question => {
+        this._put([await this._source.getApproval(id)], question, true);
+      });
     } catch (error) {
       if (error instanceof RequestError && error.status === 404) {
         this._lose(id);
@@ -288,25 +296,36 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     }
   }
 
-  /** Forget a request that the server does not have. */
+  /** Take in that the server does not have a request. */
   private _lose(id: string): void {
-    if (this._known.delete(id) || this._failed.get(id) !== 'unknown') {
-      this._seen.delete(id);
+    const wasKnown = this._known.delete(id);
+    const wasSaid = this._failed.get(id) === 'unknown';
+    if (this._tracked.has(id)) {
       this._failed.set(id, 'unknown');
+    }
+    if (wasKnown || !wasSaid) {
       this._emitChanged(id);
     }
   }
 
   private _fail(id: string): void {
-    if (!this._known.has(id) && this._failed.get(id) !== 'unreachable') {
+    const isNews = this._failed.get(id) !== 'unreachable';
+    if (!this._known.has(id) && this._tracked.has(id) && isNews) {
       this._failed.set(id, 'unreachable');
       this._emitChanged(id);
     }
   }
 
-  private _ask(): number {
+  /** Ask the server something; the number says which of two questions was asked first. */
+  private async _ask<T>(ask: (question: number) => Promise<T>): Promise<T> {
     this._questions += 1;
-    return this._questions;
+    this._unanswered += 1;
+    try {
+      return await ask(this._questions);
+    } finally {
+      this._unanswered -= 1;
+      this._forget();
+    }
   }
 
   private _put(
@@ -324,15 +343,15 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
       if (before && isOvertaken(approval, question, before)) {
         continue;
       }
-      const after = this._merged({ approval, question, isWhole }, before);
+      const isWanted = !isEnded(approval) || this._tracked.has(approval.id);
+      const after = merged({ approval, question, isWhole }, before, isWanted);
       this._known.set(approval.id, after);
       this._failed.delete(approval.id);
       if (after.approval === before?.approval) {
         continue;
       }
       changed.push(approval.id);
-      if (approval.status === 'pending' && !this._seen.has(approval.id)) {
-        this._seen.add(approval.id);
+      if (approval.status === 'pending' && !before) {
         arrived.push(after.approval);
       }
       if (
@@ -342,7 +361,6 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
         this._settled.emit(after.approval);
       }
     }
-    this._evict();
     const [first] = changed;
     if (first !== undefined) {
       this._emitChanged(changed.length === 1 ? first : null);
@@ -352,40 +370,17 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     }
   }
 
-  /** The newer entry, with the arguments of the older one where it lacks them, and its object where nothing changed. */
-  private _merged(after: IEntry, before: IEntry | undefined): IEntry {
-    if (!before) {
-      return after;
-    }
-    let { approval } = after;
-    const { call } = before.approval;
-    const isWanted = !isEnded(approval) || this._tracked.has(approval.id);
-    if (approval.call.omitted && !call.omitted && isWanted) {
-      const { arguments: values, omitted, look_alikes } = call;
-      const whole = { arguments: values, omitted, look_alikes };
-      approval = { ...approval, call: { ...approval.call, ...whole } };
-    }
-    return {
-      approval: isSame(approval, before.approval) ? before.approval : approval,
-      question: after.question,
-      isWhole: after.isWhole || (before.isWhole && !approval.call.omitted)
-    };
-  }
-
-  /** Forget the oldest requests that ended and that nobody looks at. */
-  private _evict(): void {
-    if (this._known.size <= MAX_ENDED) {
+  /**
+   * Forget what neither waits nor is tracked; not while an answer is under way, which may be older than what is known.
+   */
+  private _forget(): void {
+    if (this._unanswered > 0) {
       return;
     }
-    const ended = [...this._known.values()].filter(
-      ({ approval }) => isEnded(approval) && !this._tracked.has(approval.id)
-    );
-    for (const { approval } of ended.slice(
-      0,
-      Math.max(0, ended.length - MAX_ENDED)
-    )) {
-      this._known.delete(approval.id);
-      this._seen.delete(approval.id);
+    for (const [id, { approval }] of this._known) {
+      if (approval.status !== 'pending' && !this._tracked.has(id)) {
+        this._known.delete(id);
+      }
     }
   }
 
@@ -418,9 +413,9 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   private _isDisposed = false;
   private readonly _known = new Map<string, IEntry>();
   private _questions = 0;
-  private readonly _seen = new Set<string>();
   private readonly _settled = new Signal<this, IApproval>(this);
   private readonly _tracked = new Map<string, number>();
+  private _unanswered = 0;
   private readonly _wanted = new Set<string>();
 }
 
@@ -433,62 +428,4 @@ function connectionAfter(error: unknown): Connection {
     return 'absent';
   }
   return error.status === 401 || error.status === 403 ? 'forbidden' : 'failing';
-}
-
-/** Whether long arguments are short enough to be fetched because the request is shown. */
-function isWorthFetching({ approval }: IEntry): boolean {
-  const { omitted } = approval.call;
-  return (
-    approval.status === 'pending' &&
-    omitted !== null &&
-    omitted !== undefined &&
-    omitted.size <= MAX_UNASKED
-  );
-}
-
-/** Whether an answer is older than what is known. */
-function isOvertaken(
-  approval: IApproval,
-  question: number,
-  before: IEntry
-): boolean {
-  const steps = stage(approval) - stage(before.approval);
-  return steps < 0 || (steps === 0 && question < before.question);
-}
-
-/** Whether two answers about one request say the same: all that can change is in these. */
-function isSame(a: IApproval, b: IApproval): boolean {
-  return (
-    a.status === b.status &&
-    a.call.digest === b.call.digest &&
-    !a.call.omitted === !b.call.omitted &&
-    a.decision?.decided_at === b.decision?.decided_at &&
-    JSON.stringify(a.outcome) === JSON.stringify(b.outcome)
-  );
-}
-
-/** Whether nothing more can happen to a request and its call. */
-export function isEnded(approval: IApproval): boolean {
-  return stage(approval) === 3;
-}
-
-/** How far a request is on its way; it never goes back. */
-function stage(approval: IApproval): number {
-  if (approval.status === 'pending') {
-    return 0;
-  }
-  if (approval.status !== 'approved') {
-    return 3;
-  }
-  if (!approval.outcome) {
-    return 1;
-  }
-  return approval.outcome.state === 'running' ? 2 : 3;
-}
-
-function newestFirst(a: IApproval, b: IApproval): number {
-  return (
-    Date.parse(b.created_at) - Date.parse(a.created_at) ||
-    (a.id < b.id ? 1 : -1)
-  );
 }

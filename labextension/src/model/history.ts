@@ -1,6 +1,7 @@
 /**
  * The requests that are final, newest first, a page at a time.
  */
+import type { IDisposable } from '@lumino/disposable';
 import { Throttler } from '@lumino/polling';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
@@ -20,25 +21,20 @@ const FINAL: readonly Status[] = [
 /** Milliseconds between two looks at the newest requests while others end. */
 const NEWEST_INTERVAL = 1_000;
 
-/** See `IHistoryModel`. Holds ids; what is true of a request is in the approvals model. */
-export class HistoryModel implements IHistoryModel {
+/** Requests that are listed at most, however many end while the page is open. */
+const MAX_ITEMS = 1_000;
+
+/** See `IHistoryModel`. It tracks what it lists; what is true of a request is in the approvals model. */
+export class HistoryModel implements IHistoryModel, IDisposable {
   constructor(
     private readonly _source: Pick<IAgentBoxClient, 'listApprovals'>,
     private readonly _approvals: IApprovalModel
   ) {
-    this._approvals.settled.connect((_, approval) => {
-      this._ids = [approval.id, ...this._ids.filter(id => id !== approval.id)];
-      this._changed.emit();
-    });
+    this._approvals.settled.connect(this._onSettled, this);
+    this._approvals.finished.connect(this._onFinished, this);
     this._newest = new Throttler(() => this._fetch(null), {
       limit: NEWEST_INTERVAL,
       edge: 'trailing'
-    });
-    // A call that a rule decided, or that ended before this page knew of it.
-    this._approvals.finished.connect(() => {
-      if (this._isLoaded) {
-        this._newest.invoke().catch(() => undefined);
-      }
     });
   }
 
@@ -47,7 +43,7 @@ export class HistoryModel implements IHistoryModel {
   }
 
   get items(): readonly IApproval[] {
-    return this._ids
+    return [...this._listed.keys()]
       .map(id => this._approvals.get(id).approval)
       .filter(approval => approval !== null);
   }
@@ -56,7 +52,17 @@ export class HistoryModel implements IHistoryModel {
     return this._next !== null;
   }
 
+  get isDisposed(): boolean {
+    return this._newest.isDisposed;
+  }
+
   pageSize = 50;
+
+  dispose(): void {
+    this._newest.dispose();
+    this._list([]);
+    Signal.clearData(this);
+  }
 
   async load(): Promise<void> {
     await this._fetch(null);
@@ -80,14 +86,15 @@ export class HistoryModel implements IHistoryModel {
       if (cursor === null ? question < this._answered : cursor !== this._next) {
         return; // a later question was answered first
       }
-      this._approvals.remember(page.approvals);
       const added = page.approvals.map(({ id }) => id);
-      const both =
-        cursor === null ? [...added, ...this._ids] : [...this._ids, ...added];
+      const listed = [...this._listed.keys()];
+      this._list(
+        cursor === null ? [...added, ...listed] : [...listed, ...added]
+      );
+      this._approvals.remember(page.approvals);
       if (cursor !== null || !this._isLoaded) {
         this._next = page.next;
       }
-      this._ids = [...new Set(both)];
       this._answered = question;
       this._isLoaded = true;
       this._changed.emit();
@@ -96,10 +103,42 @@ export class HistoryModel implements IHistoryModel {
     }
   }
 
+  private _onSettled(_: unknown, { id }: IApproval): void {
+    const listed = [...this._listed.keys()];
+    if (listed.length >= MAX_ITEMS) {
+      // The cursor is of a page that is gone now: begin anew.
+      listed.length = this.pageSize;
+      this._next = null;
+      this._isLoaded = false;
+    }
+    this._list([id, ...listed]);
+    this._changed.emit();
+  }
+
+  /** A call that a rule decided, or that ended before this page knew of it. */
+  private _onFinished(): void {
+    if (this._isLoaded) {
+      this._newest.invoke().catch(() => undefined);
+    }
+  }
+
+  /** List these requests, the first one first, and track them. */
+  private _list(ids: readonly string[]): void {
+    const before = this._listed;
+    this._listed = new Map(
+      ids.map(id => [id, before.get(id) ?? this._approvals.track(id)])
+    );
+    for (const [id, tracking] of before) {
+      if (!this._listed.has(id)) {
+        tracking.dispose();
+      }
+    }
+  }
+
   private _answered = 0;
   private readonly _changed = new Signal<this, void>(this);
-  private _ids: readonly string[] = [];
   private _isLoaded = false;
+  private _listed: ReadonlyMap<string, IDisposable> = new Map();
   private readonly _newest: Throttler;
   private _next: string | null = null;
   private _questions = 0;

@@ -26,9 +26,17 @@ export class ServersModel implements IServersModel {
   }
 
   async refresh(): Promise<void> {
+    const question = ++this._questions;
     try {
-      this._list = await this._source.listServers();
-      this._changed.emit();
+      const list = await this._source.listServers();
+      if (question < this._answered) {
+        return; // a later question was answered first
+      }
+      this._answered = question;
+      if (JSON.stringify(list) !== JSON.stringify(this._list)) {
+        this._list = list;
+        this._changed.emit();
+      }
     } catch {
       // The last answer stays; the approvals model says that the server is out of reach.
     }
@@ -42,6 +50,8 @@ export class ServersModel implements IServersModel {
     }
   }
 
+  private _answered = 0;
   private readonly _changed = new Signal<this, void>(this);
   private _list: IServerList | null = null;
+  private _questions = 0;
 }

@@ -126,6 +126,7 @@ test('a request arrives once', async () => {
 test('a decision names the digest that was shown', async () => {
   const server = new Server(approval());
   const model = new ApprovalModel(server);
+  model.track('a1');
   await model.refresh();
   await model.decide(approval(), { decision: 'allow_once' });
   expect(server.bodies).toEqual([{ decision: 'allow_once', digest: 'd1' }]);
@@ -136,6 +137,7 @@ test('a decision names the digest that was shown', async () => {
 test('a decision that came too late brings the truth', async () => {
   const server = new Server(approval());
   const model = new ApprovalModel(server);
+  model.track('a1');
   await model.refresh();
   server.put(allowed());
   await expect(
@@ -156,9 +158,12 @@ test('what was decided elsewhere settles at the next refresh', async () => {
 });
 
 test('an answer that was overtaken does not bring a request back', async () => {
-  const model = new ApprovalModel(new Server());
+  const server = new Server(approval());
+  const model = new ApprovalModel(server);
+  const refreshing = model.refresh(); // it was asked before the decision
   model.remember([allowed()]);
-  model.remember([approval()]);
+  expect(model.get('a1').approval).toEqual(allowed());
+  await refreshing;
   expect(model.pending).toEqual([]);
 });
 
@@ -186,6 +191,7 @@ test('a tracked request is asked for again when the server is back', async () =>
 test('a request that the server no longer has waits for nobody', async () => {
   const server = new Server(approval());
   const model = new ApprovalModel(server);
+  model.track('a1');
   await model.refresh();
   server.approvals.clear();
   await model.refresh();
@@ -280,6 +286,7 @@ test('an older answer does not bring older progress back', async () => {
     new Promise(resolve => {
       answers.push(resolve);
     });
+  model.track('a1');
   const late = model.load('a1');
   model.remember([running(2)]);
   answers.forEach(answer => {
@@ -289,27 +296,32 @@ test('an older answer does not bring older progress back', async () => {
   expect(model.get('a1').approval?.outcome?.progress?.progress).toBe(2);
 });
 
-test('requests that ended are not remembered without end', () => {
-  const model = new ApprovalModel(new Server());
-  const ids = Array.from({ length: 1200 }, (_, index) => `a${index}`);
-  const tracking = model.track('a0');
-  model.remember(ids.map(id => allowed({ id, ...ENDED })));
-  model.remember([approval({ id: 'waits' })]);
-  const known = ['a0', 'a1', 'a1199', 'waits'].filter(
-    id => model.get(id).approval !== null
-  );
-  expect(known).toEqual(['a0', 'a1199', 'waits']);
+test('nothing is kept that neither waits nor is tracked', async () => {
+  const server = new Server(approval({ id: 'waits' }), approval());
+  const model = new ApprovalModel(server);
+  const known = (): string[] =>
+    ['a0', 'a1', 'waits'].filter(id => model.get(id).approval !== null);
+  const tracking = model.track('a1');
+  model.remember([allowed({ id: 'a0' })]);
+  await model.refresh();
+  expect(known()).toEqual(['a1', 'waits']);
+  server.put(allowed());
+  await model.refresh();
+  expect(known()).toEqual(['a1', 'waits']);
   tracking.dispose();
+  expect(known()).toEqual(['waits']);
 });
 
-const ENDED: Partial<IApproval> = {
-  outcome: {
-    state: 'succeeded',
-    started_at: null,
-    finished_at: null,
-    error: ''
-  }
-};
+test('a request that was lost and is tracked no more leaves nothing', async () => {
+  const server = new Server(approval());
+  const model = new ApprovalModel(server);
+  const tracking = model.track('a1');
+  await model.refresh();
+  server.approvals.clear();
+  await model.refresh();
+  tracking.dispose();
+  expect(model.get('a1')).toEqual({ approval: null, state: 'loading' });
+});
 
 const LONG = approval({
   call: {

@@ -2,7 +2,7 @@ import type { IApprovalQuery } from '../../src/api/client';
 import { ApprovalModel } from '../../src/model/approvals';
 import { HistoryModel } from '../../src/model/history';
 import type { IApproval, IApprovalPage } from '../../src/api/protocol';
-import { allowed } from '../examples';
+import { allowed, approval } from '../examples';
 
 /** A server whose answers come when the test says so. */
 class Server {
@@ -75,4 +75,23 @@ test('an answer to an earlier question does not win', async () => {
   open();
   await early;
   expect(idsOf(history)).toEqual(['a2', 'a1']);
+});
+
+test('what is listed is kept, and let go at last', async () => {
+  const { approvals, history } = setUp('a2', 'a1');
+  await history.load();
+  expect(approvals.get('a1').approval).not.toBeNull();
+  history.dispose();
+  expect(approvals.get('a1').approval).toBeNull();
+});
+
+test('a page that is open for a week lists no more than it can show', () => {
+  const { approvals, history } = setUp();
+  for (let number = 0; number < 1100; number++) {
+    const id = `a${number}`;
+    approvals.remember([approval({ id })]);
+    approvals.remember([allowed({ id })]);
+  }
+  expect(history.items.length).toBeLessThanOrEqual(1000);
+  expect(history.items[0]?.id).toBe('a1099');
 });

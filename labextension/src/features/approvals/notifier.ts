@@ -64,9 +64,8 @@ export class Notifier implements IDisposable {
   }
 
   private _add(arrived: readonly IApproval[]): void {
-    const { model } = this._options;
     const outOfView = arrived
-      .filter(({ id }) => model.get(id).approval?.status === 'pending')
+      .filter(({ id }) => this._isPending(id))
       .filter(approval => !this._isInView(approval));
     for (const approval of outOfView) {
       this._waiting.set(approval.id, approval);
@@ -76,17 +75,21 @@ export class Notifier implements IDisposable {
     }
   }
 
-  /** What a person has come to see needs no notification any more. */
+  /** What a person has come to see needs no notification any more; nor what the server lost. */
   private _look(): void {
     const before = this._waiting.size;
     for (const [id, approval] of this._waiting) {
-      if (this._isInView(approval)) {
+      if (!this._isPending(id) || this._isInView(approval)) {
         this._waiting.delete(id);
       }
     }
     if (this._waiting.size < before) {
       this._reduce();
     }
+  }
+
+  private _isPending(id: string): boolean {
+    return this._options.model.get(id).approval?.status === 'pending';
   }
 
   /** The panel has them all, and a notification would lie over its buttons. */

@@ -3,6 +3,8 @@
  */
 import type { Notification, NotificationManager } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import type { IDisposable } from '@lumino/disposable';
+import { Signal } from '@lumino/signaling';
 
 import type { IEndedKernel, KernelEndsModel } from '../../model/kernelEnds';
 import type { IKernelEnd } from '../../api/protocol';
@@ -24,9 +26,18 @@ export interface IEndNotifierOptions {
 }
 
 /** Keeps one notification for each kernel, about its last end, until a person closes it. */
-export class EndNotifier {
+export class EndNotifier implements IDisposable {
   constructor(private readonly _options: IEndNotifierOptions) {
     this._options.model.ended.connect(this._onEnded, this);
+  }
+
+  get isDisposed(): boolean {
+    return this._isDisposed;
+  }
+
+  dispose(): void {
+    this._isDisposed = true;
+    Signal.clearData(this);
   }
 
   private _onEnded(_: unknown, { kernelId, end }: IEndedKernel): void {
@@ -78,5 +89,6 @@ export class EndNotifier {
     };
   }
 
+  private _isDisposed = false;
   private readonly _shown = new Map<string, string>();
 }

@@ -1,0 +1,145 @@
+import '../../browser';
+
+import { Notification } from '@jupyterlab/apputils';
+import { Signal } from '@lumino/signaling';
+
+import type { IApproval } from '../../../src/api/protocol';
+import { Notifier } from '../../../src/features/approvals/notifier';
+import type { INotifierOptions } from '../../../src/features/approvals/notifier';
+import { ApprovalModel } from '../../../src/model/approvals';
+import { allowed, approval, trans } from '../../examples';
+
+/** Long enough for a cell to show its card, and for a look at what came into view. */
+const A_WHILE = 1500;
+
+let inView: Set<string>;
+let lost: Set<string>;
+let model: ApprovalModel;
+let notifier: Notifier;
+let panel: { isVisible: boolean; open: jest.Mock };
+let reveal: jest.Mock<Promise<boolean>, [IApproval]>;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  inView = new Set();
+  lost = new Set();
+  model = new ApprovalModel({
+    listApprovals: ({ ids }) =>
+      Promise.resolve({
+        approvals: (ids ?? []).filter(id => !lost.has(id)).map(waits),
+        next: null
+      }),
+    getApproval: id => Promise.resolve(waits(id)),
+    decide: () => Promise.reject(new Error('nobody decides here')),
+    now: () => 0
+  });
+  panel = { isVisible: false, open: jest.fn() };
+  reveal = jest.fn((_: IApproval) => Promise.resolve(true));
+  notifier = new Notifier({
+    model,
+    origins: {
+      isInView: ({ id }: IApproval) => inView.has(id),
+      describe: () => 'orders.ipynb, cell 3',
+      reveal
+    },
+    panel,
+    restored: Promise.resolve(),
+    trans
+  } as unknown as INotifierOptions);
+});
+
+afterEach(() => {
+  notifier.dispose();
+  Signal.clearData(model);
+  jest.useRealTimers();
+});
+
+const waits = (id: string): IApproval => approval({ id });
+
+async function arrive(...ids: string[]): Promise<void> {
+  model.remember(ids.map(waits));
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+}
+
+function messages(): string[] {
+  return Notification.manager.notifications.map(({ message }) => message);
+}
+
+async function press(): Promise<void> {
+  const [shown] = Notification.manager.notifications;
+  const [action] = shown.options.actions ?? [];
+  action.callback(new MouseEvent('click'));
+  await jest.advanceTimersByTimeAsync(0);
+}
+
+test('one notification counts all that wait out of view', async () => {
+  await arrive('a1');
+  expect(messages()).toEqual([
+    'shop.delete_order waits for your approval (orders.ipynb, cell 3)'
+  ]);
+  inView.add('a3');
+  await arrive('a2', 'a3');
+  expect(messages()).toEqual(['2 tool calls wait for your approval']);
+});
+
+test('it goes when the last request is decided, or comes into view', async () => {
+  await arrive('a1', 'a2');
+  model.remember([allowed({ id: 'a1' })]);
+  expect(messages()).toHaveLength(1);
+  inView.add('a2');
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(messages()).toEqual([]);
+});
+
+test('it goes when the server has lost the request', async () => {
+  await arrive('a1');
+  lost.add('a1');
+  model.hint('a1');
+  model.hint('a2');
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  inView.add('a2');
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(model.get('a1').approval).toBeNull();
+  expect(messages()).toEqual([]);
+});
+
+test('nothing is said while the panel shows all, or where a person turned it off', async () => {
+  panel.isVisible = true;
+  await arrive('a1');
+  expect(messages()).toEqual([]);
+  panel.isVisible = false;
+  notifier.isEnabled = false;
+  await arrive('a2');
+  expect(messages()).toEqual([]);
+});
+
+test('a person who closed it is told of the next request, not of the rest', async () => {
+  await arrive('a1', 'a2');
+  Notification.dismiss();
+  model.remember([allowed({ id: 'a1' })]);
+  expect(messages()).toEqual([]);
+  await arrive('a3');
+  expect(messages()).toEqual(['2 tool calls wait for your approval']);
+});
+
+test('its button leads to the card, and to the panel where there is no one card', async () => {
+  await arrive('a1');
+  await press();
+  expect(reveal.mock.calls.map(([{ id }]) => id)).toEqual(['a1']);
+  expect(panel.open).not.toHaveBeenCalled();
+  reveal.mockResolvedValue(false);
+  await arrive('a2');
+  await press();
+  expect(panel.open).toHaveBeenCalledTimes(1);
+  await arrive('a3', 'a4');
+  await press();
+  expect(panel.open).toHaveBeenCalledTimes(2);
+});
+
+test('a notifier that was disposed says nothing', async () => {
+  await arrive('a1');
+  notifier.dispose();
+  expect(messages()).toEqual([]);
+  await arrive('a2');
+  expect(messages()).toEqual([]);
+});
