@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any, Final
 
+from jupyter_agentbox.core.approvals import Answer
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.tools import ToolResult
+from jupyter_agentbox.exceptions import InvalidTransitionError
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER, RUN_CODE_TOOL
 
 from .backend import LocalBackend
@@ -92,8 +94,17 @@ class AskedCode:
             self._items.put_nowait(_END)
 
     def _ask(self, stored: StoredRequest) -> None:
-        self._request = ApprovalRequest(stored, self._backend.decide)
+        self._request = ApprovalRequest(stored, self._decide)
         self._items.put_nowait(self._request)
+
+    async def _decide(
+        self, stored: StoredRequest, answer: Answer, reason: str, arguments: Mapping[str, Any] | None
+    ) -> None:
+        if self._is_cancelled:
+            raise InvalidTransitionError(
+                f"request `{stored.id}` is being withdrawn: the code was cancelled", request_id=stored.id
+            )
+        await self._backend.decide(stored, answer, reason, arguments)
 
     async def _run(self, code: str) -> ToolResult:
         """Run approved code; its result is for the record."""

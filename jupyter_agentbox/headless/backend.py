@@ -27,6 +27,7 @@ from jupyter_agentbox.protocol.shell import SHELL_SERVER
 
 from .code_tools import CodeTools
 from .reports import Report, log_message_of, progress_of
+from .request_queue import RequestQueue
 from .requests import ApprovalRequest
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class LocalBackend:
 
     Parameters
     ----------
-    settings : DeskSettings
+    settings : BackendSettings
         How.
     on_change : callable
         Gets each new or changed request.
@@ -147,6 +148,7 @@ class LocalBackend:
         #: The agent's thread that works in the kernel, for the record.
         self.thread_id: str | None = None
         self._box: AgentBox | None = None
+        self.requests = RequestQueue(self.decide)
         self._links: KernelConnectionManager | None = None
 
     def attach(self, kernel: CommKernel) -> None:
@@ -232,6 +234,11 @@ class LocalBackend:
         if self._box is None:
             raise AgentBoxError("tool calls cannot be decided or run; the log says why")
         return self._box
+
+    async def withdrawn(self) -> None:
+        """Wait until what the kernel has withdrawn so far can be decided no more."""
+        if self._links is not None and self._kernel is not None:
+            await self._links.withdrawn(self._kernel.id)
 
     async def stop_servers(self) -> None:
         """Stop the MCP servers; each starts anew on its next use."""

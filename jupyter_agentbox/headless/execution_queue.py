@@ -50,6 +50,9 @@ class Execution:
     def __init__(self, id: str) -> None:
         self.id = id
         self.consumer: asyncio.Task[Any] | None = None
+        self._cancellations = 0
+        #: Whether all that was asked for before the cell was ended early is withdrawn.
+        self.is_withdrawn = False
         self.ending: asyncio.Task[None] | None = None
         self.has_left = False
         self.started = asyncio.Event()
@@ -61,6 +64,22 @@ class Execution:
         self._is_idle = False
         self._items: deque[object] = deque()
         self._news = asyncio.Event()
+
+    def read_by(self, task: asyncio.Task[Any] | None) -> None:
+        """Take note of who reads the turn now."""
+        self.consumer = task
+        self._cancellations = task.cancelling() if task is not None else 0
+
+    @property
+    def is_being_withdrawn(self) -> bool:
+        """Whether the turn is ended early, or about to be, and what it asked for is not withdrawn yet.
+
+        A task that is cancelled learns of it only when it runs next.
+        """
+        if self.ending is not None:
+            return not self.is_withdrawn
+        is_cancelled = self.consumer is not None and self.consumer.cancelling() > self._cancellations
+        return is_cancelled and not self.ended.is_set()
 
     def put(self, item: object) -> None:
         """Hand something to who reads the turn, in order with the text."""
@@ -194,7 +213,7 @@ class ExecutionQueue:
         except BaseException:
             self._lock.release()
             raise
-        turn.consumer = asyncio.current_task()
+        turn.read_by(asyncio.current_task())
         return turn
 
     async def items(self, turn: Execution, deadline: Callable[[], float | None]) -> AsyncIterator[object]:
@@ -214,7 +233,7 @@ class ExecutionQueue:
         """
         while True:
             while turn.has_items:
-                turn.consumer = asyncio.current_task()
+                turn.read_by(asyncio.current_task())
                 yield turn.take()
             if turn.ended.is_set():
                 return

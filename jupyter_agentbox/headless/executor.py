@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
-from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.ports import ToolCatalog
@@ -57,8 +56,7 @@ class _Running:
     kernel: LocalKernel
     turns: ExecutionQueue
     budget: PausableDeadline | None = None
-    requests: dict[str, ApprovalRequest] = field(default_factory=dict)
-    unseen: list[ApprovalRequest] = field(default_factory=list)
+    withdrawals: set[asyncio.Task[None]] = field(default_factory=set)
 
 
 _CANCELLED: Final = _End()
@@ -292,13 +290,14 @@ class CodeExecutor:
     def cancel(self) -> None:
         """Interrupt the cell that runs: its `stream` ends without a result and without an error.
 
-        Does nothing if no cell runs. What the cell asked for is withdrawn.
+        Does nothing if no cell runs. What the cell asked for is withdrawn: from now on it cannot be accepted.
         """
-        running = self._running
-        turn = running.turns.current if running is not None else None
-        if running is not None and turn is not None and not turn.ended.is_set():
+        if self._running is None or self._backend is None:
+            return
+        turn = self._running.turns.current
+        if turn is not None and not turn.ended.is_set():
             turn.put(_CANCELLED)
-            running.turns.begin_ending(turn)
+            self._begin_ending(self._running, self._backend, turn)
         elif turn is None:
             for asked in self._asked:
                 asked.cancel()
@@ -365,14 +364,14 @@ class CodeExecutor:
             self._asked.discard(asked)
 
     async def _cell(self, code: str, *, timeout: float | None, chunks: bool, progress: bool) -> AsyncGenerator[Item]:
-        running, _ = self._require()
+        running, backend = self._require()
         try:
             turn = await running.turns.begin(code)
         except ExecutionError as error:
             raise CodeExecutionError(str(error)) from None
         turn.wants_reports = progress
         budget = running.budget = PausableDeadline(timeout)
-        self._hand_over(running, turn)
+        self._hand_over(running, backend)
         is_over = False
         try:
             async for item in _before_deadline(running.turns.items(turn, budget.deadline)):
@@ -385,8 +384,7 @@ class CodeExecutor:
                     yield CodeExecutionChunk(text=item)
         finally:
             is_cancelled = turn.ending is not None
-            self._take_back(running, turn)
-            has_ended = await running.turns.end(turn)
+            has_ended = await self._leave(running, backend, turn)
         if is_over:
             raise TimeoutError(budget.exceeded(running.turns.resists()))
         if not has_ended:
@@ -507,40 +505,46 @@ class CodeExecutor:
             raise RuntimeError("the executor does not run: use it as `async with`, or call `start`")
         return self._running, self._backend
 
-    def _hand_over(self, running: _Running, turn: Execution) -> None:
-        """Give a new turn the requests that came while none ran."""
-        for request in running.unseen:
-            if request.id in running.requests:
-                turn.put(request)
-        running.unseen.clear()
-        self._pace(running)
+    async def _leave(self, running: _Running, backend: LocalBackend, turn: Execution) -> bool:
+        """Read no more of a turn, and make sure that it is over; say whether it is."""
+        backend.requests.take_back(turn)
+        if not turn.ended.is_set():
+            self._begin_ending(running, backend, turn)
+        return await running.turns.end(turn)
 
-    @staticmethod
-    def _take_back(running: _Running, turn: Execution) -> None:
-        """Keep for the next turn the requests that nobody will read from this one."""
-        while turn.has_items:
-            if isinstance(item := turn.take(), ApprovalRequest):
-                running.unseen.append(item)
+    def _begin_ending(self, running: _Running, backend: LocalBackend, turn: Execution) -> None:
+        """Interrupt a turn's code, and withdraw what it asked for, in tasks that nobody's cancellation stops."""
+        if turn.ending is None:
+            running.turns.begin_ending(turn)
+            withdrawal = asyncio.ensure_future(self._withdraw(running, backend, turn))
+            running.withdrawals.add(withdrawal)
+            withdrawal.add_done_callback(running.withdrawals.discard)
+
+    async def _withdraw(self, running: _Running, backend: LocalBackend, turn: Execution) -> None:
+        # The kernel says what it withdraws before it says that the code has ended. What is left then is of code that
+        # outlives its cell, and can be decided.
+        await turn.ended.wait()
+        await backend.withdrawn()
+        turn.is_withdrawn = True
+        self._hand_over(running, backend, done=asyncio.current_task())
+
+    def _hand_over(self, running: _Running, backend: LocalBackend, *, done: asyncio.Task[None] | None = None) -> None:
+        """Give the turn that runs the requests that nobody has, unless some of them may be withdrawn just now."""
+        turn = running.turns.current
+        if turn is not None and turn.is_read and not running.withdrawals - {done}:
+            backend.requests.hand_over(turn)
+        self._pace(running, backend)
 
     def _request_changed(self, stored: StoredRequest) -> None:
-        running = self._running
-        if running is None or self._backend is None:
+        running, backend = self._running, self._backend
+        if running is None or backend is None:
             return
         if stored.call.server == NOTEBOOK_SERVER:
             for asked in self._asked:
                 asked.changed(stored)
             return
-        known = running.requests.get(stored.id)
-        if known is None and stored.status is Status.PENDING:
-            request = running.requests[stored.id] = ApprovalRequest(stored, self._backend.decide)
-            if (turn := running.turns.current) is not None and turn.is_read:
-                turn.put(request)
-            else:
-                running.unseen.append(request)
-        elif known is not None and stored.status.is_final:
-            del running.requests[stored.id]
-            known.changed(stored)
-        self._pace(running)
+        backend.requests.changed(stored, running.turns.current)
+        self._pace(running, backend)
 
     def _reported(self, report: Report) -> None:
         running = self._running
@@ -548,11 +552,11 @@ class CodeExecutor:
             running.turns.current.report(report)
 
     @staticmethod
-    def _pace(running: _Running) -> None:
+    def _pace(running: _Running, backend: LocalBackend) -> None:
         """Let the cell's time stand still while something waits for a decision."""
         if running.budget is None:
             return
-        has_changed = running.budget.pause() if running.requests else running.budget.resume()
+        has_changed = running.budget.pause() if len(backend.requests) else running.budget.resume()
         if has_changed and running.turns.current is not None:
             running.turns.current.wake()
 

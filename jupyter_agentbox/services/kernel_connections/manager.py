@@ -163,6 +163,13 @@ class KernelConnectionManager:
         # Last: a lasting answer that was on its way to the disk is remembered by now.
         self._policies.forget(kernel_id)
 
+    async def withdrawn(self, kernel_id: str) -> None:
+        """Wait until the calls that the kernel has withdrawn so far have ended."""
+        line = self._lines.get(kernel_id)
+        ending = [task for task in line.tasks.values() if task.cancelling()] if line is not None else []
+        if ending:
+            await asyncio.wait(ending)
+
     async def aclose(self) -> None:
         """Let go of all kernels."""
         await asyncio.gather(*(self.kernel_lost(kernel_id) for kernel_id in self._lines))

@@ -444,6 +444,81 @@ async def test_cancel_withdraws_what_waits(make_executor: Make) -> None:
         assert (await executor.execute("1")).text == "1"
 
 
+async def asked_in_a_task(executor: CodeExecutor) -> tuple[ApprovalRequest, asyncio.Task[None]]:
+    """Return a request, and the task that reads its cell and waits for something else."""
+    found: asyncio.Future[ApprovalRequest] = asyncio.get_running_loop().create_future()
+
+    async def read() -> None:
+        async for item in executor.stream(ADD):
+            assert isinstance(item, ApprovalRequest)
+            found.set_result(item)
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(read())
+    return await asyncio.wait_for(found, TIMEOUT), task
+
+
+@pytest.mark.parametrize("how", ["cancel", "task", "task, a moment later"])
+async def test_what_is_accepted_right_after_a_cancel_never_runs(make_executor: Make, places: Path, how: str) -> None:
+    async with make_executor() as executor:
+        for _ in range(10):
+            item, task = await asked_in_a_task(executor)
+            if how == "cancel":
+                executor.cancel()
+            else:
+                task.cancel()
+            if how == "task, a moment later":
+                await asyncio.sleep(0)
+            with pytest.raises(InvalidTransitionError):
+                await item.accept()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert (await asyncio.wait_for(executor.execute("1"), TIMEOUT)).text == "1"
+    url = sqlite_url(str(places / "data" / "agentbox" / "approvals.sqlite"))
+    async with SqlApprovalStore(url, clock=SystemClock()) as store:
+        statuses = {request.status for request in (await store.list(ApprovalQuery())).approvals}
+    assert statuses == {Status.CANCELLED}
+
+
+async def test_code_that_is_accepted_right_after_a_cancel_never_runs(make_executor: Make) -> None:
+    async with make_executor(approve_code=True) as executor, asyncio.timeout(TIMEOUT):
+        async for item in executor.stream("ran = True"):
+            assert isinstance(item, ApprovalRequest)
+            executor.cancel()
+            with pytest.raises(InvalidTransitionError):
+                await item.accept()
+
+
+async def test_what_code_of_an_earlier_cell_asked_for_can_be_accepted_once_the_cancelled_cell_has_ended(
+    make_executor: Make,
+) -> None:
+    prepare = """
+import threading
+from jupyter_agentbox import tools
+sums, begin, add = [], threading.Event(), tools.mini.add
+thread = threading.Thread(target=lambda: (begin.wait(), sums.append(add(a=1, b=2))))
+thread.start()
+"""
+    async with make_executor() as executor, asyncio.timeout(TIMEOUT):
+        await executor.execute(prepare)
+        async for item in executor.stream(f"begin.set()\n{FOREVER}"):
+            assert isinstance(item, ApprovalRequest)
+            executor.cancel()
+            with pytest.raises(InvalidTransitionError):
+                await item.accept()
+        while not await accepted(item):  # noqa: ASYNC110  # no event tells
+            await asyncio.sleep(0)
+        assert (await executor.execute("thread.join(); sums")).text == "['3']"
+
+
+async def accepted(request: ApprovalRequest) -> bool:
+    try:
+        await request.accept()
+    except InvalidTransitionError:
+        return False
+    return True
+
+
 async def test_cancelled_tasks_leave_their_executors_usable(make_executor: Make) -> None:
     async with make_executor() as one, make_executor() as two, asyncio.timeout(60):
         for _ in range(3):

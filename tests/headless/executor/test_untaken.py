@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox import ApprovalRequest, CodeExecutor
+from jupyter_agentbox.core.approvals import Lapse
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.headless.execution_queue import ExecutionQueue
 from jupyter_agentbox.headless.executor import _Running
+from jupyter_agentbox.headless.request_queue import RequestQueue
 from jupyter_agentbox.testing import TIMEOUT
 from tests.headless.kernels.test_execution_queue import IDLE, REPLY, ScriptedKernel
 from tests.samples import a_request
@@ -39,7 +41,14 @@ def kernel() -> Kernel:
 @pytest.fixture
 def executor(tmp_path: Path, kernel: Kernel) -> Iterator[CodeExecutor]:
     made = CodeExecutor()
-    backend: Any = SimpleNamespace(decide=None)
+
+    async def withdrawn() -> None:
+        """Do nothing: this kernel withdraws nothing."""
+
+    async def decide(*_: object) -> None:
+        """Do nothing: nobody waits for it."""
+
+    backend: Any = SimpleNamespace(requests=RequestQueue(decide), withdrawn=withdrawn)
     made._backend = backend
     made._running = _Running(kernel=kernel, turns=ExecutionQueue(kernel, images_dir=tmp_path))  # type: ignore[arg-type]
     yield made
@@ -87,7 +96,6 @@ async def test_a_request_that_comes_when_the_cell_is_cancelled_is_handed_to_the_
 async def test_what_was_withdrawn_meanwhile_is_not_handed_on(executor: CodeExecutor) -> None:
     ask(executor, "r1", "r2", "r3")
     assert await ids_of(executor, 1) == ["r1"]
-    assert executor._running is not None
-    del executor._running.requests["r2"]
+    executor._request_changed(a_request("r2").lapse(Lapse.WITHDRAWN))
 
     assert await ids_of(executor, 1) == ["r3"]

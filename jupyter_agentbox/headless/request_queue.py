@@ -1,0 +1,77 @@
+"""The requests of an executor's kernel that wait for a decision, and which cell's reader has each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jupyter_agentbox.core.approvals import Answer, Status
+from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
+from jupyter_agentbox.exceptions import InvalidTransitionError
+
+from .execution_queue import Execution
+from .requests import ApprovalRequest, Decide
+
+
+class RequestQueue:
+    """Hands each request to the reader of a cell, once; what nobody read goes to the next cell's.
+
+    Parameters
+    ----------
+    decide : callable
+        Answers a request.
+    """
+
+    def __init__(self, decide: Decide) -> None:
+        self._decide = decide
+        self._open: dict[str, ApprovalRequest] = {}
+        self._cells: dict[str, Execution] = {}
+
+    def __len__(self) -> int:
+        """Return how many wait for their decision."""
+        return len(self._open)
+
+    def changed(self, stored: StoredRequest, current: Execution | None) -> None:
+        """Take note of a new or changed request.
+
+        Parameters
+        ----------
+        stored : jupyter_agentbox.core.approvals.ApprovalRequest
+            The request in the approval store.
+        current : Execution or None
+            The cell that runs.
+        """
+        known = self._open.get(stored.id)
+        if known is None and stored.status is Status.PENDING:
+            self._open[stored.id] = ApprovalRequest(stored, self._decide_if_wanted)
+            if current is not None and current.is_read:
+                self._hand(stored.id, current)
+        elif known is not None and stored.status.is_final:
+            del self._open[stored.id]
+            self._cells.pop(stored.id, None)
+            known.changed(stored)
+
+    def hand_over(self, cell: Execution) -> None:
+        """Hand the requests that nobody has to the reader of a cell."""
+        for id in [id for id in self._open if id not in self._cells]:
+            self._hand(id, cell)
+
+    def take_back(self, cell: Execution) -> None:
+        """Keep for another cell the requests that nobody will read from this one."""
+        while cell.has_items:
+            if isinstance(item := cell.take(), ApprovalRequest):
+                self._cells.pop(item.id, None)
+
+    def _hand(self, id: str, cell: Execution) -> None:
+        self._cells[id] = cell
+        cell.put(self._open[id])
+
+    async def _decide_if_wanted(
+        self, stored: StoredRequest, answer: Answer, reason: str, arguments: Mapping[str, Any] | None
+    ) -> None:
+        cell = self._cells.get(stored.id)
+        if cell is not None and cell.is_being_withdrawn:
+            raise InvalidTransitionError(
+                f"request `{stored.id}` is being withdrawn: its cell was cancelled", request_id=stored.id
+            )
+        await self._decide(stored, answer, reason, arguments)
