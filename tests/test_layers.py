@@ -36,7 +36,6 @@ HEIGHTS = {
     "system": 3,
     "testing": 3,
     "services": 4,
-    "agents": 5,
     "composition": 6,
     "headless": 8,
     "app": 8,

@@ -149,7 +149,8 @@ class Origin:
     cell_id : str or None
         The notebook cell that called. The kernel reports it, so it is a hint for the page, not evidence.
     thread_id : str or None
-        The agent's thread, for a call that an agent made.
+        The agent's thread, for a call that an agent made. Nothing sets it yet; it is here because the digest of a call
+        covers it, and what was decided by a digest must stay valid when it is set.
     isolation : Isolation
         How far the kernel is kept from the rest of the machine, as whoever started it knows.
     """

@@ -59,7 +59,7 @@ def _identifier(name: str, prefix: str, *, public: bool) -> str:
     text = text[:_LONGEST] or prefix
     if not text.isidentifier():
         text = f"{prefix}_{text}"
-    if not text.isidentifier():  # a word character that no identifier may hold, such as U+00B2
+    if not text.isidentifier():  # a word character that no identifier may hold: 720 fractions and the like (U+09F4)
         text = "".join(char if f"_{char}".isidentifier() else "_" for char in text)
     return f"{text}_" if keyword.iskeyword(text) else text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from math import isfinite
@@ -218,8 +217,3 @@ class ConfigurationProblem:
     def to_json(self) -> JsonObject:
         """Return the problem as the REST API sends it."""
         return {"path": self.path, "message": self.message, "line": self.line, "column": self.column}
-
-
-def json_object(value: Mapping[str, JsonValue] | None) -> JsonObject:
-    """Return a plain dict of the mapping; empty for ``None``."""
-    return dict(value or {})

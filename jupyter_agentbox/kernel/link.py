@@ -320,5 +320,6 @@ def _problem(found: JsonObject) -> str:
 
 
 def _list(reply: Reply, key: str) -> list[Any]:
+    # The server may have another version of this package than the kernel's environment.
     found = reply.content.get(key)
     return found if isinstance(found, list) else []

@@ -30,6 +30,7 @@ texts = st.text(st.characters(exclude_categories=[]))
         ("ﬁle", "file"),
         ("größe", "größe"),
         ("x²", "x2"),
+        ("x\N{BENGALI CURRENCY NUMERATOR ONE}", "n_x_"),
         ("a\u0f2a", "n_a_"),
         ("٣d", "n_٣d"),
         ("x" * 200, "x" * 80),

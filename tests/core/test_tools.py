@@ -7,7 +7,6 @@ from jupyter_agentbox.core.tools import (
     ServerStatus,
     ToolDescription,
     ToolResult,
-    json_object,
 )
 
 
@@ -67,11 +66,6 @@ def test_a_configuration_problem_is_sent_with_its_place() -> None:
     problem = ConfigurationProblem(path="mcp.json", message="a comma is missing", line=3, column=7)
 
     assert problem.to_json() == {"path": "mcp.json", "message": "a comma is missing", "line": 3, "column": 7}
-
-
-def test_a_mapping_becomes_a_plain_object() -> None:
-    assert json_object({"a": 1}) == {"a": 1}
-    assert json_object(None) == {}
 
 
 def test_progress_that_json_cannot_say_is_left_out() -> None:

@@ -35,6 +35,22 @@ class NumbersOnly:
                 raise ToolArgumentsError(f"`{name}` must be a number", parameter=name)
 
 
+class ChangingPolicies(PolicyManager):
+    """Policies whose rules a test can change while calls wait."""
+
+    def replace(self, policy: Policy) -> None:
+        """Put other rules in force."""
+        self._policy = policy
+
+
+class TimedApprovals(ApprovalManager):
+    """Approvals whose time ends when a test says so; in the product, whoever waits for a request sees to that."""
+
+    async def expire_due(self) -> None:
+        """Let every request lapse whose time is over."""
+        await asyncio.gather(*(self._expire(request) for request in self._live.values()))
+
+
 @dataclass(kw_only=True)
 class Services:
     """All managers on fakes."""
@@ -48,8 +64,8 @@ class Services:
     checker: ArgumentChecker = field(default_factory=NumbersOnly)
 
     def __post_init__(self) -> None:
-        self.policies = PolicyManager(policy=self.policy)
-        self.approvals = ApprovalManager(
+        self.policies = ChangingPolicies(policy=self.policy)
+        self.approvals = TimedApprovals(
             store=self.store,
             announcer=self.announcer,
             clock=self.clock,

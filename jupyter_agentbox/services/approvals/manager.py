@@ -332,10 +332,6 @@ class ApprovalManager:
         await self._write(request, lapsed)
         return lapsed
 
-    async def expire_due(self) -> None:
-        """Let every request lapse whose time is over."""
-        await asyncio.gather(*(self._expire(request) for request in self._live.values()))
-
     async def _expire(self, request: ApprovalRequest) -> None:
         if self._is_over(request):
             try:

@@ -21,10 +21,6 @@ class PolicyManager:
         self._policy = policy or Policy()
         self._session_rules: list[Rule] = []
 
-    def replace(self, policy: Policy) -> None:
-        """Put other rules in force for the site, user and project layers."""
-        self._policy = policy
-
     def evaluate(self, call: ToolCall, tool: ToolDescription | None = None) -> Evaluation:
         """Return what the policy says of the call, and the rule that says it.
 

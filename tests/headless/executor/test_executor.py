@@ -243,10 +243,13 @@ async def test_a_rejection_is_an_error_with_its_reason(make_executor: Make) -> N
         stream = executor.stream(ADD)
         request = await anext(stream)
         assert isinstance(request, ApprovalRequest)
+        decisions: list[bool] = []
+        request.on_decision(decisions.append)
         await request.reject("not on a Friday")
         with pytest.raises(CodeExecutionError, match="not on a Friday") as caught:
             await anext(stream)
         assert "ToolCallRejectedError" in str(caught.value)
+        assert decisions == [False]
 
 
 async def test_a_request_that_expires_is_an_error(make_executor: Make) -> None:
