@@ -1,7 +1,7 @@
 """Letters in names and addresses that are not what they look like: a Cyrillic `а` in a Latin word, a full-width form.
 
-After the Unicode Technical Standard 39, with what the standard library knows of characters. A name that is wholly of
-one alphabet is just a name, whichever that is, unless each of its letters could be taken for one of another.
+After the Unicode Technical Standard 39, with its table of confusables and what the standard library knows. A name that
+is wholly of one alphabet is just a name, whichever that is, unless each of its letters could be taken for one of ASCII.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .calls import JsonValue
+from .confusables import LETTERS, SIGNS
 
 #: As many are told of one call; one would be enough to look twice.
 _MOST: Final = 5
@@ -27,18 +28,14 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 _ADDRESS: Final = re.compile(r"[@/\\]|\w\.\w")
 _ASCII_LETTER: Final = re.compile("[A-Za-z]")
 
-#: Letters that most fonts draw like a Latin one, by alphabet.
-_LIKE: Final[Mapping[str, Mapping[str, str]]] = {
-    "CYRILLIC": dict(
-        zip("асԁеһіјӏорԛѕѵԝхуүАВСЕНІЈКМОРЅТХУҮԌѴԜӀ", "acdehijlopqsvwxyyABCEHIJKMOPSTXYYGVWI", strict=True)
-    ),
-    "GREEK": dict(zip("αγικνορσυχϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹͿ", "ayikvopouxcjABEZHIKMNOPTYXCJ", strict=True)),
-    "ARMENIAN": dict(zip("օոսհցզյՕՍՏԼ", "onuhgqjOUSL", strict=True)),
-    "LATIN": dict(zip("ɑɡɩǀꞁ", "agill", strict=True)),
+#: Letters that look like one of ASCII: Unicode's table, and what most fonts draw alike and it has for another or none.
+_LIKE: Final[Mapping[str, str]] = {
+    **{char: like for like, chars in LETTERS.items() for char in chars},
+    **dict(zip("κχյԼꞁӏІӀΙ", "kxjLllIII", strict=True)),
 }
 
-#: Signs that can pass for the ones that names are made of.
-_SIGNS: Final = dict.fromkeys("\u2010\u2011\u2012\u2212\u02d7", "-")
+#: Signs that can pass for the ones that names and addresses are made of.
+_SIGNS: Final[Mapping[str, str]] = {char: like for like, chars in SIGNS.items() for char in chars}
 
 #: These may stand in one word with one another and with Latin letters: languages are written so.
 _TOGETHER: Final = frozenset({"LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"})
@@ -50,6 +47,8 @@ _UNMISTAKABLE: Final = frozenset(
         *("MALAYALAM", "MYANMAR", "ORIYA", "SINHALA", "TAMIL", "TELUGU", "THAI", "TIBETAN"),
     )
 )
+
+_BEYOND_DOUBT: Final = (_TOGETHER | _UNMISTAKABLE) - {"LATIN"}
 
 #: Alphabets that only some words of a name may be of: they look like others, or run the other way.
 _APART: Final = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "ARABIC", "HEBREW", "THAANA"})
@@ -186,12 +185,17 @@ def _form_of(char: str) -> str:
     """Return what a character is another form of, or is drawn like, whatever stands beside it."""
     if char.isascii():
         return ""
-    if (like := _SIGNS.get(char) or _LIKE["LATIN"].get(char)) is not None:
+    if like := _SIGNS.get(char) or (_like(char) if _alphabet(char) in ("", "LATIN") else ""):
         return like
     if unicodedata.decomposition(char).startswith(("<super>", "<sub>", "<circle>", "<square>", "<fraction>")):
         return ""  # drawn differently
     plain = unicodedata.normalize("NFKC", char)
     return plain if plain != char and plain.isascii() and plain.isprintable() and " " not in plain else ""
+
+
+def _like(char: str) -> str:
+    """Return the letter of ASCII that a letter can be taken for; empty if it is for none, or beyond doubt."""
+    return "" if _alphabet(char) in _BEYOND_DOUBT else _LIKE.get(char, "")
 
 
 def _may_mix(alphabets: set[str]) -> bool:
@@ -207,19 +211,14 @@ def _strangers(word: str) -> dict[str, str]:
     most = max(dict.fromkeys(of.values()), key=lambda one: (one == "LATIN", sum(of[char] == one for char in word)))
     strange = {char: alphabet for char, alphabet in of.items() if alphabet and alphabet != most} or of
     # A Greek letter that cannot be mistaken is mathematics: `Δt`.
-    return {
-        char: like
-        for char, alphabet in strange.items()
-        if (like := _LIKE.get(alphabet, {}).get(char, "")) or alphabet != "GREEK"
-    }
+    return {char: like for char, alphabet in strange.items() if (like := _like(char)) or alphabet != "GREEK"}
 
 
 def _posing(words: list[str], alphabet: str, *, has_latin: bool) -> dict[str, str]:
     """Return the letters of an alphabet if each could be taken for a Latin one: then none shows what the word is."""
-    like = _LIKE.get(alphabet, {})
     of_it = [word for word in words if any(_alphabet(char) == alphabet for char in word)]
     letters = [char for word in of_it for char in word if _alphabet(char) == alphabet]
     is_long = any(len(word) > 1 for word in of_it)
-    if all(char in like for char in letters) and (is_long or (has_latin and alphabet == "CYRILLIC")):
-        return {char: like[char] for char in letters}
+    if all(map(_like, letters)) and (is_long or (has_latin and alphabet == "CYRILLIC")):
+        return {char: _like(char) for char in letters}
     return {}
