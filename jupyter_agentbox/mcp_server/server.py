@@ -34,6 +34,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from jupyter_agentbox import __version__
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.headless.executor import CodeExecutor
 from jupyter_agentbox.processes.directories import PrivateDirectory
@@ -147,7 +148,7 @@ class CodeServer:
         task = asyncio.create_task(self._answer(arguments, context, pulse))
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
-        beating = asyncio.create_task(pulse.run())
+        beating = in_background(pulse.run(), what="telling the MCP client how far its request is")
         try:
             await asyncio.wait([task])
             if task.cancelled():  # not by the client, which would not be answered

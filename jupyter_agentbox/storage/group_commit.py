@@ -11,6 +11,9 @@ disk. That is done within `SYNC_DELAY`, once for all of them.
 
 Within a batch the writes come first, in order, in one transaction; the reads follow. If one job of a batch fails, the
 transaction is rolled back and every job gets one of its own, so that none suffers for another.
+
+Whatever ends the thread before `aclose` fails all that waits, and all that is asked for later: nobody waits for a
+thread that is gone.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -86,9 +90,11 @@ class GroupCommitter:
         self._interval = interval
         self._on_close = on_close
         self._sync_at: float | None = None
+        self._at_work: list[_Ticket] = []
         self._queue: SimpleQueue[list[_Ticket] | None] = SimpleQueue()
         self._gathered: dict[asyncio.AbstractEventLoop, _Gathered] = {}
         self._closed = False
+        self._has_failed = False
         # A daemon: whoever waits for a commit is gone too when the interpreter ends without `aclose`.
         self._thread = Thread(target=self._run, name="agentbox-storage", daemon=True)
         self._started = False
@@ -117,6 +123,8 @@ class GroupCommitter:
         """
         if self._closed:
             raise StorageError(f"{self._database} is closed")
+        if self._has_failed:
+            raise self._failure()
         if not self._started:
             self._started = True
             self._thread.start()
@@ -151,15 +159,38 @@ class GroupCommitter:
         if gathered.timer is not None:
             gathered.timer.cancel()
         self._queue.put(gathered.tickets)
+        if self._has_failed:  # since `run` looked
+            self._fail_queued()
 
     def _run(self) -> None:
+        try:
+            self._work()
+        except BaseException:
+            # The root of the thread. Who waits must hear of it, also if a job ended it with a SystemExit.
+            log.exception("%s: its thread ended", self._database)
+            self._has_failed = True
+            _deliver([(ticket, self._failure()) for ticket in self._at_work])
+            self._fail_queued()
+
+    def _failure(self) -> StorageError:
+        return StorageError(f"{self._database} cannot be used any more, until the server is started anew: see its log")
+
+    def _fail_queued(self) -> None:
+        """Fail what is in the queue, from whichever thread: it was put there while the store's thread ended."""
+        with suppress(Empty):
+            while True:
+                _deliver([(ticket, self._failure()) for ticket in self._queue.get_nowait() or ()])
+
+    def _work(self) -> None:
         beat = time.monotonic()
         try:
             while (tickets := self._next_batch()) is not None:
+                self._at_work = tickets
                 for write in (True, False):
                     batch = [ticket for ticket in tickets if ticket.write is write]
                     if batch:
                         _deliver(self._together(batch, write=write))
+                self._at_work = []
                 self._sync_if_due()
                 if self._interval is not None and time.monotonic() - beat >= self._interval:
                     beat = time.monotonic()
@@ -228,6 +259,9 @@ class GroupCommitter:
                 self._on_interval(connection)
         except StorageError as error:
             log.warning("%s", error)
+        except Exception:
+            # A boundary: what only has to be done from time to time does not end what everybody needs.
+            log.exception("%s: what is done every %s s failed", self._database, self._interval)
 
 
 def _deliver(pairs: Sequence[tuple[_Ticket, Any]]) -> None:

@@ -102,3 +102,33 @@ def test_a_loop_that_is_gone_does_not_stop_the_thread(tmp_path: Path) -> None:
     leave.set()
 
     assert asyncio.run(come_later()) == 7
+
+
+def end_the_thread(_connection: Connection) -> None:
+    raise SystemExit("a job that ends its thread")
+
+
+async def test_a_thread_that_ends_fails_who_waits_and_who_comes_later(tmp_path: Path) -> None:
+    committer = a_committer(tmp_path)
+    async with asyncio.timeout(TIMEOUT):
+        results = await asyncio.gather(
+            committer.run(lambda _connection: 1, write=True),
+            committer.run(end_the_thread, write=True),
+            committer.run(lambda _connection: 2, write=False),
+            return_exceptions=True,
+        )
+        with pytest.raises(StorageError):
+            await committer.run(lambda _connection: 3, write=True)
+        await committer.aclose()
+
+    assert [type(result) for result in results] == [StorageError] * 3
+
+
+async def test_an_interval_that_fails_with_anything_does_not_end_the_thread(tmp_path: Path) -> None:
+    def fail(_connection: Connection) -> None:
+        raise AttributeError("a defect")
+
+    committer = a_committer(tmp_path, on_interval=fail, interval=0.0)
+    async with asyncio.timeout(TIMEOUT):
+        assert [await committer.run(lambda _connection, n=n: n, write=True) for n in range(3)] == [0, 1, 2]
+        await committer.aclose()
