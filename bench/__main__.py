@@ -36,6 +36,11 @@ WANTED = {
 #: The time of this is taken off before the ratio is made: what the server itself takes to start and list its tools.
 FLOORS = {"tool API of 200 tools": "tool API of 1 tool (the start)"}
 
+#: Of what has no counterpart: a call with nothing around it, and one from a cell, which is recorded.
+BARE, CELL = "bare MCP call", "the same, from a cell"
+#: How many times the first the second may take.
+TIMES_BARE = 4.0
+
 Samples = dict[str, list[float]]
 
 
@@ -108,7 +113,11 @@ def table(ours: Samples, peers: Samples, alone: Samples) -> str:
         lines.append(row)
     lines += ["", "Without a counterpart:", ""]
     for name, values in alone.items():
-        lines.append(f"| {name:42} | {statistics.median(values):9.2f} | {p95(values):9.2f} |")
+        lines.append(f"| {name:42} | {statistics.median(values):9.2f} | {p95(values):9.2f} | best {min(values):9.2f} |")
+    if BARE in alone and CELL in alone:
+        times, best = (value(alone[CELL]) / value(alone[BARE]) for value in (statistics.median, min))
+        told = f"{times:.1f} times the bare one, {best:.1f} times at best; wanted: {TIMES_BARE:g}"
+        lines += ["", f"A call from a cell takes {told}."]
     return "\n".join(lines)
 
 

@@ -9,12 +9,18 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 from jupyter_agentbox import ApprovalRequest, CodeExecutor
+from jupyter_agentbox.composition import Settings, build
+from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.calls import ToolCall
-from jupyter_agentbox.mcp_client.servers import McpServers
+from jupyter_agentbox.core.policy import Effect, Policy, Rule
+from jupyter_agentbox.storage.approvals import sqlite_url
 
+#: Of `main`'s parts, those to do, with commas between; all if it is empty.
+PARTS = os.environ.get("BENCH_ALONE", "")
 SERVER = Path(__file__).with_name("server.py")
 PENDING = """
 import asyncio
@@ -22,27 +28,63 @@ from jupyter_agentbox import tools
 add = tools.mini.add
 results = await asyncio.gather(*(add.aio(a=i, b=0) for i in range(1000)))
 """
+IN_CELL = """
+import time
+from jupyter_agentbox import tools
+add = tools.mini.add
+add(a=0, b=0)
+samples = []
+for i in range(20):
+    begin = time.perf_counter()
+    add(a=i, b=i)
+    samples.append((time.perf_counter() - begin) * 1000)
+print(samples)
+"""
 FIVE_MEGABYTES = "print('x' * 5_000_000)"
 
 samples: dict[str, list[float]] = defaultdict(list)
+
+
+class Silent:
+    """An `Announcer` that nobody listens to."""
+
+    def approval_changed(self, request: StoredRequest) -> None:
+        """Do nothing."""
+
+    def servers_changed(self) -> None:
+        """Do nothing."""
+
+
+def nothing(_request: StoredRequest) -> None:
+    """Take note of nothing."""
 
 
 def milliseconds_since(begin: float) -> float:
     return (time.perf_counter() - begin) * 1000
 
 
-async def bare_calls(config: Path) -> None:
-    """The floor: a call on the MCP session, with nothing of ours around it but the session's owner."""
-    servers = McpServers(path=config)
-    try:
-        call = ToolCall(server="mini", tool="add", arguments={"a": 1, "b": 2})
-        await servers.call_tool(call)
-        for _ in range(200):
-            begin = time.perf_counter()
-            await servers.call_tool(call)
-            samples["bare MCP call"].append(milliseconds_since(begin))
-    finally:
-        await servers.aclose()
+async def calls(config: Path, root: Path) -> None:
+    """What deciding, recording and the kernel add to a call that needs no asking, each in turn."""
+    settings = Settings(mcp_config_path=(config,), database_url=sqlite_url(str(root / "calls.sqlite")))
+    policy = Policy((Rule(tool="mini.*", effect=Effect.ALLOW),))
+    box = build(settings, announcer=Silent(), policy=policy)
+    await box.start()
+    call = ToolCall(server="mini", tool="add", arguments={"a": 1, "b": 2})
+    await box.tools.call_tool(call)
+    async with CodeExecutor(mcp_config_path=config, approve_tool_calls=False) as executor:
+        await executor.execute(IN_CELL)
+        for _ in range(20):
+            for _ in range(20):
+                begin = time.perf_counter()
+                await box.tools.call_tool(call)
+                samples["bare MCP call"].append(milliseconds_since(begin))
+            for _ in range(20):
+                begin = time.perf_counter()
+                await box.calls.run(replace(call), on_waiting=nothing, on_running=nothing)
+                samples["the same, allowed by a rule and recorded"].append(milliseconds_since(begin))
+            result = await executor.execute(IN_CELL)
+            samples["the same, from a cell"] += json.loads(result.text or "")
+    await box.aclose()
 
 
 async def pending() -> None:
@@ -88,10 +130,16 @@ async def main(root: Path) -> None:
     config = root / "config" / "mcp.json"
     config.parent.mkdir()
     config.write_text(json.dumps({"mcpServers": {"mini": {"command": sys.executable, "args": [str(SERVER), "1"]}}}))
-    await bare_calls(config)
-    await pending()
-    await kernels()
-    await large_outputs()
+    for name, part in {
+        "calls": calls(config, root),
+        "pending": pending(),
+        "kernels": kernels(),
+        "outputs": large_outputs(),
+    }.items():
+        if PARTS and name not in PARTS.split(","):
+            part.close()
+        else:
+            await part
 
 
 if __name__ == "__main__":
