@@ -92,7 +92,8 @@ class Servers:
             if name in servers:
                 return name
         problems = "".join(f" Not read: {problem}." for problem in runtime.link().problems)
-        listed = ", ".join(f"`{identifier}`" for identifier in sorted(servers)) or "none is configured"
+        listed = ", ".join(f"`{identifier}`" for identifier in sorted(servers))
+        listed = listed or ("none could be read" if problems else "none is configured")
         raise UnknownServerError(
             f"there is no MCP server `{one_line(name)}`. Servers: {listed}. They are configured in `mcp.json` in"
             f" Jupyter's configuration directory; `%agentbox servers` shows them.{problems}"

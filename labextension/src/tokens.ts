@@ -50,7 +50,7 @@ export interface IApprovalModel {
   readonly finished: ISignal<IApprovalModel, string>;
   /** Whether the server can be asked. */
   readonly connection: Connection;
-  /** The requests that wait, newest first. */
+  /** The requests that wait, oldest first: in the order in which code asked. */
   readonly pending: readonly IApproval[];
   /** What is known about a request now. */
   get(id: string): IKnownApproval;

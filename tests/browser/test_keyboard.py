@@ -115,6 +115,23 @@ def test_shift_enter_after_edit_runs_the_next_cell(person: Person, notebook: Cal
     expect(person.cell(1)).to_contain_text("'runs: 1'")
 
 
+def test_shift_enter_after_a_link_led_to_the_card_runs_the_cell_where_the_person_was(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(ASK, "print('mine')", "print('next')"))
+    person.open_panel()
+    person.run(0)
+    expect(person.card()).to_be_visible()
+    person.edit(1)
+    decide(person.item("shop.list_orders"), "Go to cell")
+    expect(person.card()).to_be_focused()
+    decide(person.card(), "Allow once")
+    expect(person.card()).to_contain_text("Done in")
+    person.keyboard.press("Shift+Enter")
+    expect(person.cell(1).locator(".jp-OutputArea-output")).to_have_text("mine")
+    expect(person.cell(0).locator(".jp-InputPrompt").first).to_have_text("[1]:")
+
+
 def test_someone_who_writes_in_another_cell_writes_on_after_a_decision(
     person: Person, notebook: Callable[..., str]
 ) -> None:

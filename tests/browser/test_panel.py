@@ -43,7 +43,7 @@ def test_panel_and_card_show_the_same_request_and_a_decision_in_one_closes_the_o
     expect(person.history.get_by_role("listitem").first).to_contain_text("shop.restock Allowed by you. Done in")
 
 
-def test_requests_are_grouped_by_notebook_newest_first_and_lead_to_their_cells(
+def test_requests_are_grouped_by_notebook_oldest_first_and_lead_to_their_cells(
     person: Person, notebook: Callable[..., str]
 ) -> None:
     one = notebook(*["1 + 1\n" * 30] * 3, RESTOCK)
@@ -58,11 +58,11 @@ def test_requests_are_grouped_by_notebook_newest_first_and_lead_to_their_cells(
     person.run(1)
     expect(person.status).to_have_text(re.compile("3$"))
     person.open_panel()
-    expect(person.panel.get_by_role("heading", level=3)).to_have_text([two, one])
+    expect(person.panel.get_by_role("heading", level=3)).to_have_text([one, two])
     group = person.panel.get_by_role("list", name=two)
     expect(group.get_by_role("group", name="Approval request")).to_have_count(2)
     names = group.get_by_role("listitem").evaluate_all("items => items.map(item => item.ariaLabel)")
-    assert [name for name in names if name] == ["shop.list_orders", "shop.list_products"]
+    assert [name for name in names if name] == ["shop.list_products", "shop.list_orders"]
     decide(person.item("shop.restock"), "Go to cell")
     expect(person.page.get_by_role("tab", name=one)).to_have_attribute("aria-selected", "true")
     expect(person.card(3)).to_be_in_viewport()

@@ -122,9 +122,11 @@ def test_allowed_output_runs_and_no_other_does_and_nothing_of_it_is_saved(
     person.run(0, 1, 2)
     for index in range(3):
         expect(blocked(person.cell(index))).to_be_visible()
+    person.edit(1)
     allow(person, blocked(person.cell(0)))
     person.page.wait_for_function(f"{HACKED}.length === 1")
     expect(blocked(person.cell(0))).to_have_count(0)
+    expect(person.cell(1)).to_be_focused()  # where the person was
     allow(person, blocked(person.cell(2)))
     person.page.wait_for_function(f"{HACKED}.length === 2")
     assert person.page.evaluate(HACKED) == ["first", "third"]

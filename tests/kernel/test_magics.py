@@ -69,6 +69,8 @@ def test_a_configuration_that_cannot_be_read_is_not_called_none(tools: Any, serv
     problem = "Not read: /etc/mcp.json:3:5: not valid JSON: a comma"
     assert capsys.readouterr().out == f"{problem}\n"
     assert problem in str(raised.value)
+    assert "none could be read" in str(raised.value)
+    assert "none is configured" not in str(raised.value)
 
 
 def test_tools_of_a_server_are_a_table(tools: Any, server: ServerEnd, capsys: Output) -> None:

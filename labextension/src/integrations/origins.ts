@@ -61,6 +61,7 @@ export class Origins implements IOrigins {
   }
 
   async reveal(approval: IApproval): Promise<boolean> {
+    const wasOpen = this._notebook(approval.call) !== undefined;
     if (!(await this.revealPlace(approval.call))) {
       return false;
     }
@@ -69,7 +70,7 @@ export class Origins implements IOrigins {
       return cardIn(console.node, approval) !== null;
     }
     const panel = this._notebook(approval.call);
-    return panel ? this._goToCell(panel, approval) : false;
+    return panel ? this._goToCell(panel, approval, wasOpen) : false;
   }
 
   describePlace(place: Place, length: number): string {
@@ -106,7 +107,8 @@ export class Origins implements IOrigins {
 
   private async _goToCell(
     panel: NotebookPanel,
-    approval: IApproval
+    approval: IApproval,
+    wasOpen: boolean
   ): Promise<boolean> {
     const cell = this._cell(panel, approval);
     if (!cell) {
@@ -114,11 +116,17 @@ export class Origins implements IOrigins {
     }
     const { content } = panel;
     content.deselectAll();
-    content.activeCellIndex = content.widgets.indexOf(cell);
-    content.mode = 'command';
-    await content.scrollToCell(cell, 'smart');
+    const index = content.widgets.indexOf(cell);
+    // Who goes to a card to answer it goes back, afterwards, to the cell that they were at: that stays the active one.
+    if (!wasOpen || approval.status !== 'pending') {
+      content.activeCellIndex = index;
+      content.mode = 'command';
+    }
+    await content.scrollToItem(index, 'smart');
     const card = cardIn(cell.node, approval);
     if (!card) {
+      content.activeCellIndex = index;
+      content.mode = 'command';
       content.activate();
       return false;
     }

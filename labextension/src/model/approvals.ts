@@ -15,7 +15,7 @@ import {
   isOvertaken,
   isWorthFetching,
   merged,
-  newestFirst
+  oldestFirst
 } from './entry';
 import type { IEntry } from './entry';
 import type {
@@ -79,7 +79,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   get pending(): readonly IApproval[] {
     return this._approvals()
       .filter(approval => approval.status === 'pending')
-      .sort(newestFirst);
+      .sort(oldestFirst);
   }
 
   /** Whether some request may still change. */
@@ -366,7 +366,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
       this._emitChanged(changed.length === 1 ? first : null);
     }
     if (arrived.length > 0) {
-      this._arrived.emit(arrived.sort(newestFirst));
+      this._arrived.emit(arrived.sort(oldestFirst));
     }
   }
 

@@ -90,10 +90,10 @@ function stage(approval: IApproval): number {
   return approval.outcome.state === 'running' ? 2 : 3;
 }
 
-/** Sorts requests by their time, the newest first. */
-export function newestFirst(a: IApproval, b: IApproval): number {
+/** Sorts requests by their time, the oldest first. */
+export function oldestFirst(a: IApproval, b: IApproval): number {
   return (
-    Date.parse(b.created_at) - Date.parse(a.created_at) ||
-    (a.id < b.id ? 1 : -1)
+    Date.parse(a.created_at) - Date.parse(b.created_at) ||
+    (a.id < b.id ? -1 : 1)
   );
 }

@@ -85,14 +85,14 @@ function change(model: ApprovalModel): Promise<void> {
   });
 }
 
-test('a refresh lists what waits, newest first', async () => {
+test('a refresh lists what waits, oldest first', async () => {
   const older = approval({ id: 'a1' });
   const newer = approval({ id: 'a2', created_at: '2026-01-01T00:05:00Z' });
   const model = new ApprovalModel(
-    new Server(older, newer, allowed({ id: 'z' }))
+    new Server(newer, older, allowed({ id: 'z' }))
   );
   await model.refresh();
-  expect(model.pending).toEqual([newer, older]);
+  expect(model.pending).toEqual([older, newer]);
   expect(model.connection).toBe('connected');
 });
 

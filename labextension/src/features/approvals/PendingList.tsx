@@ -1,5 +1,5 @@
 /**
- * The requests that wait, newest first, by notebook.
+ * The requests that wait, oldest first, by notebook.
  */
 import React from 'react';
 
@@ -15,7 +15,7 @@ import { LinkButton } from '../../ui/components/VisibleText';
 const MAX_SHOWN = 50;
 
 export interface IPendingListProps {
-  /** The id of a request that is shown even if many newer ones wait. */
+  /** The id of a request that is shown even if many older ones wait. */
   wanted: string | null;
 }
 
@@ -199,7 +199,7 @@ function useFocusInList(section: React.RefObject<HTMLElement>): void {
   });
 }
 
-/** Requests by notebook; the notebook with the newest request comes first. */
+/** Requests by notebook; the notebook with the oldest request comes first. */
 export function byNotebook(
   approvals: readonly IApproval[]
 ): Map<string, IApproval[]> {

@@ -13,6 +13,11 @@ import type {
 } from '@jupyterlab/notebook';
 import type { IWidgetTracker } from '@jupyterlab/apputils';
 
+import { CARD_LEFT } from '../../ui/card/cardLeft';
+
+/** A card of a request, or of an output that was blocked. */
+const CARD_IN_OUTPUT = '.jp-AgentBox-output .jp-AgentBox-card';
+
 /** Where the person was. */
 interface IPlace {
   notebook: Notebook;
@@ -31,6 +36,7 @@ export class FocusRestorer {
     window.addEventListener('focusin', this._onFocusIn, true);
     window.addEventListener('keydown', this._onKeyDown, true);
     window.addEventListener('keyup', this._onKeyUp, true);
+    window.addEventListener(CARD_LEFT, this._onCardLeft);
   }
 
   /** Leave a card that was decided; not before a key is up that might repeat itself elsewhere. */
@@ -77,7 +83,7 @@ export class FocusRestorer {
     if (!notebook || !active) {
       return;
     }
-    if (!node.closest('.jp-AgentBox-output .jp-AgentBox-card')) {
+    if (!node.closest(CARD_IN_OUTPUT)) {
       this._place = node.closest('.jp-Cell') ? null : this._place;
     } else if (!this._place || !active.node.contains(node)) {
       this._place = { notebook, cell: active, mode: notebook.mode };
@@ -89,10 +95,23 @@ export class FocusRestorer {
     this._come(event.target);
   };
 
-  /** After a press of a pointer, the notebook moves the focus about by itself. */
+  /**
+   * After a press of a pointer, the notebook moves the focus about by itself, but to no card: it is the page that does
+   * that, as when somebody follows a link to a card.
+   */
   private readonly _onFocusIn = (event: FocusEvent): void => {
-    if (this._isByKey) {
-      this._come(event.target);
+    const { target } = event;
+    if (
+      this._isByKey ||
+      (target instanceof Element && target.closest(CARD_IN_OUTPUT))
+    ) {
+      this._come(target);
+    }
+  };
+
+  private readonly _onCardLeft = (event: Event): void => {
+    if (event.target instanceof HTMLElement) {
+      this.leave(event.target);
     }
   };
 
@@ -108,7 +127,9 @@ export class FocusRestorer {
     this._heldKey = null;
     const card = this._left;
     this._left = null;
-    if (card?.contains(document.activeElement)) {
+    const focused = document.activeElement;
+    // A card that is gone has left the focus to what it was in.
+    if (card && (card.contains(focused) || focused?.contains(card))) {
       this._restore(card);
     }
   };

@@ -5,6 +5,7 @@ import React from 'react';
 import { flushSync } from 'react-dom';
 import { createRoot } from 'react-dom/client';
 
+import { fireCardLeft } from '../../ui/card/cardLeft';
 import { LanguageProvider } from '../../ui/context';
 import type { ILanguage } from '../../ui/text/language';
 import { BlockedOutput } from './BlockedOutput';
@@ -15,8 +16,15 @@ import { ReviewDialog } from './reviewDialog';
 export function placeCard(
   parent: HTMLElement,
   language: ILanguage,
-  props: IBlockedOutputProps
+  { onAllow, ...rest }: IBlockedOutputProps
 ): () => void {
+  const props: IBlockedOutputProps = {
+    ...rest,
+    onAllow: async () => {
+      await onAllow();
+      fireCardLeft(parent);
+    }
+  };
   const host = document.createElement('div');
   host.className = 'jp-AgentBox-output jp-AgentBox-placed';
   parent.prepend(host);
