@@ -49,7 +49,7 @@ def test_outcome_and_errors_are_announced(person: Person, notebook: Callable[...
     person.page.route("**/decision*", lambda route: route.abort())
     person.run(0)
     person.card().get_by_role("button", name="Allow once").click()
-    alert = person.card().get_by_role("alert").filter(has_text="Nothing is lost: try again.")
+    alert = person.card().get_by_role("alert").filter(has_text="Try again: no request is decided twice.")
     expect(alert).to_be_visible()
     person.page.unroute("**/decision*")
     person.card().get_by_role("button", name="Allow once").click()

@@ -14,6 +14,7 @@ import type { ICardContext } from '../ui/context';
 import { ServerList } from '../features/servers/ServerList';
 import { approvalIcon } from '../ui/icons';
 import type { IHistoryModel, IServersModel } from '../tokens';
+import { Forms, OpenForms } from '../ui/card/forms';
 
 /** What the panel shows. */
 export interface IPanelOptions {
@@ -80,11 +81,13 @@ export class ApprovalPanel extends ReactWidget {
   protected override render(): JSX.Element {
     const { context, history, servers } = this._options;
     return (
-      <CardProvider value={context}>
-        <PendingList wanted={this._wanted} />
-        <HistoryList history={history} />
-        <ServerList servers={servers} />
-      </CardProvider>
+      <OpenForms.Provider value={this._forms}>
+        <CardProvider value={context}>
+          <PendingList wanted={this._wanted} />
+          <HistoryList history={history} />
+          <ServerList servers={servers} />
+        </CardProvider>
+      </OpenForms.Provider>
     );
   }
 
@@ -126,6 +129,7 @@ export class ApprovalPanel extends ReactWidget {
       count > 0 ? { ...dataset, 'agentbox-count': badge } : dataset;
   }
 
-  /** A request to show even if many newer ones wait. */
+  private readonly _forms = new Forms();
+  /** A request to show even if many older ones wait. */
   private _wanted: string | null = null;
 }

@@ -15,6 +15,7 @@ import { Countdown } from './Countdown';
 import { Deciding } from './Deciding';
 import { LongArguments } from './LongArguments';
 import { Guarded, GuardedCard } from '../guarded/GuardedCard';
+import { OpenForms } from './forms';
 import { LookAlikes } from './LookAlikes';
 import { Outcome } from './Outcome';
 import { Facts, Hints } from './ToolFacts';
@@ -38,6 +39,8 @@ export interface ICardProps {
   isInWidget?: boolean;
   /** Moves the focus on from a card that was decided; without it, the focus stays. */
   onLeave?: (card: HTMLElement) => void;
+  /** The request as it is now, also when the card has gone. */
+  present?: () => IApproval | null;
   /** Hears why an answer was not taken, for a place that outlives the card. */
   onFailure?: (text: string) => void;
 }
@@ -49,7 +52,18 @@ export function Card(props: ICardProps): JSX.Element {
   const { approval } = props;
   const root = React.useRef<HTMLDivElement>(null);
   const isPending = approval.status === 'pending';
-  const sending = useSending(approval, props.onDecide, props.onFailure);
+  const sending = useSending(
+    approval,
+    props.onDecide,
+    props.present ?? (() => approval),
+    props.onFailure
+  );
+  const forms = React.useContext(OpenForms);
+  React.useEffect(() => {
+    if (!isPending) {
+      forms.delete(approval.id);
+    }
+  }, [forms, isPending, approval.id]);
   const isHolding = useFocusMoved(root, isPending, sending, props.onLeave);
   const name = label(qualifiedName(approval.call));
   const { mood } = summarize(approval, nameOf, trans);

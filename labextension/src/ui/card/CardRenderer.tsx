@@ -5,6 +5,7 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import React from 'react';
 
+import { Forms, OpenForms } from './forms';
 import { RequestCard } from './RequestCard';
 import { CardProvider } from '../context';
 import type { ICardContext } from '../context';
@@ -32,13 +33,16 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
 
   protected override render(): JSX.Element {
     return (
-      <CardProvider value={this._context}>
-        <RequestCard requestId={this._requestId} fallback={this._fallback} />
-      </CardProvider>
+      <OpenForms.Provider value={this._forms}>
+        <CardProvider value={this._context}>
+          <RequestCard requestId={this._requestId} fallback={this._fallback} />
+        </CardProvider>
+      </OpenForms.Provider>
     );
   }
 
   private _fallback = '';
+  private readonly _forms = new Forms();
   private _requestId = '';
 }
 

@@ -4,6 +4,8 @@
 import React from 'react';
 
 import { useTrans } from '../context';
+import { OpenForms } from './forms';
+import type { IForm } from './forms';
 import { openDraft } from '../form/draft';
 import type { IDraft } from '../form/draft';
 import type { IApproval } from '../../api/protocol';
@@ -23,24 +25,27 @@ const EditForm = React.lazy(async () => {
   return { default: EditForm };
 });
 
-type Mode = 'choose' | 'edit' | 'reject';
+type Mode = IForm['mode'];
 
 /** Keeps what was typed when a form is closed or the server says no. */
 export function Deciding(props: IDecidingProps): JSX.Element {
   const trans = useTrans();
   const { approval, describedBy } = props;
   const { send, isBusy, argumentError } = props.sending;
-  const [mode, setMode] = React.useState<Mode>('choose');
-  const [reason, setReason] = React.useState('');
-  const [draft, setDraft] = React.useState<IDraft | null>(null);
-  useInterruption(mode !== 'choose' && !isBusy, () => {
-    props.sending.fail(
-      trans.__('This was decided elsewhere while you were answering.')
-    );
-  });
+  const forms = React.useContext(OpenForms);
+  const [kept] = React.useState(forms.get(approval.id));
+  const [mode, setMode] = React.useState<Mode>(kept?.mode ?? 'choose');
+  const [reason, setReason] = React.useState(kept?.reason ?? '');
+  const [draft, setDraft] = React.useState<IDraft | null>(kept?.draft ?? null);
+  React.useEffect(() => {
+    forms.set(approval.id, { mode, reason, draft });
+  }, [forms, approval.id, mode, reason, draft]);
+  useInterruption(mode !== 'choose' && !isBusy, props.sending.interrupt);
+  const [isKept, setKept] = React.useState(kept !== undefined);
   const before = React.useRef<Mode>('choose');
   const open = (next: Mode): void => {
     before.current = mode;
+    setKept(false);
     setMode(next);
   };
 
@@ -58,6 +63,7 @@ export function Deciding(props: IDecidingProps): JSX.Element {
       <RejectForm
         {...base}
         reason={reason}
+        isFocused={!isKept}
         onChange={setReason}
         onReject={() => {
           send({ decision: 'reject_once', reason: reason.trim() });
@@ -73,6 +79,7 @@ export function Deciding(props: IDecidingProps): JSX.Element {
           {...base}
           approval={approval}
           draft={draft}
+          isFocused={!isKept}
           error={argumentError}
           onChange={setDraft}
           onAllow={values => {

@@ -9,6 +9,8 @@ import { CardGuard } from '../guarded/GuardedCard';
 
 export interface IRejectFormProps {
   reason: string;
+  /** Whether the field takes the focus when it appears; not if the form comes back by itself. */
+  isFocused: boolean;
   isBusy: boolean;
   describedBy: string;
   onChange: (reason: string) => void;
@@ -22,8 +24,11 @@ export function RejectForm(props: IRejectFormProps): JSX.Element {
   const id = React.useId();
   const { confirm } = React.useContext(CardGuard);
   const field = React.useRef<HTMLTextAreaElement>(null);
+  const isFocused = React.useRef(props.isFocused);
   React.useEffect(() => {
-    field.current?.focus();
+    if (isFocused.current) {
+      field.current?.focus();
+    }
   }, []);
 
   const onKeyDown = (event: React.KeyboardEvent): void => {

@@ -57,6 +57,7 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
         origin={origins.describe(approval)}
         now={() => model.now()}
         onDecide={(shown, answer) => model.decide(shown, answer)}
+        present={() => model.get(requestId).approval}
         onFailure={props.onFailure}
         onLeave={leave}
         onShowArguments={state === 'whole' ? undefined : show}

@@ -5,6 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { RequestError } from '../../api/client';
+import { isEqual } from '../../api/json';
 import { useNameOf, useTrans } from '../context';
 import type { IApproval } from '../../api/protocol';
 import type { NameOf } from '../text/reviewers';
@@ -21,8 +22,8 @@ export interface IArgumentError {
 /** An answer on its way, and why the last one was not taken. */
 export interface ISending {
   send: (answer: PersonalAnswer) => void;
-  /** Say that the answer under way has become pointless. */
-  fail: (text: string) => void;
+  /** Say, if it is so, that the request ended while a form was open. */
+  interrupt: () => void;
   isBusy: boolean;
   failure: string | null;
   argumentError: IArgumentError | null;
@@ -32,18 +33,27 @@ export interface ISending {
 export function useSending(
   approval: IApproval,
   onDecide: (shown: IApproval, answer: PersonalAnswer) => Promise<void>,
+  present: () => IApproval | null,
   onFailure?: (text: string) => void
 ): ISending {
   const trans = useTrans();
   const nameOf = useNameOf();
   const [isBusy, setBusy] = React.useState(false);
   const [failure, setFailure] = React.useState<string | null>(null);
+  /** The answer of which it is not known whether the server took it. */
+  const [unsure, setUnsure] = React.useState<PersonalAnswer | null>(null);
   const [argumentError, setArgumentError] =
     React.useState<IArgumentError | null>(null);
 
   const fail = (text: string): void => {
     setFailure(text);
     onFailure?.(text);
+  };
+  const interrupt = (): void => {
+    const text = interruption(present(), trans);
+    if (text) {
+      fail(text);
+    }
   };
   const send = (answer: PersonalAnswer): void => {
     setBusy(true);
@@ -54,7 +64,8 @@ export function useSending(
         if (error instanceof RequestError && error.status === 422) {
           const { message, parameter } = error;
           setArgumentError({ message: label(message, 500), parameter });
-        } else {
+        } else if (!(unsure && isTaken(unsure, error))) {
+          setUnsure(isAnswered(error) ? null : answer);
           fail(explain(error, nameOf, trans));
         }
       })
@@ -62,7 +73,51 @@ export function useSending(
         setBusy(false);
       });
   };
-  return { send, fail, isBusy, failure, argumentError };
+  // What became of a request that is over stands on its card.
+  const isOver = unsure !== null && approval.status !== 'pending';
+  const text = isOver ? null : failure;
+  return { send, interrupt, isBusy, failure: text, argumentError };
+}
+
+/** Whether the server said what it did with an answer. */
+function isAnswered(error: unknown): boolean {
+  return error instanceof RequestError && error.status < 500;
+}
+
+/** Whether a conflict is with the very answer that was sent before, and whose reply was lost. */
+function isTaken(sent: PersonalAnswer, error: unknown): boolean {
+  const decision =
+    error instanceof RequestError ? error.approval?.decision : null;
+  return (
+    decision?.decision === sent.decision &&
+    (sent.decision !== 'reject_once' || decision.reason === sent.reason) &&
+    (sent.decision !== 'allow_once' ||
+      isEqual(decision.arguments ?? null, sent.arguments ?? null))
+  );
+}
+
+/** Say how a request ended while a person was answering; `null` if it did not. */
+export function interruption(
+  present: IApproval | null,
+  trans: TranslationBundle
+): string | null {
+  switch (present?.status) {
+    case undefined:
+    case 'pending':
+      return null;
+    case 'expired':
+      return trans.__('This request expired while you were answering.');
+    case 'cancelled':
+      return trans.__(
+        'The code withdrew this request while you were answering.'
+      );
+    case 'orphaned':
+      return trans.__(
+        'The kernel stopped or restarted while you were answering.'
+      );
+    default:
+      return trans.__('This was decided elsewhere while you were answering.');
+  }
 }
 
 /** Say why an answer was not taken. */
@@ -80,7 +135,9 @@ export function explain(
     );
   }
   if (error instanceof RequestError && error.status === 403) {
-    return trans.__('You are not allowed to decide this request.');
+    return trans.__(
+      'The server refused your answer. If your login has ended, log in again in another tab and try again here: what you typed is kept. Otherwise you are not allowed to decide this request.'
+    );
   }
   const why = label(error instanceof Error ? error.message : '', 300);
   if (error instanceof RequestError && error.status === 404) {
@@ -93,7 +150,7 @@ export function explain(
     );
   }
   return trans.__(
-    'The answer did not reach the server (%1). Nothing is lost: try again.',
+    'The server did not reply (%1), so your answer may not have reached it. Try again: no request is decided twice.',
     why
   );
 }

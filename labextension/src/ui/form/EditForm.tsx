@@ -27,6 +27,8 @@ import { FORM_FIELDS, FORM_WIDGETS } from './formWidgets';
 import type { IArgumentError } from '../card/useSending';
 
 export interface IEditFormProps {
+  /** Whether a field may take the focus when it appears; not if the form comes back by itself. */
+  isFocused: boolean;
   approval: IApproval;
   draft: IDraft;
   error: IArgumentError | null;
@@ -61,10 +63,13 @@ export function EditForm(props: IEditFormProps): JSX.Element {
     : [];
   const errors = [draft.problem, read.error, props.error?.message];
   const root = React.useRef<HTMLDivElement>(null);
+  const isFocused = React.useRef(props.isFocused);
   React.useEffect(() => {
-    root.current
-      ?.querySelector<HTMLElement>('input, select, textarea')
-      ?.focus();
+    if (isFocused.current) {
+      root.current
+        ?.querySelector<HTMLElement>('input, select, textarea')
+        ?.focus();
+    }
   }, []);
 
   const onAllow = (): void => {
@@ -217,8 +222,11 @@ function JsonField(props: IEditFormProps): JSX.Element {
   const { draft } = props;
   const field = React.useRef<HTMLTextAreaElement>(null);
   const rows = Math.min(20, Math.max(5, draft.text.split('\n').length + 1));
+  const isFocused = React.useRef(props.isFocused);
   React.useEffect(() => {
-    field.current?.focus();
+    if (isFocused.current) {
+      field.current?.focus();
+    }
   }, []);
   return (
     <textarea

@@ -16,7 +16,7 @@ export function describeLoss(
       return null;
     case 'forbidden':
       return trans.__(
-        'The server does not know this page any more: it was started anew, or your login has ended. Reload the page.'
+        'Your login has ended, or the server was restarted. Log in again in another tab, then come back: what you typed here is kept.'
       );
     case 'unreachable':
       return trans.__(

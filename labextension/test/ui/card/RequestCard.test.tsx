@@ -1,8 +1,9 @@
 import { nullTranslator } from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
-import { render, screen } from '@testing-library/react';
+import { fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
+import { Forms, OpenForms } from '../../../src/ui/card/forms';
 import { RequestCard } from '../../../src/ui/card/RequestCard';
 import { CardProvider } from '../../../src/ui/context';
 import type { ICardContext } from '../../../src/ui/context';
@@ -70,4 +71,27 @@ test('in a widget there is no button that decides, but one that leads to the pan
   expect(button.textContent).toBe('Decide in the panel');
   button.click();
   expect(opened).toEqual(['a1']);
+});
+
+test('a form that was open is open again when its view is built anew, and does not take the focus', () => {
+  const shared = context();
+  const forms = new Forms();
+  forms.set('a1', { mode: 'reject', reason: 'not', draft: null });
+  const view = (
+    <OpenForms.Provider value={forms}>
+      <CardProvider value={shared}>
+        <RequestCard requestId="a1" />
+      </CardProvider>
+    </OpenForms.Provider>
+  );
+  const { unmount } = render(view);
+  fireEvent.change(screen.getByRole('textbox'), {
+    target: { value: 'not today' }
+  });
+  unmount();
+  render(view);
+  const field = screen.getByRole<HTMLTextAreaElement>('textbox');
+  expect(field.value).toBe('not today');
+  expect(document.activeElement).not.toBe(field);
+  Signal.clearData(shared.model);
 });

@@ -46,7 +46,7 @@ function show(item: IApproval): Model {
 
 test.each<[Connection, string]>([
   ['unreachable', 'does not answer'],
-  ['forbidden', 'Reload the page'],
+  ['forbidden', 'Log in again'],
   ['failing', 'was stopped'],
   ['absent', 'was stopped']
 ])('without a server (%s) nothing can be pressed', (connection, text) => {

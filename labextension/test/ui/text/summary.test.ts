@@ -62,6 +62,6 @@ test('an answer that reached the server is not said to have been lost', () => {
   const gone = new RequestError(404, 'none', null, null);
   expect(explain(gone, nameOf, trans)).toContain('no such approval request');
   expect(explain(new TypeError('offline'), nameOf, trans)).toContain(
-    'did not reach the server (offline)'
+    'did not reply (offline)'
   );
 });

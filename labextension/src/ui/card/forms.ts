@@ -1,0 +1,34 @@
+/**
+ * The forms that are open on cards, for a view that is taken down and built anew: when its tab is dragged elsewhere, or a
+ * cell is scrolled out of view and back.
+ */
+import React from 'react';
+
+import type { IDraft } from '../form/draft';
+
+/** What is open on a card, and what was typed. */
+export interface IForm {
+  mode: 'choose' | 'edit' | 'reject';
+  reason: string;
+  draft: IDraft | null;
+}
+
+/** Forms by the id of their request. Each widget has its own: two views of a request are filled in apart. */
+export class Forms {
+  get(id: string): IForm | undefined {
+    return this._forms.get(id);
+  }
+
+  set(id: string, form: IForm): void {
+    this._forms.set(id, form);
+  }
+
+  delete(id: string): void {
+    this._forms.delete(id);
+  }
+
+  private readonly _forms = new Map<string, IForm>();
+}
+
+/** The forms of the widget that a card is in. */
+export const OpenForms = React.createContext(new Forms());

@@ -1,0 +1,86 @@
+import { act, renderHook } from '@testing-library/react';
+
+import { RequestError } from '../../../src/api/client';
+import type { IApproval } from '../../../src/api/protocol';
+import type { PersonalAnswer } from '../../../src/tokens';
+import {
+  explain,
+  interruption,
+  useSending
+} from '../../../src/ui/card/useSending';
+import type { ISending } from '../../../src/ui/card/useSending';
+import { allowed, approval, trans } from '../../examples';
+
+const ALLOW: PersonalAnswer = { decision: 'allow_once' };
+const taken = new RequestError(409, 'decided', null, allowed());
+
+/** A card's sending, for a server that answers each decision with the next of these errors. */
+function sending(...errors: Error[]): {
+  current: ISending;
+  show: (item: IApproval) => void;
+  send: (answer: PersonalAnswer) => Promise<void>;
+} {
+  const { result, rerender } = renderHook(
+    (item: IApproval) =>
+      useSending(
+        item,
+        () => Promise.reject(errors.shift()),
+        () => item
+      ),
+    { initialProps: approval() }
+  );
+  return {
+    get current() {
+      return result.current;
+    },
+    show: rerender,
+    send: async answer => {
+      await act(async () => {
+        result.current.send(answer);
+        await Promise.resolve();
+      });
+    }
+  };
+}
+
+test('an answer that was taken though its reply was lost is no conflict when it is sent again', async () => {
+  const here = sending(new TypeError('offline'), taken);
+  await here.send(ALLOW);
+  expect(here.current.failure).toContain('did not reply (offline)');
+  await here.send(ALLOW);
+  expect(here.current.failure).toBeNull();
+});
+
+test('another answer than the one that was taken is a conflict', async () => {
+  const here = sending(new TypeError('offline'), taken);
+  await here.send({ decision: 'reject_once', reason: '' });
+  await here.send({ decision: 'reject_once', reason: '' });
+  expect(here.current.failure).toContain('decided');
+});
+
+test('what is not known is not said of a request that is over', async () => {
+  const here = sending(new TypeError('offline'));
+  await here.send(ALLOW);
+  here.show(allowed());
+  expect(here.current.failure).toBeNull();
+});
+
+test.each<[IApproval['status'], string | null]>([
+  ['pending', null],
+  ['expired', 'expired'],
+  ['cancelled', 'withdrew'],
+  ['orphaned', 'kernel'],
+  ['approved', 'decided']
+])('a form that closes by itself says why: %s', (status, word) => {
+  const text = interruption(approval({ status }), trans);
+  expect(text === null ? null : word && text.includes(word)).toBe(
+    word === null ? null : true
+  );
+});
+
+test('who is refused is told to log in again, and that nothing is lost', () => {
+  const refused = new RequestError(403, 'Forbidden', null, null);
+  const text = explain(refused, ({ reviewer }) => reviewer, trans);
+  expect(text).toContain('log in again');
+  expect(text).toContain('kept');
+});
