@@ -98,6 +98,7 @@ LATE = {
     ("headless.mcp_sources", "mcp_client.limits"): "the MCP SDK takes a second, which importing must not cost",
     ("headless.mcp_sources", "mcp_client.registry"): "the MCP SDK takes a second, which importing must not cost",
     ("headless.mcp_sources", "sandbox.server.writable_directories"): "only where a server is tried out",
+    ("headless.backend", "headless.local_services"): "the services take longer to import than a kernel to start",
     ("headless.discovery", "jupyter_core.paths"): "only where a server is looked for",
     ("headless.executor", "sandbox.server.process"): "most kernels have no sandbox, and importing must be light",
     ("paths", "jupyter_core.paths"): "only where a tool is called",
@@ -288,6 +289,26 @@ def test_late_imports_are_few_and_each_has_a_reason() -> None:
 
 def test_reasons_for_late_imports_are_not_left_behind() -> None:
     assert LATE.keys() - late_imports() == set()
+
+
+#: Modules that import others by a text, which no type checker follows -> why.
+BY_NAME = {
+    "": "the names of the package, each from its module, when they are first used",
+    "tools": "generated modules, which are in no file",
+    "sandbox.inside.bootstrap": "the kernel application that the sandbox's server names",
+}
+
+
+def test_modules_are_imported_by_statements_that_the_type_checker_and_these_tests_see() -> None:
+    dynamic = {below(module) for module, path in MODULES.items() if names_in(path) & {"import_module", "__import__"}}
+
+    assert {module for module in dynamic if not module.startswith("demo")} == BY_NAME.keys()
+
+
+def names_in(path: Path) -> set[str]:
+    """Return what a module names: variables, attributes, and what it imports."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    return {getattr(node, field, "") for node in nodes for field in ("id", "attr", "name")}
 
 
 def test_no_module_is_named_for_having_no_name() -> None:

@@ -25,7 +25,8 @@ from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 from jupyter_agentbox.protocol.shell import SHELL_SERVER
 
 from .asked_code import AskedCode
-from .backend import BackendSettings, LocalBackend
+from .backend import LocalBackend
+from .backend_settings import BackendSettings
 from .deadline import PausableDeadline
 from .execution_queue import Execution, ExecutionQueue
 from .executor_results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
@@ -202,7 +203,7 @@ class CodeExecutor:
                 require_shell_escape=require_shell_escape,
             ),
         )
-        self._desk_settings = BackendSettings(
+        self._backend_settings = BackendSettings(
             policy=_policy(policy, approve_tool_calls),
             approval_timeout=approval_timeout,
             connect_timeout=connect_timeout,
@@ -244,7 +245,7 @@ class CodeExecutor:
         """
         if self._backend is not None:
             raise RuntimeError("the executor is already running")
-        settings = replace(self._desk_settings, kernel_places=_kernel_places(self._sandbox))
+        settings = replace(self._backend_settings, kernel_places=_kernel_places(self._sandbox))
         self._backend = LocalBackend(settings, self._request_changed, self._reported)
         try:
             self._running = await self._start_kernel(self._backend)
@@ -498,7 +499,7 @@ class CodeExecutor:
             return LocalProcess(hear)
         from jupyter_agentbox.sandbox.server.process import SandboxedProcess  # noqa: PLC0415  # most kernels have none
 
-        return SandboxedProcess(hear, settings=self._sandbox, hidden=self._desk_settings.files())
+        return SandboxedProcess(hear, settings=self._sandbox, hidden=self._backend_settings.files())
 
     def _require(self) -> tuple[_Running, LocalBackend]:
         if self._running is None or self._backend is None:

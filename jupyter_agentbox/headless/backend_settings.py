@@ -1,0 +1,60 @@
+"""What an executor's program says about how calls are decided and run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from jupyter_agentbox import paths
+from jupyter_agentbox.core.policy import Policy
+from jupyter_agentbox.core.reviewers import Reviewer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendSettings:
+    """How calls are decided and run.
+
+    Parameters
+    ----------
+    policy : Policy
+        What needs no asking, and what is refused.
+    approval_timeout : float or None
+        Seconds that a request waits; ``None`` for ever.
+    connect_timeout : float
+        Seconds that an MCP server may take to start.
+    mcp_config_path : Path or None
+        The file that names the MCP servers; ``None`` for those that `generate_mcp_sources` was given and those in
+        Jupyter's configuration directory.
+    database_url : str or None
+        SQLAlchemy URL of the approval store; ``None`` for JupyterLab's.
+    reviewer : Reviewer
+        Who decides, in the record.
+    kernel_places : tuple of Path
+        The directories in which a sandboxed kernel can write.
+    """
+
+    policy: Policy
+    approval_timeout: float | None
+    connect_timeout: float
+    mcp_config_path: Path | None
+    database_url: str | None
+    reviewer: Reviewer
+    kernel_places: tuple[Path, ...] = ()
+
+    def can_kernel_write(self, directory: Path) -> bool:
+        """Whether a sandboxed kernel can write in a directory, which is without links."""
+        return any(place in (directory, *directory.parents) for place in self.kernel_places)
+
+    def config_paths(self) -> tuple[Path, ...]:
+        """Return the files that may name MCP servers."""
+        if self.mcp_config_path is not None:
+            return (self.mcp_config_path,)
+        return (paths.registered_servers_path(), paths.config_dir() / "mcp.json")
+
+    def files(self) -> tuple[Path, ...]:
+        """Return the files that were named, which no kernel may see; Jupyter's own are known."""
+        database = unquote(urlsplit(self.database_url).path[1:]) if self.database_url is not None else ""
+        beside = [database + end for end in ("", "-wal", "-shm", "-journal")] if database else []
+        named = [self.mcp_config_path, *map(Path, beside)]
+        return tuple(path.expanduser().absolute() for path in named if path is not None)

@@ -1,0 +1,131 @@
+"""The services of one executor: the parts of `composition`, and the end of the line to its kernel.
+
+This module takes longer to import than a kernel to start, and most cells call no tool: `LocalBackend` imports it when
+something needs it, in a thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Self
+
+from jupyter_agentbox import composition, paths
+from jupyter_agentbox.core.approvals import Answer
+from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
+from jupyter_agentbox.core.ports import Announcer, ToolCaller
+from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.mcp_client.limits import Limits, start_apart
+from jupyter_agentbox.protocol.messages import Welcome
+from jupyter_agentbox.protocol.shell import SHELL_SERVER
+from jupyter_agentbox.sandbox.server.writable_directories import could_write
+from jupyter_agentbox.services.approvals.manager import Verdict
+from jupyter_agentbox.services.kernel_connections.manager import KernelConnectionManager
+from jupyter_agentbox.storage.approvals import sqlite_url
+
+from .backend_settings import BackendSettings
+from .reports import Report, log_message_of
+from .shell_commands import ShellTools
+
+log = logging.getLogger(__name__)
+
+#: Seconds until a kernel is told that its call waits or runs. Nobody looks at a card, and most calls end before.
+_NEWS_DELAY: Final = 0.3
+
+
+class _NoNotebooks:
+    """A `NotebookFinder` where there are no notebooks."""
+
+    async def path_of(self, _kernel_id: str) -> str | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalServices:
+    """What decides and runs calls.
+
+    Parameters
+    ----------
+    box : AgentBox
+        The managers.
+    kernels : KernelConnectionManager
+        The lines to kernels.
+    """
+
+    box: composition.AgentBox
+    kernels: KernelConnectionManager
+
+    @classmethod
+    def build(
+        cls,
+        settings: BackendSettings,
+        *,
+        announcer: Announcer,
+        own_tools: Mapping[str, ToolCaller],
+        on_report: Callable[[Report], None],
+        thread_of: Callable[[str], str | None],
+    ) -> Self:
+        """Put the parts together. Opens and starts nothing.
+
+        Parameters
+        ----------
+        settings : BackendSettings
+            How calls are decided and run.
+        announcer : Announcer
+            Told of each new or changed request.
+        own_tools : mapping
+            Names of servers that are none of MCP, beside that of shell commands, and who calls their tools.
+        on_report : callable
+            Gets what MCP servers log.
+        thread_of : callable
+            Returns the agent's thread that works in a kernel.
+        """
+        box = composition.build(
+            _composition_settings(settings),
+            announcer=announcer,
+            policy=settings.policy,
+            own_tools={SHELL_SERVER: ShellTools(), **own_tools},
+            on_log=lambda server, message: on_report(log_message_of(server, message)),
+        )
+        kernels = KernelConnectionManager(
+            calls=box.calls,
+            approvals=box.approvals,
+            policies=box.policies,
+            catalog=box.tools,
+            notebooks=_NoNotebooks(),
+            thread_of=thread_of,
+            generate=composition.module_json,
+            welcome=Welcome,
+            news_delay=_NEWS_DELAY,
+        )
+        return cls(box=box, kernels=kernels)
+
+    async def start(self) -> None:
+        """Open the approval store. Where it cannot be opened, no call runs until it can."""
+        try:
+            await self.box.start()
+        except StorageError:
+            log.exception("the approval store cannot be opened: no call runs until it can")
+
+    async def decide(
+        self, request: StoredRequest, answer: Answer, reason: str, arguments: Mapping[str, Any] | None, by: Any
+    ) -> None:
+        """Answer a request; when this returns, the answer is on disk."""
+        verdict = Verdict(answer=answer, digest=request.call.digest, reason=reason, arguments=arguments)
+        await self.box.approvals.decide(request.id, verdict, reviewer=by)
+
+
+def _composition_settings(settings: BackendSettings) -> composition.Settings:
+    def is_writable(directory: Path) -> bool:
+        return settings.can_kernel_write(directory) or could_write(directory)
+
+    return composition.Settings(
+        mcp_config_path=settings.config_paths(),
+        database_url=settings.database_url or sqlite_url(str(paths.data_dir() / "approvals.sqlite")),
+        added_servers=None if settings.mcp_config_path is not None else paths.registered_servers_path(),
+        approval_timeout=settings.approval_timeout,
+        limits=Limits(start_timeout=settings.connect_timeout, start_in=partial(start_apart, is_writable)),
+    )
