@@ -107,10 +107,10 @@ def _check_sandbox(sandbox: dict[str, Any]) -> None:
     from jupyter_agentbox.core.isolation import Isolation  # noqa: PLC0415  # may be run from its sources
     from jupyter_agentbox.exceptions import SandboxRefusedError  # noqa: PLC0415  # as above
     from jupyter_agentbox.headless.gateway import GATEWAY_REFUSED, REFUSAL  # noqa: PLC0415  # as above
-    from jupyter_agentbox.sandbox.server.probes import reach  # noqa: PLC0415  # as above
+    from jupyter_agentbox.sandbox.server.probes import select_level  # noqa: PLC0415  # as above
 
     try:
-        reach(
+        select_level(
             [Isolation(level) for level in sandbox["levels"]],
             bubblewrap=sandbox["bubblewrap"],
             srt=sandbox["srt"],

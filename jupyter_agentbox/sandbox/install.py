@@ -17,7 +17,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox_settings import PROVISIONER, SandboxSettings
 from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
-from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.probes import select_level
 
 DEFAULT_NAME = "agentbox-sandbox"
 
@@ -104,7 +104,7 @@ def _settings(config: Any) -> SandboxSettings:
 
 
 def _reached(settings: SandboxSettings) -> Isolation:
-    return reach(
+    return select_level(
         [Isolation(level) for level in settings.levels],
         bubblewrap=settings.bubblewrap,
         srt=settings.srt,

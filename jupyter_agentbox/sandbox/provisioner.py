@@ -25,19 +25,19 @@ from jupyter_agentbox.core.kernel_exits import KernelExit
 from jupyter_agentbox.core.sandbox_settings import NO_SANDBOXED_KERNEL, SETTINGS, Kind, SandboxSettings
 from jupyter_agentbox.core.srt_settings import from_srt_file, is_srt_file
 from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
-from jupyter_agentbox.sandbox.server.backend_factory import make_box
+from jupyter_agentbox.sandbox.server.backend_factory import make_backend
 from jupyter_agentbox.sandbox.server.backends import SandboxBackend, SandboxSpec
 from jupyter_agentbox.sandbox.server.environment import kernel_environment, looks_secret, without_secrets
-from jupyter_agentbox.sandbox.server.exit_reasons import end_of
+from jupyter_agentbox.sandbox.server.exit_reasons import exit_of
 from jupyter_agentbox.sandbox.server.interpreter import prefixes_of
 from jupyter_agentbox.sandbox.server.network import proxy_variables
 from jupyter_agentbox.sandbox.server.opened_directories import Opened
-from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.probes import select_level
 from jupyter_agentbox.sandbox.server.programs import check_source, with_programs
-from jupyter_agentbox.sandbox.server.protected_path_discovery import protected_by
+from jupyter_agentbox.sandbox.server.protected_path_discovery import find_protected
 from jupyter_agentbox.sandbox.server.protected_paths import is_below
 from jupyter_agentbox.sandbox.server.run_directory import RunDirectory, base_directory, sweep
-from jupyter_agentbox.sandbox.server.settings import Domains, Limits, Places, absolute
+from jupyter_agentbox.sandbox.server.settings import Domains, ExtraPaths, SandboxLimits, absolute
 from jupyter_agentbox.sandbox.server.site import is_site
 from jupyter_agentbox.sandbox.server.writable_directories import record, recorded
 
@@ -120,7 +120,7 @@ class SandboxProvisioner(LocalProvisioner):
         " Or a settings file of srt, for the level `srt`."
     ).tag(config=True)
 
-    _box: SandboxBackend | None = None
+    _backend: SandboxBackend | None = None
     _run: RunDirectory | None = None
     _kernels_places: tuple[Path, ...] = ()
     _found: Mapping[str, Any] = {}  # replaced, never changed
@@ -133,13 +133,15 @@ class SandboxProvisioner(LocalProvisioner):
     @property
     def isolation(self) -> Isolation:
         """The level that the running kernel has."""
-        return self._box.level if self._box is not None else Isolation.NONE
+        return self._backend.level if self._backend is not None else Isolation.NONE
 
     @property
     def ended_by(self) -> KernelExit | None:
         """Why the kernel has ended; ``None`` if it runs, or ended of its own accord. Not known once it starts anew."""
         status = self.process.poll() if self.process is not None else None
-        return end_of(status, self._box.excess) if self._box is not None and status is not None else None
+        return (
+            exit_of(status, self._backend.limit_exceeded) if self._backend is not None and status is not None else None
+        )
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
         """Choose the level, make the run directory, and move the kernel's channels into it.
@@ -153,7 +155,7 @@ class SandboxProvisioner(LocalProvisioner):
             self._move_channels(self.parent, start.run)
             kwargs = await super().pre_launch(**kwargs)
             kwargs["cwd"] = str(start.work)
-            await in_thread(self._make_box, start, kwargs)
+            await in_thread(self._make_backend, start, kwargs)
             stack.pop_all()  # from here on the sandbox closes them
         except SandboxRefusedError as error:
             await in_thread(self._end)
@@ -167,9 +169,9 @@ class SandboxProvisioner(LocalProvisioner):
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Start the sandbox with the kernel in it."""
         try:
-            if self._box is None:
+            if self._backend is None:
                 raise SandboxRefusedError("the sandbox was not made")
-            process = await in_thread(partial(self._box.start, cmd, env=kwargs["env"]))
+            process = await in_thread(partial(self._backend.start, cmd, env=kwargs["env"]))
         except asyncio.CancelledError:
             await in_thread(self._end)  # it may have been started
             raise
@@ -184,14 +186,14 @@ class SandboxProvisioner(LocalProvisioner):
 
     async def send_signal(self, signum: int) -> None:
         """Signal the kernel's process group inside. The sandbox itself is never signalled, it would end."""
-        if self._box is not None and self.process is not None:
+        if self._backend is not None and self.process is not None:
             with suppress(ProcessLookupError):
-                self._box.signal(signum)
+                self._backend.signal(signum)
 
     async def kill(self, restart: bool = False) -> None:  # noqa: ARG002  # the base's signature
         """End everything in the sandbox."""
-        if self._box is not None and self.process is not None:
-            self._box.kill()
+        if self._backend is not None and self.process is not None:
+            self._backend.kill()
 
     async def terminate(self, restart: bool = False) -> None:  # noqa: ARG002  # the base's signature
         """Ask the kernel to end."""
@@ -205,10 +207,10 @@ class SandboxProvisioner(LocalProvisioner):
 
     def _prepare(self, stack: ExitStack, cwd: str | None) -> _Start:
         """Do what comes before Jupyter's part: end what still runs, read settings, try levels, open directories."""
-        self._close_box()
+        self._close_backend()
         self._read_config()
         settings = self._with_programs(self._settings(), cwd)
-        level = reach(
+        level = select_level(
             [Isolation(one) for one in settings.levels],
             bubblewrap=settings.bubblewrap,
             srt=settings.srt,
@@ -230,15 +232,15 @@ class SandboxProvisioner(LocalProvisioner):
         if isinstance(pending, dict):
             pending.pop(self.kernel_id, None)
 
-    def _close_box(self) -> None:
-        if self._box is not None:
-            self._box.close()
-            if (excess := self._box.excess) is not None:
-                self.log.warning("kernel %s: %s", self.kernel_id, excess.words)
-            self._box = None
+    def _close_backend(self) -> None:
+        if self._backend is not None:
+            self._backend.close()
+            if (limit_exceeded := self._backend.limit_exceeded) is not None:
+                self.log.warning("kernel %s: %s", self.kernel_id, limit_exceeded.words)
+            self._backend = None
 
     def _end(self) -> None:
-        self._close_box()
+        self._close_backend()
         if self._run is not None:
             self._run.remove()
             self._run = None
@@ -301,19 +303,19 @@ class SandboxProvisioner(LocalProvisioner):
         root = getattr(getattr(self.parent, "parent", None), "root_dir", None)
         return opened.open_work_directory(Path(asked), protected, root=Path(root) if root else None)
 
-    def _check_places(self, places: Places) -> Places:
-        """Return places, if a kernelspec of the user names none in what the server hides, but what the server names."""
+    def _check_extra(self, extra: ExtraPaths) -> ExtraPaths:
+        """Return paths, if a kernelspec of the user names none in what the server hides, but what the server names."""
         ceiling = {} if self._is_of_site() else self._ceiling()
         hidden = [path.resolve() for path in absolute(ceiling.get("hidden", ()))]
         granted = [path.resolve() for name in ("readable", "writable") for path in absolute(ceiling.get(name, ()))]
-        for place in (*places.readable, *places.writable):
+        for place in (*extra.readable, *extra.writable):
             if is_below(place, hidden) and not is_below(place, granted):
                 raise SandboxRefusedError(f"`{place}` is among what the settings of the server hide from kernels")
-        return places
+        return extra
 
     def _protected(self, settings: SandboxSettings, base: Path) -> Any:
         named = [self.sandbox_config] if self.sandbox_config else []
-        return protected_by(
+        return find_protected(
             self.parent,
             base=base,
             prefixes=self._prefixes(),
@@ -331,27 +333,27 @@ class SandboxProvisioner(LocalProvisioner):
         for number, name in enumerate(("shell", "iopub", "stdin", "control", "hb"), start=1):
             setattr(manager, f"{name}_port", number)
 
-    def _make_box(self, start: _Start, kwargs: dict[str, Any]) -> None:
+    def _make_backend(self, start: _Start, kwargs: dict[str, Any]) -> None:
         """Make the sandbox that nothing runs in yet, and the kernel's environment, of Jupyter's arguments."""
         settings = start.settings
         manager: Any = self.parent
-        order = SandboxSpec(
+        spec = SandboxSpec(
             run=start.run,
             work=start.work,
             protected=self._protected(settings, start.base),
             prefixes=self._prefixes(),
-            places=self._check_places(start.opened.open_places(Places.of(settings))),
-            limits=Limits.of(settings),
+            extra=self._check_extra(start.opened.open_extra_paths(ExtraPaths.of(settings))),
+            limits=SandboxLimits.of(settings),
             connection_file=Path(manager.connection_file).resolve(),
             output=(kwargs.get("stdout"), kwargs.get("stderr")),
             name=f"kernel {self.kernel_id}",
             domains=Domains.of(settings),
             srt=settings.srt_settings,
-            note=lambda reason: self.log.info("a sandboxed kernel was refused the network: %s", reason),
+            on_refused=lambda reason: self.log.info("a sandboxed kernel was refused the network: %s", reason),
             opened=start.opened,
         )
-        self._box = box = make_box(order, start.level, bubblewrap=settings.bubblewrap, srt=settings.srt)
-        self._kernels_places = (start.work, *order.places.writable)
+        self._backend = backend = make_backend(spec, start.level, bubblewrap=settings.bubblewrap, srt=settings.srt)
+        self._kernels_places = (start.work, *spec.extra.writable)
         record(start.base, self._kernels_places)
         env = kwargs["env"]
         is_of_site = self._is_of_site()
@@ -369,10 +371,10 @@ class SandboxProvisioner(LocalProvisioner):
             trusted=trusted,
             named={name: env[name] for name in spec_env},
             extra=settings.environment,
-            home=box.home,
-            temporary=box.temporary,
-            prefixes=order.prefixes,
-            proxy=proxy_variables(order.domains) if start.level is not Isolation.SRT else None,
+            home=backend.home,
+            temporary=backend.temporary,
+            prefixes=spec.prefixes,
+            proxy=proxy_variables(spec.domains) if start.level is not Isolation.SRT else None,
         )
 
 

@@ -30,7 +30,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
-from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.probes import select_level
 
 from .attack import LEVELS, Attack
 from .page import browser, plain_lab, plain_view, sandbox_lab, view  # noqa: F401  # fixtures
@@ -480,7 +480,7 @@ def stage_at(world: World, level: Isolation) -> Stage:
     """Return a kernel at a level; skip the test where this machine cannot reach it."""
     if level is not Isolation.NONE:
         try:
-            reach([level])
+            select_level([level])
         except SandboxRefusedError as refusal:
             pytest.skip(str(refusal))
     return Stage(world, level)

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, expect, sync_playwright
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.probes import select_level
 from tests.browser.conftest import CHROMIUM, CHROMIUM_OPTIONS
 from tests.browser.lab import Lab, running_lab
 from tests.browser.outputs import ASK
@@ -105,7 +105,7 @@ def view(request: pytest.FixtureRequest, browser: Browser) -> Iterator[View]:
         yield request.getfixturevalue("plain_view")
         return
     try:
-        reach([level])
+        select_level([level])
     except SandboxRefusedError as refusal:
         pytest.skip(str(refusal))
     lab: Lab = request.getfixturevalue("sandbox_lab")

@@ -12,7 +12,7 @@ import pytest
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
-from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.probes import select_level
 from tests.hub.hub import ANY, OWNER, Hub, missing, run, running_hub
 
 from .attack import LEVELS, Attack
@@ -101,7 +101,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
 def test_the_servers_token_decides_nothing(hub: Hub, level: Isolation) -> None:
     if level is not Isolation.NONE:
         try:
-            reach([level])
+            select_level([level])
         except SandboxRefusedError as refusal:
             pytest.skip(str(refusal))
 

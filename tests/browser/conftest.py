@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, FloatRect, Locator, exp
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.probes import select_level
 
 from .lab import Lab, running_lab
 from .person import Person
@@ -114,7 +114,7 @@ def notebook(lab: Lab, request: pytest.FixtureRequest) -> Callable[..., str]:
 def level() -> Isolation:
     """The best level of isolation that this machine can reach."""
     try:
-        return reach(SANDBOX_LEVELS)
+        return select_level(SANDBOX_LEVELS)
     except SandboxRefusedError as refusal:
         pytest.skip(str(refusal))
 

@@ -14,7 +14,7 @@ import pytest
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
-from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.probes import select_level
 
 from .conftest import KERNEL_EVENT, TIMEOUT, Kernel, Server, start_server
 
@@ -34,7 +34,7 @@ def level(request: pytest.FixtureRequest) -> str:
     if not entry_points(group="jupyter_client.kernel_provisioners", name="agentbox-sandbox"):
         pytest.skip("the provisioner is not registered: install the package again")
     try:
-        return str(reach([request.param]).value)
+        return str(select_level([request.param]).value)
     except SandboxRefusedError as refusal:
         pytest.skip(str(refusal))
 

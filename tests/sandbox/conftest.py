@@ -21,7 +21,7 @@ from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
-from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.probes import select_level
 
 TIMEOUT = 30
 
@@ -89,7 +89,7 @@ def can_reach(level: Isolation) -> None:
     if not entry_points(group="jupyter_client.kernel_provisioners", name="agentbox-sandbox"):
         pytest.skip("the provisioner is not registered: install the package again")
     try:
-        reach([level])
+        select_level([level])
     except SandboxRefusedError as refusal:
         pytest.skip(str(refusal))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jupyter_agentbox.core.kernel_exits import KernelExit
-from jupyter_agentbox.sandbox.server.exit_reasons import LimitExceeded, end_of, size
+from jupyter_agentbox.sandbox.server.exit_reasons import LimitExceeded, exit_of, size
 
 WATCHED = LimitExceeded(limit="memory_limit", most=512 << 20, words="the sandbox was ended: …", is_end=True)
 BY_LINUX = LimitExceeded(limit="memory_limit", most=512 << 20, words="Linux ended 1 of …", is_end=False)
@@ -15,19 +15,19 @@ PROCESSES = LimitExceeded(limit="process_limit", most=100, words="the sandbox wa
 
 @pytest.mark.parametrize("status", [137, 143, -9])
 def test_a_limit_for_which_the_sandbox_was_ended_is_the_reason(status: int) -> None:
-    assert end_of(status, WATCHED) == MEMORY
-    assert end_of(status, PROCESSES) == KernelExit(
+    assert exit_of(status, WATCHED) == MEMORY
+    assert exit_of(status, PROCESSES) == KernelExit(
         reason="it had more than 100 processes and threads", limit="process_limit"
     )
 
 
 @pytest.mark.parametrize(("status", "end"), [(137, MEMORY), (-9, MEMORY), (0, None)])
 def test_memory_is_the_reason_if_linux_can_have_ended_the_kernel_for_it(status: int, end: KernelExit | None) -> None:
-    assert end_of(status, BY_LINUX) == end
+    assert exit_of(status, BY_LINUX) == end
 
 
 def test_a_kernel_that_outlived_another_process_ended_for_a_reason_of_its_own() -> None:
-    assert end_of(139, BY_LINUX) == KernelExit(reason="its process was ended by SIGSEGV")
+    assert exit_of(139, BY_LINUX) == KernelExit(reason="its process was ended by SIGSEGV")
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,11 @@ def test_a_kernel_that_outlived_another_process_ended_for_a_reason_of_its_own() 
     ],
 )
 def test_without_a_limit_the_status_is_the_reason(status: int, reason: str) -> None:
-    assert end_of(status, None) == KernelExit(reason=reason)
+    assert exit_of(status, None) == KernelExit(reason=reason)
 
 
 def test_a_kernel_that_ended_of_its_own_accord_needs_none() -> None:
-    assert end_of(0, None) is None
+    assert exit_of(0, None) is None
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ async def main():
     client = manager.client()
     client.start_channels()
     await client.wait_for_ready(timeout=30)
-    box = manager.provisioner._box
+    backend = manager.provisioner._backend
     asked = client.execute({code!r})
     if {until!r} == "cell":
         said = []
@@ -71,8 +71,8 @@ async def main():
                 said.append(message["content"].get("text") or message["content"].get("execution_state"))
         print(json.dumps(said), flush=True)
     elif {until!r} == "end":
-        box._process.wait(60)
-        print(json.dumps(box.excess.words), flush=True)
+        backend._process.wait(60)
+        print(json.dumps(backend.limit_exceeded.words), flush=True)
     else:
         print("ready", flush=True)
         await asyncio.Event().wait()
@@ -213,7 +213,7 @@ def test_limit_that_did_nothing_yet_tells_nothing(tmp_path: Path, told: str | No
     if told is not None:
         (tmp_path / "ended").write_text(told)
 
-    assert ResourceLimits(processes=None, memory=MEMORY, told=tmp_path / "ended").tell() is None
+    assert ResourceLimits(processes=None, memory=MEMORY, report=tmp_path / "ended").exceeded() is None
 
 
 @pytest.mark.usefixtures("places")

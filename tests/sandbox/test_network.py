@@ -22,7 +22,7 @@ from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.headless.sandbox_config import read_sandbox_config
 from jupyter_agentbox.sandbox.server.network import proxy_variables
-from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.probes import select_level
 from jupyter_agentbox.sandbox.server.settings import Domains
 from tests.processes_alive import children, running, survivors
 
@@ -263,7 +263,7 @@ async def test_without_a_network_of_its_own_no_domain_is_allowed_and_no_kernel_s
     places: Path, work: Path
 ) -> None:
     with pytest.raises(SandboxRefusedError, match="allowed_domains"):
-        reach([Isolation.LANDLOCK], network=True)
+        select_level([Isolation.LANDLOCK], network=True)
 
     for domains in ({"allowed_domains": ["example.com"]}, {"private_domains": ["localhost:1"]}):
         with pytest.raises(HTTPError) as refusal:

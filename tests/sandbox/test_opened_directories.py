@@ -18,7 +18,7 @@ from jupyter_agentbox.sandbox.server.interpreter import prefixes_of
 from jupyter_agentbox.sandbox.server.opened_directories import Opened
 from jupyter_agentbox.sandbox.server.protected_paths import Protected
 from jupyter_agentbox.sandbox.server.run_directory import RunDirectory
-from jupyter_agentbox.sandbox.server.settings import Domains, Limits, Places
+from jupyter_agentbox.sandbox.server.settings import Domains, ExtraPaths, SandboxLimits
 
 from .conftest import can_reach
 
@@ -89,13 +89,15 @@ def test_a_work_directory_that_is_missing_is_refused(top: Path, opened: Opened) 
 
 def test_places_that_are_missing_are_left_out_and_links_of_kernels_refused(top: Path, opened: Opened) -> None:
     home = top / "home"
-    places = Places(readable=(home / "none", home / "other"), writable=(home / "project" / "sub",))
+    extra = ExtraPaths(readable=(home / "none", home / "other"), writable=(home / "project" / "sub",))
 
-    assert opened.open_places(places) == Places(readable=(home / "other",), writable=(home / "project" / "sub",))
+    assert opened.open_extra_paths(extra) == ExtraPaths(
+        readable=(home / "other",), writable=(home / "project" / "sub",)
+    )
 
     (home / "project" / "data").symlink_to(home / "other")
     with pytest.raises(SandboxRefusedError):
-        opened.open_places(Places(writable=(home / "project" / "data",)))
+        opened.open_extra_paths(ExtraPaths(writable=(home / "project" / "data",)))
 
 
 def test_what_is_below_is_found_from_what_is_open_and_through_no_link(top: Path, opened: Opened) -> None:
@@ -156,12 +158,12 @@ def test_landlock_says_at_once_why_a_kernel_could_not_be_confined(top: Path) -> 
         work=link,
         protected=Protected(home=top / "home", hidden=(), read_only=()),
         prefixes=prefixes_of(Path(sys.executable)),
-        places=Places(),
-        limits=Limits(),
+        extra=ExtraPaths(),
+        limits=SandboxLimits(),
         connection_file=connection,
         output=(subprocess.DEVNULL, subprocess.DEVNULL),
         domains=Domains(),
-        note=lambda _: None,
+        on_refused=lambda _: None,
     )
     box = LandlockBackend(order)
     try:

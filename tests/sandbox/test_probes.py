@@ -12,16 +12,16 @@ import pytest
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.server.probes import pins_sources, reach
+from jupyter_agentbox.sandbox.server.probes import pins_sources, select_level
 
 from .conftest import can_reach
 
 REACH = """
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.server.probes import pins_sources, reach
+from jupyter_agentbox.sandbox.server.probes import pins_sources, select_level
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 try:
-    print(reach(SANDBOX_LEVELS).value)
+    print(select_level(SANDBOX_LEVELS).value)
 except SandboxRefusedError as refusal:
     print("refused:", refusal)
 """
@@ -70,12 +70,12 @@ def test_with_neither_the_refusal_says_what_to_install_and_what_was_met() -> Non
 
 def test_a_level_that_settings_do_not_accept_is_not_reached() -> None:
     with pytest.raises(SandboxRefusedError):
-        reach([])
+        select_level([])
 
 
 def test_bubblewrap_that_is_named_and_missing_is_not_looked_for_elsewhere(tmp_path: Path) -> None:
     with pytest.raises(SandboxRefusedError):
-        reach([Isolation.BUBBLEWRAP], bubblewrap=str(tmp_path / "bwrap"))
+        select_level([Isolation.BUBBLEWRAP], bubblewrap=str(tmp_path / "bwrap"))
 
 
 def test_landlock_follows_no_link_that_took_the_place_of_a_directory(tmp_path: Path) -> None:
@@ -110,9 +110,9 @@ def test_a_probe_that_failed_once_is_made_again_and_one_that_worked_is_not(tmp_p
     program = flaky(tmp_path / "bwrap", failures=1)
 
     with pytest.raises(SandboxRefusedError):
-        reach([Isolation.BUBBLEWRAP], bubblewrap=str(program))
+        select_level([Isolation.BUBBLEWRAP], bubblewrap=str(program))
     for _ in range(3):
-        assert reach([Isolation.BUBBLEWRAP], bubblewrap=str(program)) is Isolation.BUBBLEWRAP
+        assert select_level([Isolation.BUBBLEWRAP], bubblewrap=str(program)) is Isolation.BUBBLEWRAP
 
     assert len((tmp_path / "count").read_text()) == 2
 

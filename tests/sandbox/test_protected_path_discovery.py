@@ -12,14 +12,14 @@ from jupyter_client.manager import AsyncKernelManager
 from traitlets.config import Config
 
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.server.protected_path_discovery import protected_by
+from jupyter_agentbox.sandbox.server.protected_path_discovery import find_protected
 from jupyter_agentbox.sandbox.server.protected_paths import Protected
-from jupyter_agentbox.sandbox.server.settings import Places
+from jupyter_agentbox.sandbox.server.settings import ExtraPaths
 from jupyter_agentbox.sandbox.server.view import Access, make_view
 
 
 def protected(places: Path) -> Protected:
-    return protected_by(None, base=places / "run", prefixes=[], hidden=[places / "keys"])
+    return find_protected(None, base=places / "run", prefixes=[], hidden=[places / "keys"])
 
 
 def test_what_settings_name_is_hidden(places: Path) -> None:
@@ -51,7 +51,7 @@ def test_the_companions_of_a_database_are_hidden_like_it(places: Path) -> None:
     config = Config({"AgentBoxApp": {"database_url": f"sqlite:///{places / 'home' / 'db' / 'approvals.sqlite'}"}})
     manager = AsyncKernelManager(config=config)
     manager._kernel_spec = KernelSpec()
-    found = protected_by(manager, base=places / "run", prefixes=[], hidden=[])
+    found = find_protected(manager, base=places / "run", prefixes=[], hidden=[])
 
     assert {places / "home" / "db" / name for name in names} <= set(found.hidden) & set(found.configuration)
 
@@ -63,11 +63,11 @@ def test_a_database_whose_companions_could_be_made_keeps_the_kernel_from_startin
     config = Config({"AgentBoxApp": {"database_url": f"sqlite:///{database}"}})
     manager = AsyncKernelManager(config=config)
     manager._kernel_spec = KernelSpec()
-    found = protected_by(manager, base=places / "run", prefixes=[], hidden=[])
+    found = find_protected(manager, base=places / "run", prefixes=[], hidden=[])
 
     with pytest.raises(SandboxRefusedError):
-        make_view(work=home, protected=found, prefixes=(), places=Places(), files=[])
-    view = make_view(work=home, protected=found, prefixes=(), places=Places(hidden=(database.parent,)), files=[])
+        make_view(work=home, protected=found, prefixes=(), extra=ExtraPaths(), files=[])
+    view = make_view(work=home, protected=found, prefixes=(), extra=ExtraPaths(hidden=(database.parent,)), files=[])
     assert view.access(database.with_name("approvals.sqlite-wal")) is Access.HIDDEN
 
 
@@ -89,7 +89,7 @@ def test_configuration_that_the_server_loaded_is_kept(places: Path) -> None:
     loaded = places / "home" / "project" / "jupyter_server_config.py"
     server = SimpleNamespace(loaded_config_files=[str(loaded)], parent=None)
     manager = SimpleNamespace(parent=server, config=Config(), kernel_spec=None)
-    found = protected_by(manager, base=places / "run", prefixes=[], hidden=[])
+    found = find_protected(manager, base=places / "run", prefixes=[], hidden=[])
 
     assert loaded in set(found.configuration) & set(found.covered)
 

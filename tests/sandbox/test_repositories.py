@@ -10,7 +10,7 @@ import pytest
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.server import repositories
 from jupyter_agentbox.sandbox.server.protected_paths import Protected
-from jupyter_agentbox.sandbox.server.settings import Places
+from jupyter_agentbox.sandbox.server.settings import ExtraPaths
 from jupyter_agentbox.sandbox.server.view import MOST_OBEYED, Access, View, make_view
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -35,8 +35,8 @@ def configure(tree: Path, name: str, value: str) -> None:
 
 def view_of(work: Path, *unprotected: str) -> View:
     protected = Protected(home=work.parent / "home", hidden=(), read_only=())
-    places = Places(unprotected=unprotected)
-    return make_view(work=work, protected=protected, prefixes=(), places=places, files=[])
+    places = ExtraPaths(unprotected=unprotected)
+    return make_view(work=work, protected=protected, prefixes=(), extra=places, files=[])
 
 
 def test_all_of_a_repository_is_kept_and_of_those_below(work: Path) -> None:

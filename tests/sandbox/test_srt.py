@@ -14,9 +14,9 @@ from tornado.web import HTTPError
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.server.probes import reach
-from jupyter_agentbox.sandbox.server.settings import Domains, Places
-from jupyter_agentbox.sandbox.server.srt import srt_command, srt_places, srt_settings
+from jupyter_agentbox.sandbox.server.probes import select_level
+from jupyter_agentbox.sandbox.server.settings import Domains, ExtraPaths
+from jupyter_agentbox.sandbox.server.srt import srt_command, srt_extra_paths, srt_settings
 from jupyter_agentbox.sandbox.server.view import Access, Mount, View
 from tests.processes_alive import children, running, survivors
 
@@ -109,7 +109,7 @@ def test_pattern_that_would_begin_with_a_pattern_is_refused(tmp_path: Path) -> N
 def test_what_its_file_allows_becomes_part_of_the_view(tmp_path: Path) -> None:
     files = {"allowRead": ["/data", "~/books"], "allowWrite": [".", "../out", literal(Path("/a*"))]}
 
-    found = srt_places(Places(), {"filesystem": files}, work=tmp_path / "work", home=Path("/home/ada"))
+    found = srt_extra_paths(ExtraPaths(), {"filesystem": files}, work=tmp_path / "work", home=Path("/home/ada"))
 
     assert found.readable == (Path("/data"), Path("/home/ada/books"))
     assert found.writable == (tmp_path / "out", Path("/a*"))
@@ -128,7 +128,7 @@ def test_variables_inside_are_set_without_a_shell() -> None:
 
 def test_where_it_is_missing_that_is_said() -> None:
     with pytest.raises(SandboxRefusedError, match="srt: srt is not installed"):
-        reach([Isolation.SRT], srt="/nonexistent/srt")
+        select_level([Isolation.SRT], srt="/nonexistent/srt")
 
 
 def test_on_macos_the_refusal_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def test_on_macos_the_refusal_says_what_to_install(monkeypatch: pytest.MonkeyPat
     # A level that worked is not tried again, and other tests of this process may have started bubblewrap.
     monkeypatch.setattr("jupyter_agentbox.sandbox.server.probes._WORKING", set())
     with pytest.raises(SandboxRefusedError, match="npm install -g @anthropic-ai/sandbox-runtime"):
-        reach([Isolation.BUBBLEWRAP, Isolation.SRT], srt="/nonexistent/srt")
+        select_level([Isolation.BUBBLEWRAP, Isolation.SRT], srt="/nonexistent/srt")
 
 
 def test_program_that_holds_nothing_is_not_taken_for_it(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_program_that_holds_nothing_is_not_taken_for_it(tmp_path: Path) -> None:
     liar.chmod(0o755)
 
     with pytest.raises(SandboxRefusedError, match="not held: files, network, sockets of others, writing"):
-        reach([Isolation.SRT], srt=str(liar))
+        select_level([Isolation.SRT], srt=str(liar))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.inside.syscalls import READ, WRITE
 from jupyter_agentbox.sandbox.server.landlock import rules_of
 from jupyter_agentbox.sandbox.server.protected_paths import Protected
-from jupyter_agentbox.sandbox.server.settings import Places
+from jupyter_agentbox.sandbox.server.settings import ExtraPaths
 from jupyter_agentbox.sandbox.server.view import Access, Mount, View, make_view
 
 
@@ -26,9 +26,9 @@ def work(tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
-def view_of(work: Path, *, prefixes: tuple[Path, ...] = (), places: Places | None = None) -> View:
+def view_of(work: Path, *, prefixes: tuple[Path, ...] = (), extra: ExtraPaths | None = None) -> View:
     protected = Protected(home=work.parent / "home", hidden=(), read_only=prefixes)
-    return make_view(work=work, protected=protected, prefixes=prefixes, places=places or Places(), files=[])
+    return make_view(work=work, protected=protected, prefixes=prefixes, extra=extra or ExtraPaths(), files=[])
 
 
 def access(view: View, path: Path) -> Access | None:
@@ -60,9 +60,9 @@ def test_an_environment_in_the_work_directory_is_read_only_all_through(work: Pat
 
 
 def test_hidden_wins_over_readable_and_writable(work: Path) -> None:
-    places = Places(readable=(work / "keys",), writable=(work / "keys",), hidden=(work / "keys",))
+    places = ExtraPaths(readable=(work / "keys",), writable=(work / "keys",), hidden=(work / "keys",))
 
-    assert access(view_of(work, places=places), work / "keys") is Access.HIDDEN
+    assert access(view_of(work, extra=places), work / "keys") is Access.HIDDEN
 
 
 def test_a_file_that_names_the_repository_is_kept(work: Path) -> None:
@@ -74,9 +74,9 @@ def test_a_file_that_names_the_repository_is_kept(work: Path) -> None:
 
 def test_rules_leave_out_what_is_hidden_and_what_is_above_it(work: Path, tmp_path: Path) -> None:
     (tmp_path / "library" / "open").mkdir()
-    places = Places(readable=(tmp_path / "library",), hidden=(tmp_path / "library" / "deep" / "secret",))
+    places = ExtraPaths(readable=(tmp_path / "library",), hidden=(tmp_path / "library" / "deep" / "secret",))
 
-    rules = dict(rules_of(view_of(work, places=places), read_only=()))
+    rules = dict(rules_of(view_of(work, extra=places), read_only=()))
 
     assert rules[str(tmp_path / "library" / "open")] == READ
     assert not rules.keys() & {str(tmp_path / "library"), str(tmp_path / "library" / "deep")}
@@ -85,14 +85,14 @@ def test_rules_leave_out_what_is_hidden_and_what_is_above_it(work: Path, tmp_pat
 
 def test_rules_cannot_keep_a_part_of_a_writable_directory(work: Path) -> None:
     with pytest.raises(SandboxRefusedError):
-        rules_of(view_of(work, places=Places(hidden=(work / "keys",))), read_only=())
+        rules_of(view_of(work, extra=ExtraPaths(hidden=(work / "keys",))), read_only=())
     with pytest.raises(SandboxRefusedError):
         rules_of(view_of(work), read_only=(work / "envs" / "one",))
 
 
 def configured(work: Path, *paths: Path) -> View:
     protected = Protected(home=work.parent / "home", hidden=(), read_only=(), configuration=paths)
-    return make_view(work=work, protected=protected, prefixes=(), places=Places(), files=[])
+    return make_view(work=work, protected=protected, prefixes=(), extra=ExtraPaths(), files=[])
 
 
 def test_a_file_that_decides_is_read_only_and_its_directories_stay(work: Path) -> None:
@@ -123,10 +123,10 @@ def test_a_link_that_leads_to_what_decides_is_not_the_kernels_to_exchange(work: 
 
 
 def test_read_only_holds_in_the_work_directory_or_the_kernel_is_refused(work: Path) -> None:
-    view = view_of(work, places=Places(read_only=(work / "data",)))
+    view = view_of(work, extra=ExtraPaths(read_only=(work / "data",)))
 
     assert access(view, work / "data") is Access.READ
     with pytest.raises(SandboxRefusedError):
         rules_of(view, read_only=())
     with pytest.raises(SandboxRefusedError):
-        view_of(work, places=Places(read_only=(work / "missing",)))
+        view_of(work, extra=ExtraPaths(read_only=(work / "missing",)))

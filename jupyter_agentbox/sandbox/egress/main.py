@@ -31,7 +31,7 @@ def main(settings: str) -> None:
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() == found["parent"]:  # else it ended before this process asked to be told
         rules = DomainRules.of(found["allowed"], found["private"])
-        proxy = Proxy(rules, resolve=system_resolver, own=own_addresses, note=say)
+        proxy = Proxy(rules, resolve=system_resolver, own=own_addresses, on_refused=say)
         asyncio.run(_serve(proxy, socket.socket(fileno=found["listener"]), found["sandbox"]))
 
 

@@ -88,7 +88,7 @@ class Proxy:
         Looks up names.
     own : callable
         Returns the addresses of this machine.
-    note : callable
+    on_refused : callable
         Is told, once for each, of every host that was refused and why.
     bounds : Bounds
         What a sandbox may use.
@@ -100,14 +100,14 @@ class Proxy:
         *,
         resolve: Resolver,
         own: Callable[[], Collection[Address]],
-        note: Callable[[str], None],
+        on_refused: Callable[[str], None],
         bounds: Bounds = Bounds(),
     ) -> None:
         self.bounds = bounds
         self._rules = rules
         self._resolve = resolve
         self._own = own
-        self._note = note
+        self._on_refused = on_refused
         self._noted: set[str] = set()
         self._open = 0
 
@@ -176,7 +176,7 @@ class Proxy:
     def _refusal(self, verdict: DomainCheck) -> RefusedRequestError:
         if verdict.reason not in self._noted and len(self._noted) < _MOST_NOTES:
             self._noted.add(verdict.reason)
-            self._note(verdict.reason)
+            self._on_refused(verdict.reason)
         return RefusedRequestError(403, verdict.reason, _CHANGE)
 
 

@@ -32,7 +32,7 @@ def main(settings: str, module: str, arguments: list[str]) -> None:
     if "writable" in found:
         narrow(found)
     if confined is not None:
-        confine(confined, guarded=module != "--probe")
+        confine(confined, supervised=module != "--probe")
     if module == "--probe":
         sys.stdout.write(json.dumps(probe()))
         return
@@ -135,7 +135,7 @@ async def refuse_debugger(_kernel: Any, request: dict[str, Any]) -> dict[str, An
     }
 
 
-def confine(settings: dict[str, Any], *, guarded: bool) -> None:
+def confine(settings: dict[str, Any], *, supervised: bool) -> None:
     """Confine this process by Landlock, and by seccomp as far as it goes before the kernel's channels are open."""
     import socket
 
@@ -144,10 +144,10 @@ def confine(settings: dict[str, Any], *, guarded: bool) -> None:
 
     rules = [(str(path), int(rights)) for path, rights in settings["rules"]]
     link, theirs = socket.socketpair()
-    if guarded:
+    if supervised:
         writable = [path for path, rights in rules if rights & syscalls.MAKE_REG]
         wait_at(settings["gate"])
-        supervisors.guarded(settings["parent"], lambda: file_attributes.serve(theirs, writable))
+        supervisors.supervised(settings["parent"], lambda: file_attributes.serve(theirs, writable))
         os.write(settings["report"], b"%d\n" % os.getpid())  # whoever interrupts it needs no supervisor for that
     theirs.close()
     limit(settings["limits"])
@@ -155,17 +155,17 @@ def confine(settings: dict[str, Any], *, guarded: bool) -> None:
     try:
         settings["version"] = syscalls.restrict_files([*rules, ("/proc/self", syscalls.READ)], opened=opened)
         syscalls.drop_capabilities()
-        if guarded:
+        if supervised:
             file_attributes.hand_over(link)
         link.close()
         syscalls.filter_calls(seccomp.assemble(sockets=seccomp.Sockets.UNIX, namespaces=False))
     except OSError as error:
-        if guarded:
+        if supervised:
             os.write(settings["report"], f"!{error}".encode())
         raise
     for fd in opened.values():
         os.close(fd)
-    if guarded:
+    if supervised:
         os.write(settings["report"], b"held\n")
         os.close(settings["report"])
 

@@ -8,12 +8,12 @@ from .backends import BubblewrapBackend, LandlockBackend, SandboxBackend, Sandbo
 from .srt_backend import SrtBackend
 
 
-def make_box(order: SandboxSpec, level: Isolation, *, bubblewrap: str, srt: str) -> SandboxBackend:
+def make_backend(spec: SandboxSpec, level: Isolation, *, bubblewrap: str, srt: str) -> SandboxBackend:
     """Return a sandbox that nothing runs in yet.
 
     Parameters
     ----------
-    order : Order
+    spec : SandboxSpec
         What is asked for.
     level : Isolation
         The isolation that it gives.
@@ -23,8 +23,8 @@ def make_box(order: SandboxSpec, level: Isolation, *, bubblewrap: str, srt: str)
     Raises
     ------
     SandboxRefusedError
-        If there can be no such box.
+        If there can be no such sandbox.
     """
     if level is Isolation.SRT:
-        return SrtBackend(order, srt)
-    return LandlockBackend(order) if level is Isolation.LANDLOCK else BubblewrapBackend(order, level, bubblewrap)
+        return SrtBackend(spec, srt)
+    return LandlockBackend(spec) if level is Isolation.LANDLOCK else BubblewrapBackend(spec, level, bubblewrap)

@@ -33,7 +33,7 @@ from .opened_directories import Opened
 from .probes import BOOTSTRAP, NO_NETWORK_OF_ITS_OWN, memory_file, pins_sources
 from .protected_paths import Protected
 from .run_directory import RunDirectory
-from .settings import Domains, Limits, Places
+from .settings import Domains, ExtraPaths, SandboxLimits
 from .stderr_relay import relay
 from .view import Access, Mount, View, make_view
 
@@ -42,7 +42,7 @@ Stream: TypeAlias = int | IO[Any] | None
 PACKAGE: Final = Path(__file__).parents[2]
 _INSIDE: Final = Path("/run/agentbox")
 _PROXY: Final = _INSIDE / "proxy"
-_GUARD_SETTINGS: Final = _INSIDE / "guard.json"
+_BOOTSTRAP_SETTINGS: Final = _INSIDE / "bootstrap.json"
 #: What a confined process says last, after its id.
 _HELD: Final = b"held\n"
 #: Seconds: for a kernel's Python to start and be confined, and for a bwrap that failed to end.
@@ -67,9 +67,9 @@ class SandboxSpec:
         What is to be kept from the kernel.
     prefixes : tuple of Path
         Where the kernel's Python has its files.
-    places : Places
+    extra : ExtraPaths
         Files and directories beside the work directory.
-    limits : Limits
+    limits : SandboxLimits
         What the kernel may use up.
     connection_file : Path
         The kernel's connection file, outside.
@@ -79,35 +79,35 @@ class SandboxSpec:
         File descriptors that the kernel inherits, by these numbers.
     domains : Domains
         What the kernel can reach of the network.
-    note : callable
-        Is told what the kernel asked of the network and was refused.
+    on_refused : callable
+        Called with what the kernel asked of the network and was refused.
     name : str
         What its lines in this process's log begin with.
     srt : mapping
         What ``srt`` is told beside that, in the form of its own settings file.
     opened : Opened
-        The work directory and the places, open. The sandbox closes them when the kernel is started.
+        The work directory and the extra paths, open. The sandbox closes them when the kernel is started.
     """
 
     run: RunDirectory
     work: Path
     protected: Protected
     prefixes: tuple[Path, ...]
-    places: Places
-    limits: Limits
+    extra: ExtraPaths
+    limits: SandboxLimits
     connection_file: Path
     output: tuple[Stream, Stream]
     pass_fds: tuple[int, ...] = ()
     domains: Domains
-    note: Callable[[str], None]
+    on_refused: Callable[[str], None]
     name: str = "sandboxed kernel"
     srt: Mapping[str, Any] = field(default_factory=dict)
     opened: Opened = field(default_factory=Opened)
 
     def view(self, files: Iterable[Mount]) -> View:
-        """Return what is seen inside: what was ordered, and the files of one kind of sandbox."""
+        """Return what is seen inside: what the settings ask for, and the files of one kind of sandbox."""
         return make_view(
-            work=self.work, protected=self.protected, prefixes=self.prefixes, places=self.places, files=files
+            work=self.work, protected=self.protected, prefixes=self.prefixes, extra=self.extra, files=files
         )
 
 
@@ -127,7 +127,7 @@ class SandboxBackend(Protocol):
         """The directory of temporary files inside."""
 
     @property
-    def excess(self) -> LimitExceeded | None:
+    def limit_exceeded(self) -> LimitExceeded | None:
         """The limit that did something to the kernel; ``None`` if none did anything."""
 
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -136,7 +136,7 @@ class SandboxBackend(Protocol):
         Raises
         ------
         SandboxRefusedError
-            If the sandbox cannot hold what was ordered.
+            If the sandbox cannot be held as was asked.
         """
 
     def signal(self, number: int) -> None:
@@ -154,7 +154,7 @@ class BubblewrapBackend:
 
     Parameters
     ----------
-    order : Order
+    spec : SandboxSpec
         What is asked for.
     level : Isolation
         With or without a ``/proc`` of its own.
@@ -164,66 +164,66 @@ class BubblewrapBackend:
 
     temporary = Path("/tmp")  # noqa: S108  # a place inside
 
-    def __init__(self, order: SandboxSpec, level: Isolation, program: str) -> None:
+    def __init__(self, spec: SandboxSpec, level: Isolation, program: str) -> None:
         found = find_bubblewrap(program)
         if found is None:
             raise SandboxRefusedError("bwrap is not installed")
         self.level = level
-        self.home = order.protected.home.resolve()
-        self._order = order
+        self.home = spec.protected.home.resolve()
+        self._spec = spec
         self._program = found
         self._process: subprocess.Popen[bytes] | None = None
         self._inner: int | None = None
         self._network: Network | None = None
         # The processes of an ordinary user are counted by Linux, here for the sandbox alone; root's are not.
         self._by_linux = os.getuid() != 0
-        self._allowance = ResourceLimits(
-            processes=None if self._by_linux else order.limits.processes,
-            memory=order.limits.memory,
-            told=order.run.path / "ended",
+        self._resource_limits = ResourceLimits(
+            processes=None if self._by_linux else spec.limits.processes,
+            memory=spec.limits.memory,
+            report=spec.run.path / "ended",
         )
 
     @property
-    def excess(self) -> LimitExceeded | None:
+    def limit_exceeded(self) -> LimitExceeded | None:
         """The limit that did something to the kernel; ``None`` if none did anything."""
-        return self._allowance.tell()
+        return self._resource_limits.exceeded()
 
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start the kernel inside."""
-        order = self._order
+        spec = self._spec
         inside = self._inner_command(command)
         pins = pins_sources(self._program)
         if not pins:
-            inside = compared(inside, order.opened)
-        if order.domains:
-            self._network = Network(order.domains, place=order.run.path / _PROXY.name, note=order.note)
-        view = order.view(self._files())
+            inside = compared(inside, spec.opened)
+        if spec.domains:
+            self._network = Network(spec.domains, place=spec.run.path / _PROXY.name, on_refused=spec.on_refused)
+        view = spec.view(self._files())
         filter_ = memory_file(assemble(sockets=Sockets.LOCAL))
         info, info_end = os.pipe()
         block_end, block = os.pipe()
         fds = [filter_, info_end, block_end]
         pinned: list[int] = []
         try:
-            box = bubblewrap_command(
+            outer = bubblewrap_command(
                 self._program,
                 view,
                 level=self.level,
-                temporary=order.limits.temporary,
-                empty=order.run.path / "empty",
+                temporary=spec.limits.temporary,
+                empty=spec.run.path / "empty",
                 seccomp=filter_,
                 info=info_end,
                 block=block_end,
-                opened=order.opened,
+                opened=spec.opened,
                 pinned=pinned if pins else None,
             )
-            self._process = start_process([*box, *inside], order, env=env, cwd="/", pass_fds=[*fds, *pinned])
+            self._process = start_process([*outer, *inside], spec, env=env, cwd="/", pass_fds=[*fds, *pinned])
             for fd in (filter_, info_end, *pinned):
                 os.close(fd)
             fds, pinned = [block_end], []
             self._inner = self._read_info(info)
             self._limit(self._inner)
-            self._allowance.hold(
-                self._inner, self._process.pid, end=signal.SIGKILL, spawn=outside(order), lose=self.kill
+            self._resource_limits.enforce(
+                self._inner, self._process.pid, end=signal.SIGKILL, spawn=outside(spec), on_watchdog_lost=self.kill
             )
             if self._network is not None:
                 self._network.start(self._process.pid)
@@ -232,7 +232,7 @@ class BubblewrapBackend:
         finally:
             for fd in (*fds, *pinned, info, block):
                 os.close(fd)
-            order.opened.close()
+            spec.opened.close()
         return self._process
 
     def signal(self, number: int) -> None:
@@ -250,7 +250,7 @@ class BubblewrapBackend:
 
     def close(self) -> None:
         """End what still runs."""
-        self._order.opened.close()
+        self._spec.opened.close()
         self.kill()
         if self._process is not None:
             spawner.await_end(self._process)
@@ -262,10 +262,10 @@ class BubblewrapBackend:
         return self._process is not None and self._process.poll() is None
 
     def _files(self) -> list[Mount]:
-        order, user = self._order, os.getuid()
+        spec, user = self._spec, os.getuid()
         name = os.environ.get("USER", "user") if user else "root"
         name = name if name.isidentifier() else "user"
-        order.run.file("empty", "").chmod(0)
+        spec.run.file("empty", "").chmod(0)
         written = {
             "/etc/passwd": f"{name}:x:{user}:{os.getgid()}:{name}:{self.home}:/bin/bash\n",
             "/etc/group": f"{name}:x:{os.getgid()}:\n",
@@ -273,28 +273,31 @@ class BubblewrapBackend:
             "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
         }
         mounts = [
-            Mount(Path(place), Access.READ, order.run.file(Path(place).name, text)) for place, text in written.items()
+            Mount(Path(place), Access.READ, spec.run.file(Path(place).name, text)) for place, text in written.items()
         ]
-        connection = order.run.file("connection.json", order.connection_file.read_text(encoding="utf-8"))
+        connection = spec.run.file("connection.json", spec.connection_file.read_text(encoding="utf-8"))
         if self._network is not None:
-            guard = order.run.file(_GUARD_SETTINGS.name, json.dumps({"proxy": str(_PROXY)}))
-            mounts += [Mount(_PROXY, Access.READ, self._network.place), Mount(_GUARD_SETTINGS, Access.READ, guard)]
+            bootstrap = spec.run.file(_BOOTSTRAP_SETTINGS.name, json.dumps({"proxy": str(_PROXY)}))
+            mounts += [
+                Mount(_PROXY, Access.READ, self._network.place),
+                Mount(_BOOTSTRAP_SETTINGS, Access.READ, bootstrap),
+            ]
         return [
             *mounts,
             Mount(_INSIDE / "connection.json", Access.READ, connection),
             Mount(_INSIDE / "lib" / PACKAGE.name, Access.READ, PACKAGE),
-            Mount(order.run.sockets, Access.WRITE),
+            Mount(spec.run.sockets, Access.WRITE),
         ]
 
     def _inner_command(self, command: Sequence[str]) -> list[str]:
-        inside = [_replace(part, self._order.connection_file, _INSIDE / "connection.json") for part in command]
-        guard = str(_INSIDE / "lib" / BOOTSTRAP.relative_to(PACKAGE.parent))
-        if not self._order.domains:
-            return with_guard(inside, guard, "-") or inside
-        guarded = with_guard(inside, guard, str(_GUARD_SETTINGS))
-        if guarded is None:
+        inside = [_replace(part, self._spec.connection_file, _INSIDE / "connection.json") for part in command]
+        bootstrap = str(_INSIDE / "lib" / BOOTSTRAP.relative_to(PACKAGE.parent))
+        if not self._spec.domains:
+            return with_bootstrap(inside, bootstrap, "-") or inside
+        confined = with_bootstrap(inside, bootstrap, str(_BOOTSTRAP_SETTINGS))
+        if confined is None:
             raise SandboxRefusedError("domains can be allowed (`allowed_domains`) to kernels of ipykernel only")
-        return guarded
+        return confined
 
     def _read_info(self, fd: int) -> int:
         """Return the id, outside, of process 1 inside."""
@@ -323,7 +326,7 @@ class BubblewrapBackend:
         return SandboxRefusedError(f"bwrap ended with {status} before the kernel started; the server's log says why")
 
     def _limit(self, process: int) -> None:
-        limits = self._order.limits
+        limits = self._spec.limits
         for kind, value in (
             (resource.RLIMIT_AS, limits.memory),
             (resource.RLIMIT_NPROC, limits.processes if self._by_linux else None),
@@ -338,65 +341,71 @@ class LandlockBackend:
 
     Parameters
     ----------
-    order : Order
+    spec : SandboxSpec
         What is asked for.
     """
 
     level = Isolation.LANDLOCK
 
-    def __init__(self, order: SandboxSpec) -> None:
-        self._order = order
-        if order.domains:
+    def __init__(self, spec: SandboxSpec) -> None:
+        self._spec = spec
+        if spec.domains:
             raise SandboxRefusedError(NO_NETWORK_OF_ITS_OWN)
         self._process: subprocess.Popen[bytes] | None = None
-        self.home = order.run.directory("home")
-        self.temporary = order.run.directory("tmp")
-        self._allowance = ResourceLimits(
-            processes=order.limits.processes,
-            memory=order.limits.memory,
-            told=order.run.path / "ended",
-            spare=3,  # the supervisors, of which the lower one has two threads
+        self.home = spec.run.directory("home")
+        self.temporary = spec.run.directory("tmp")
+        self._resource_limits = ResourceLimits(
+            processes=spec.limits.processes,
+            memory=spec.limits.memory,
+            report=spec.run.path / "ended",
+            overhead=3,  # the supervisors, of which the lower one has two threads
         )
         self._report: int | None = None
         self._kernel: int | None = None
         self._kernel_fd: int | None = None
 
     @property
-    def excess(self) -> LimitExceeded | None:
+    def limit_exceeded(self) -> LimitExceeded | None:
         """The limit that did something to the kernel; ``None`` if none did anything."""
-        return self._allowance.tell()
+        return self._resource_limits.exceeded()
 
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start the kernel inside."""
-        order = self._order
-        view = order.view(self._files())
+        spec = self._spec
+        view = spec.view(self._files())
         gate_end, gate = os.pipe()
         self._report, report_end = os.pipe()
-        opened = order.opened.fds
+        opened = spec.opened.fds
         try:
             settings = {
                 "parent": os.getpid(),
                 "gate": gate_end,
                 "report": report_end,
-                "rules": rules_of(view, read_only=order.protected.read_only),
+                "rules": rules_of(view, read_only=spec.protected.read_only),
                 "opened": {str(path): fd for path, fd in opened.items()},
-                "limits": {"memory": order.limits.memory, "file_size": order.limits.file_size},
+                "limits": {"memory": spec.limits.memory, "file_size": spec.limits.file_size},
             }
-            guarded = with_guard(command, str(BOOTSTRAP), str(order.run.file("guard.json", json.dumps(settings))))
-            if guarded is None:
+            confined = with_bootstrap(
+                command, str(BOOTSTRAP), str(spec.run.file("bootstrap.json", json.dumps(settings)))
+            )
+            if confined is None:
                 raise SandboxRefusedError("without namespaces only kernels of ipykernel can be confined")
             # Once more not by its name: between fork and exec, the child has all files that are open here.
-            cwd = f"/proc/self/fd/{opened[order.work]}" if order.work in opened else str(order.work)
+            cwd = f"/proc/self/fd/{opened[spec.work]}" if spec.work in opened else str(spec.work)
             fds = [gate_end, report_end, *opened.values()]
-            self._process = start_process(guarded, order, env=env, cwd=cwd, pass_fds=fds)
-            self._allowance.hold(
-                self._process.pid, self._process.pid, end=signal.SIGTERM, spawn=outside(order), lose=self.kill
+            self._process = start_process(confined, spec, env=env, cwd=cwd, pass_fds=fds)
+            self._resource_limits.enforce(
+                self._process.pid,
+                self._process.pid,
+                end=signal.SIGTERM,
+                spawn=outside(spec),
+                on_watchdog_lost=self.kill,
             )
             os.write(gate, b"g")
         finally:
             for fd in (gate_end, gate, report_end):
                 os.close(fd)
-            order.opened.close()
+            spec.opened.close()
         self._await_report()
         return self._process
 
@@ -419,7 +428,7 @@ class LandlockBackend:
 
     def close(self) -> None:
         """End what still runs."""
-        self._order.opened.close()
+        self._spec.opened.close()
         self.kill()
         if self._process is not None:
             spawner.await_end(self._process)
@@ -455,20 +464,20 @@ class LandlockBackend:
         return None if has_ended.poll(0) else self._kernel
 
     def _files(self) -> list[Mount]:
-        return files_in_place(self._order, self.home, self.temporary)
+        return files_in_place(self._spec, self.home, self.temporary)
 
 
-def files_in_place(order: SandboxSpec, home: Path, temporary: Path) -> list[Mount]:
+def files_in_place(spec: SandboxSpec, home: Path, temporary: Path) -> list[Mount]:
     """Return what a kernel needs of ours in a sandbox that shows files where they are outside."""
     return [
-        Mount(order.connection_file, Access.READ),
+        Mount(spec.connection_file, Access.READ),
         Mount(PACKAGE, Access.READ),
-        *(Mount(place, Access.WRITE) for place in (order.run.sockets, home, temporary)),
+        *(Mount(place, Access.WRITE) for place in (spec.run.sockets, home, temporary)),
     ]
 
 
 def start_process(
-    command: list[str], order: SandboxSpec, *, env: Mapping[str, str], cwd: str, pass_fds: Sequence[int] = ()
+    command: list[str], spec: SandboxSpec, *, env: Mapping[str, str], cwd: str, pass_fds: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
     """Start a process that dies with this one, and has none of its streams.
 
@@ -476,7 +485,7 @@ def start_process(
     ----------
     command : list of str
         What to run.
-    order : Order
+    spec : SandboxSpec
         Says where its output goes.
     env : mapping
         Its whole environment.
@@ -485,16 +494,16 @@ def start_process(
     pass_fds : sequence of int
         File descriptors that it gets.
     """
-    pipe = relay(order.name) if None in order.output else None
+    pipe = relay(spec.name) if None in spec.output else None
     try:
         return spawner.start(
             command,
             env=dict(env),
             cwd=cwd,
-            pass_fds=(*pass_fds, *order.pass_fds),
+            pass_fds=(*pass_fds, *spec.pass_fds),
             stdin=subprocess.DEVNULL,
-            stdout=pipe if order.output[0] is None else order.output[0],
-            stderr=pipe if order.output[1] is None else order.output[1],
+            stdout=pipe if spec.output[0] is None else spec.output[0],
+            stderr=pipe if spec.output[1] is None else spec.output[1],
             start_new_session=True,
         )
     finally:
@@ -502,28 +511,28 @@ def start_process(
             os.close(pipe)
 
 
-def outside(order: SandboxSpec) -> Spawn:
+def outside(spec: SandboxSpec) -> Spawn:
     """Return what starts a process outside the sandbox, with the kernel's output."""
-    return lambda command, fds: start_process(command, order, env={}, cwd="/", pass_fds=fds)
+    return lambda command, fds: start_process(command, spec, env={}, cwd="/", pass_fds=fds)
 
 
 def _replace(part: str, outside: Path, inside: Path) -> str:
     return part.replace(str(outside), str(inside))
 
 
-def with_guard(command: Sequence[str], guard: str, settings: str) -> list[str] | None:
-    """Return a command that runs the guard first; ``None`` if it is not one of ipykernel.
+def with_bootstrap(command: Sequence[str], bootstrap: str, settings: str) -> list[str] | None:
+    """Return a command that runs the bootstrap first; ``None`` if it is not one of ipykernel.
 
     Parameters
     ----------
     command : sequence of str
         The kernel's.
-    guard : str
-        Where the guard is, as it is seen inside.
+    bootstrap : str
+        Where the bootstrap is, as it is seen inside.
     settings : str
-        The file with what it is told.
+        The file with its settings.
     """
     for index in range(len(command) - 1):
         if command[index] == "-m" and command[index + 1] in _KERNEL_MODULES:
-            return [*command[:index], guard, settings, *command[index + 1 :]]
+            return [*command[:index], bootstrap, settings, *command[index + 1 :]]
     return None

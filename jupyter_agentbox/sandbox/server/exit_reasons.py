@@ -40,20 +40,20 @@ class LimitExceeded:
         return f"it had more than {self.most} processes and threads"
 
 
-def end_of(status: int, excess: LimitExceeded | None) -> KernelExit | None:
+def exit_of(status: int, limit_exceeded: LimitExceeded | None) -> KernelExit | None:
     """Return why a kernel ended; ``None`` if it ended of its own accord.
 
     Parameters
     ----------
     status : int
         The exit status of its process or of what stands around it: -n or 128 + n for signal n.
-    excess : Excess or None
+    limit_exceeded : LimitExceeded or None
         The limit that was passed, if any was.
     """
     ended_by = -status if status < 0 else status - 128
     # Where Linux ended some process for its memory, it need not have been the kernel.
-    if excess is not None and (excess.is_end or ended_by == signal.SIGKILL):
-        return KernelExit(reason=excess.reason, limit=excess.limit)
+    if limit_exceeded is not None and (limit_exceeded.is_end or ended_by == signal.SIGKILL):
+        return KernelExit(reason=limit_exceeded.reason, limit=limit_exceeded.limit)
     if status == 0:
         return None
     if ended_by in set(signal.Signals):

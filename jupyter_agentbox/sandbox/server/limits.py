@@ -33,33 +33,35 @@ class ResourceLimits:
         The most processes and threads; ``None`` if there is no limit, or Linux itself holds each process to it.
     memory : int or None
         The most bytes of memory; ``None`` if there is no limit.
-    told : Path
+    report : Path
         A file for the reason why a limit ended something.
-    spare : int
+    overhead : int
         How many processes of its own the sandbox has among those that are counted.
     """
 
-    def __init__(self, *, processes: int | None, memory: int | None, told: Path, spare: int = 0) -> None:
+    def __init__(self, *, processes: int | None, memory: int | None, report: Path, overhead: int = 0) -> None:
         self._processes = processes
         self._memory = memory
-        self._told = told
-        self._spare = spare
+        self._report_file = report
+        self._overhead = overhead
         self._group: Group | None = None
 
-    def hold(self, root: int, box: int, *, end: signal.Signals, spawn: Spawn, lose: Callable[[], None]) -> None:
+    def enforce(
+        self, root: int, sandbox: int, *, end: signal.Signals, spawn: Spawn, on_watchdog_lost: Callable[[], None]
+    ) -> None:
         """Hold all that is below a process, and has not begun to run, to the limits.
 
         Parameters
         ----------
         root : int
             The process above all that is counted.
-        box : int
+        sandbox : int
             The process whose end is the sandbox's.
         end : Signals
             What makes `root` end everything below it.
         spawn : callable
             Starts a process outside the sandbox.
-        lose : callable
+        on_watchdog_lost : callable
             Called from a thread if nobody watches any more: ends everything in the sandbox.
 
         Raises
@@ -69,57 +71,57 @@ class ResourceLimits:
         """
         if self._processes is None and self._memory is None:
             return
-        with_spare = None if self._processes is None else self._processes + self._spare
-        processes, memory = _group("pids", with_spare, root), _group("memory", self._memory, root)
+        with_overhead = None if self._processes is None else self._processes + self._overhead
+        processes, memory = _group("pids", with_overhead, root), _group("memory", self._memory, root)
         self._group = memory
         groups = [group for group in (processes, memory) if group is not None]
         fds: list[int] = []
         try:
-            fds += [os.pidfd_open(one) for one in (box, root)]
+            fds += [os.pidfd_open(one) for one in (sandbox, root)]
             orders = {
-                "box": fds[0],
+                "sandbox": fds[0],
                 "root": root,
                 "root_fd": fds[1],
-                "spare": self._spare,
+                "overhead": self._overhead,
                 "signal": int(end),
                 "processes": None if processes is not None else self._processes,
                 "memory": None if memory is not None else self._memory,
                 "groups": [str(group.path) for group in groups],
-                "told": str(self._told),
+                "report": str(self._report_file),
             }
             watchdog = spawn([sys.executable, "-I", "-S", str(_WATCHDOG), json.dumps(orders)], fds)
         except (OSError, AttributeError) as error:
-            lose()
+            on_watchdog_lost()
             for group in groups:
                 group.remove()
             raise SandboxRefusedError(f"nobody can watch the limits of the sandbox: {error}") from error
         finally:
             for fd in fds:
                 os.close(fd)
-        threading.Thread(target=_attend, args=(watchdog, lose), name="agentbox-limits", daemon=True).start()
+        threading.Thread(target=_attend, args=(watchdog, on_watchdog_lost), name="agentbox-limits", daemon=True).start()
 
-    def tell(self) -> LimitExceeded | None:
+    def exceeded(self) -> LimitExceeded | None:
         """Return the limit that did something to the sandbox; ``None`` if none did anything."""
         # The group first: before it is removed, what it tells is kept in the file.
-        if self._group is not None and (words := self._group.tell()):
-            return self._excess("memory_limit", words, is_end=False)
+        if self._group is not None and (words := self._group.what_was_ended()):
+            return self._limit_exceeded("memory_limit", words, is_end=False)
         with suppress(OSError, ValueError):  # no file, or one that is just being written
-            return self._excess(**json.loads(self._told.read_text(encoding="utf-8")))
+            return self._limit_exceeded(**json.loads(self._report_file.read_text(encoding="utf-8")))
         return None
 
-    def _excess(self, limit: str, words: str, *, is_end: bool) -> LimitExceeded:
+    def _limit_exceeded(self, limit: str, words: str, *, is_end: bool) -> LimitExceeded:
         most = self._memory if limit == "memory_limit" else self._processes
         return LimitExceeded(limit=limit, most=most or 0, words=words, is_end=is_end)
 
 
 def _group(controller: str, limit: int | None, process: int) -> Group | None:
     group = None if limit is None else make_group(controller, limit)
-    if group is not None and not group.take_in(process):
+    if group is not None and not group.add(process):
         group.remove()
         return None
     return group
 
 
-def _attend(watchdog: subprocess.Popen[bytes], lose: Callable[[], None]) -> None:
+def _attend(watchdog: subprocess.Popen[bytes], on_watchdog_lost: Callable[[], None]) -> None:
     if watchdog.wait() != 0:
-        lose()
+        on_watchdog_lost()

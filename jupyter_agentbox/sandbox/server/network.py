@@ -40,14 +40,14 @@ class Network:
         What can be reached.
     place : Path
         Where its socket is made.
-    note : callable
+    on_refused : callable
         Is told of every domain that was refused.
     """
 
-    def __init__(self, domains: Domains, *, place: Path, note: Callable[[str], None]) -> None:
+    def __init__(self, domains: Domains, *, place: Path, on_refused: Callable[[str], None]) -> None:
         self.place = place
         self._domains = domains
-        self._note = note
+        self._on_refused = on_refused
         self._process: subprocess.Popen[bytes] | None = None
         # Listens from the start: clients that come before the proxy runs wait for it.
         self._listener: socket.socket | None = socket.socket(socket.AF_UNIX)
@@ -87,7 +87,7 @@ class Network:
             self._let_go()
         if self._process.stdout is not None:
             threading.Thread(
-                target=_listen, args=(self._process.stdout, self._note), name="agentbox-proxy", daemon=True
+                target=_listen, args=(self._process.stdout, self._on_refused), name="agentbox-proxy", daemon=True
             ).start()
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ def proxy_variables(domains: Domains) -> Mapping[str, str]:
     return values | {name.lower(): value for name, value in values.items()}
 
 
-def _listen(lines: IO[bytes], note: Callable[[str], None]) -> None:
+def _listen(lines: IO[bytes], on_refused: Callable[[str], None]) -> None:
     with lines:
         for line in lines:
-            note(line.decode("ascii", "replace").strip())
+            on_refused(line.decode("ascii", "replace").strip())

@@ -18,7 +18,7 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.no_follow import NO_FOLLOW, open_below
 
 from .protected_paths import Protected, check_work_directory
-from .settings import Places
+from .settings import ExtraPaths
 
 _NAMED: Final = getattr(os, "O_PATH", os.O_RDONLY) | NO_FOLLOW | os.O_NONBLOCK
 #: As many as Linux follows in a path.
@@ -94,12 +94,12 @@ class Opened:
             raise SandboxRefusedError(f"the work directory `{asked}` was exchanged while the kernel was started")
         return work
 
-    def open_places(self, places: Places) -> Places:
-        """Open the places that settings name, and return them as they are without links. What is missing is left out.
+    def open_extra_paths(self, extra: ExtraPaths) -> ExtraPaths:
+        """Open the paths that settings name, and return them as they are without links. What is missing is left out.
 
         Parameters
         ----------
-        places : Places
+        extra : ExtraPaths
             Absolute paths.
 
         Raises
@@ -107,12 +107,12 @@ class Opened:
         SandboxRefusedError
             If a kernel may have made a link on the way to one.
         """
-        return Places(
-            readable=tuple(self._existing(places.readable)),
-            writable=tuple(self._existing(places.writable)),
-            hidden=places.hidden,
-            read_only=places.read_only,
-            unprotected=places.unprotected,
+        return ExtraPaths(
+            readable=tuple(self._existing(extra.readable)),
+            writable=tuple(self._existing(extra.writable)),
+            hidden=extra.hidden,
+            read_only=extra.read_only,
+            unprotected=extra.unprotected,
         )
 
     @property

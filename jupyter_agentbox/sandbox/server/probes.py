@@ -69,7 +69,9 @@ _INSTALL = {
 }
 
 
-def reach(levels: Sequence[Isolation], *, bubblewrap: str = "", srt: str = "", network: bool = False) -> Isolation:
+def select_level(
+    levels: Sequence[Isolation], *, bubblewrap: str = "", srt: str = "", network: bool = False
+) -> Isolation:
     """Return the first of `levels` that works here.
 
     Parameters

@@ -19,17 +19,17 @@ from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 from jupyter_agentbox.processes.kernel_launch import KernelLaunch
 
-from .backend_factory import make_box
+from .backend_factory import make_backend
 from .backends import SandboxBackend, SandboxSpec
 from .environment import kernel_environment
 from .interpreter import prefixes_of
 from .network import proxy_variables
 from .opened_directories import Opened
-from .probes import reach
+from .probes import select_level
 from .programs import with_programs
-from .protected_path_discovery import protected_by
+from .protected_path_discovery import find_protected
 from .run_directory import RunDirectory, base_directory, sweep
-from .settings import Domains, Limits, Places, absolute
+from .settings import Domains, ExtraPaths, SandboxLimits, absolute
 from .stderr_relay import Harmless
 from .writable_directories import record, recorded
 
@@ -48,7 +48,7 @@ class SandboxedProcess:
     hear : callable
         Gets what the kernel writes to its raw standard output and error, without what steers a terminal.
     settings : SandboxSettings
-        Which box.
+        Of the sandbox.
     hidden : iterable of Path
         Files of its owner that it must not see, beside those that every kernel must not.
     """
@@ -60,7 +60,7 @@ class SandboxedProcess:
         self._settings = settings
         self._hidden = tuple(hidden)
         self._run: RunDirectory | None = None
-        self._box: SandboxBackend | None = None
+        self._backend: SandboxBackend | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._starting: asyncio.Future[None] | None = None
         self._output: asyncio.ReadTransport | None = None
@@ -69,7 +69,7 @@ class SandboxedProcess:
     @property
     def isolation(self) -> Isolation:
         """The level that the running kernel has."""
-        return self._box.level if self._box is not None else Isolation.NONE
+        return self._backend.level if self._backend is not None else Isolation.NONE
 
     @property
     def returncode(self) -> int | None:
@@ -104,9 +104,9 @@ class SandboxedProcess:
 
     def interrupt(self) -> bool:
         """Send SIGINT to the kernel and what it runs: from outside, because inside it does not lead its group."""
-        if self._box is not None:
+        if self._backend is not None:
             with suppress(ProcessLookupError):
-                self._box.signal(signal.SIGINT)
+                self._backend.signal(signal.SIGINT)
         return True
 
     async def wait(self, seconds: float | None) -> bool:
@@ -122,19 +122,19 @@ class SandboxedProcess:
             if self._starting is not None:
                 await asyncio.wait([self._starting])
                 self._starting.exception()  # whoever started it was told, or was cancelled and does not want to know
-            if self._box is not None and self._process is not None and not await self.wait(patience):
+            if self._backend is not None and self._process is not None and not await self.wait(patience):
                 with suppress(ProcessLookupError):
-                    self._box.signal(signal.SIGTERM)
+                    self._backend.signal(signal.SIGTERM)
                 await self.wait(_GRACE)
         finally:
             # also when we are cancelled
-            box, run, output = self._box, self._run, self._output
+            backend, run, output = self._backend, self._run, self._output
             self._run = self._output = None
-            if box is not None:
-                box.kill()
+            if backend is not None:
+                backend.kill()
             if output is not None:
                 output.close()
-            await asyncio.shield(asyncio.to_thread(_clear, box, run))
+            await asyncio.shield(asyncio.to_thread(_clear, backend, run))
 
     def _start(self, launch: KernelLaunch, writer: int, loop: asyncio.AbstractEventLoop) -> None:
         """Do what blocks: look what the machine can do, make the sandbox, wait for it."""
@@ -149,14 +149,14 @@ class SandboxedProcess:
             named = (work, *absolute(self._settings.writable))
             settings = with_programs(self._settings, [*recorded(base), *(path.resolve() for path in named)])
             domains = Domains.of(settings)
-            level = reach(
+            level = select_level(
                 [Isolation(one) for one in settings.levels],
                 bubblewrap=settings.bubblewrap,
                 srt=settings.srt,
                 network=bool(domains),
             )
             prefixes = prefixes_of(Path(sys.executable))
-            protected = protected_by(
+            protected = find_protected(
                 None,
                 base=base,
                 prefixes=prefixes,
@@ -168,37 +168,37 @@ class SandboxedProcess:
             connection = run.file("kernel.json", "")
             connection.chmod(0o600)
             connection.write_text(launch.connection, encoding="utf-8")
-            order = SandboxSpec(
+            spec = SandboxSpec(
                 run=run,
                 work=opened.open_work_directory(work, protected),
                 protected=protected,
                 prefixes=prefixes,
-                places=opened.open_places(Places.of(settings)),
-                limits=Limits.of(settings),
+                extra=opened.open_extra_paths(ExtraPaths.of(settings)),
+                limits=SandboxLimits.of(settings),
                 connection_file=connection,
                 output=(writer, writer),
                 pass_fds=() if level is Isolation.SRT else launch.pass_fds,
                 domains=domains,
-                note=_note,
+                on_refused=_log_refusal,
                 srt=settings.srt_settings,
                 opened=opened,
             )
-            record(base, (order.work, *order.places.writable))
-            box = make_box(order, level, bubblewrap=settings.bubblewrap, srt=settings.srt)
+            record(base, (spec.work, *spec.extra.writable))
+            backend = make_backend(spec, level, bubblewrap=settings.bubblewrap, srt=settings.srt)
             env = kernel_environment(
                 os.environ,
                 named=launch.env,
                 extra=settings.environment,
                 trusted=settings.environment,  # whoever runs an executor owns the variables
-                home=box.home,
-                temporary=box.temporary,
+                home=backend.home,
+                temporary=backend.temporary,
                 prefixes=prefixes,
                 proxy=proxy_variables(domains) if level is not Isolation.SRT else None,
             )
             preparation = _without_socket(launch.preparation) if level is Isolation.SRT else launch.preparation
             program = (sys.executable, "-P", "-X", "frozen_modules=on", "-m", _MODULE)
-            self._box = box
-            self._process = box.start([*program, str(connection), preparation], env=env)
+            self._backend = backend
+            self._process = backend.start([*program, str(connection), preparation], env=env)
             threading.Thread(target=self._watch, args=(self._process.pid, loop), daemon=True).start()
         finally:
             stack.close()
@@ -208,10 +208,10 @@ class SandboxedProcess:
         with suppress(ChildProcessError):
             # without collecting it: until that is done, its number is no other process's
             os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
-        excess = self._box.excess if self._box is not None else None
+        limit_exceeded = self._backend.limit_exceeded if self._backend is not None else None
         with suppress(RuntimeError):  # the loop is closed
-            if excess is not None:
-                loop.call_soon_threadsafe(self._hear, f"{excess.words}\n".encode())
+            if limit_exceeded is not None:
+                loop.call_soon_threadsafe(self._hear, f"{limit_exceeded.words}\n".encode())
             loop.call_soon_threadsafe(self._ended.set)
 
 
@@ -231,12 +231,12 @@ def _without_socket(preparation: str) -> str:
     return json.dumps({**json.loads(preparation), "owner_fd": None})
 
 
-def _note(reason: str) -> None:
+def _log_refusal(reason: str) -> None:
     log.info("a sandboxed kernel was refused the network: %s", reason)
 
 
-def _clear(box: SandboxBackend | None, run: RunDirectory | None) -> None:
-    if box is not None:
-        box.close()
+def _clear(backend: SandboxBackend | None, run: RunDirectory | None) -> None:
+    if backend is not None:
+        backend.close()
     if run is not None:
         run.remove()

@@ -24,7 +24,7 @@ from .protected_paths import SECRETS, Protected
 _SERVER_TRAITS = ("runtime_dir", "config_dir", "data_dir", "config_file", "certfile", "keyfile", "cookie_secret_file")
 
 
-def protected_by(
+def find_protected(
     manager: Any,
     *,
     base: Path,

@@ -12,7 +12,7 @@ from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SandboxLimits:
     """What a kernel may use up. ``None`` is no limit.
 
     Parameters
@@ -44,7 +44,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class ExtraPaths:
     """Files and directories beside the work directory.
 
     Parameters
@@ -69,7 +69,7 @@ class Places:
 
     @classmethod
     def of(cls, settings: SandboxSettings) -> Self:
-        """Return the places that settings name."""
+        """Return the paths that settings name."""
         return cls(
             readable=absolute(settings.readable),
             writable=absolute(settings.writable),

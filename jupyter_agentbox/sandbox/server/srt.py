@@ -12,7 +12,7 @@ from typing import Any, Final
 from jupyter_agentbox.core.srt_settings import is_pattern, path_of, taken
 from jupyter_agentbox.exceptions import SandboxRefusedError
 
-from .settings import Domains, Places
+from .settings import Domains, ExtraPaths
 from .view import Access, View
 
 #: What programs need of macOS.
@@ -110,12 +110,12 @@ def srt_settings(
     }
 
 
-def srt_places(places: Places, given: Mapping[str, Any], *, work: Path, home: Path) -> Places:
-    """Return the places of settings with those that ``srt``'s own settings name.
+def srt_extra_paths(extra: ExtraPaths, given: Mapping[str, Any], *, work: Path, home: Path) -> ExtraPaths:
+    """Return the extra paths of settings with those that ``srt``'s own settings name.
 
     Parameters
     ----------
-    places : Places
+    extra : ExtraPaths
         Of our settings.
     given : mapping
         What settings add, in the form of ``srt``'s own file.
@@ -127,12 +127,12 @@ def srt_places(places: Places, given: Mapping[str, Any], *, work: Path, home: Pa
         tuple(_absolute(path_of(one), work, home) for one in files.get(key, ())) for key in ("allowRead", "allowWrite")
     )
     # What is the work directory anyway is not named once more.
-    return Places(
-        readable=(*places.readable, *(one for one in readable if one.resolve() != work)),
-        writable=(*places.writable, *(one for one in writable if one.resolve() != work)),
-        hidden=places.hidden,
-        read_only=places.read_only,
-        unprotected=places.unprotected,
+    return ExtraPaths(
+        readable=(*extra.readable, *(one for one in readable if one.resolve() != work)),
+        writable=(*extra.writable, *(one for one in writable if one.resolve() != work)),
+        hidden=extra.hidden,
+        read_only=extra.read_only,
+        unprotected=extra.unprotected,
     )
 
 

@@ -24,23 +24,23 @@ from jupyter_agentbox.processes import reaper
 from jupyter_agentbox.sandbox.inside import syscalls
 
 from . import spawner
-from .backends import PACKAGE, SandboxSpec, files_in_place, outside, start_process, with_guard
+from .backends import PACKAGE, SandboxSpec, files_in_place, outside, start_process, with_bootstrap
 from .exit_reasons import LimitExceeded
 from .limits import ResourceLimits
 from .probes import BOOTSTRAP
 from .programs import path_without
-from .srt import find_srt, srt_command, srt_places, srt_settings
+from .srt import find_srt, srt_command, srt_extra_paths, srt_settings
 from .view import Access, Mount
 
 #: On Linux: two supervisors, of which either ends everything when the other is gone.
-_GUARDED: Final = (
+_SUPERVISED: Final = (
     "import os, sys; sys.path.append(sys.argv[1]); from jupyter_agentbox.sandbox.watch import supervisors;"
     " gate = int(sys.argv[3]); os.read(gate, 1) or os._exit(1); os.close(gate);"
-    " supervisors.guarded(int(sys.argv[2])); os.execv(sys.argv[4], sys.argv[4:])"
+    " supervisors.supervised(int(sys.argv[2])); os.execv(sys.argv[4], sys.argv[4:])"
 )
 _ON_LINUX: Final[bool] = platform.system() == "Linux"
 #: Processes and threads of its own: supervisors, Node, shells, what forwards to its proxy.
-_SPARE: Final = 24
+_OVERHEAD: Final = 24
 #: Without them `localhost`, where programs find the proxy, has no address.
 _NAMES: Final = ("/etc/hosts", "/etc/nsswitch.conf")
 #: Seconds: for Node, `srt` and the kernel's Python to start, and between two looks.
@@ -58,7 +58,7 @@ class SrtBackend:
 
     Parameters
     ----------
-    order : Order
+    spec : SandboxSpec
         What is asked for.
     program : str
         The path of ``srt``; empty to look for it.
@@ -66,55 +66,55 @@ class SrtBackend:
 
     level = Isolation.SRT
 
-    def __init__(self, order: SandboxSpec, program: str) -> None:
+    def __init__(self, spec: SandboxSpec, program: str) -> None:
         found = find_srt(program)
         if found is None:
             raise SandboxRefusedError("srt is not installed")
         if _ON_LINUX and os.getuid() == 0 and syscalls.landlock_version() < 1:
             raise SandboxRefusedError("srt leaves `/proc/sys` to root; run the server as an ordinary user")
-        home = order.protected.home.resolve()
-        places = srt_places(order.places, order.srt, work=order.work, home=home)
-        self._order = replace(order, places=order.opened.open_places(places))
+        home = spec.protected.home.resolve()
+        extra = srt_extra_paths(spec.extra, spec.srt, work=spec.work, home=home)
+        self._spec = replace(spec, extra=spec.opened.open_extra_paths(extra))
         self._program = found
         self._process: subprocess.Popen[bytes] | None = None
         self._lifeline: socket.socket | None = None
         self._command: list[str] = []
-        limits = order.limits
-        self._allowance = ResourceLimits(
-            processes=limits.processes, memory=limits.memory, told=order.run.path / "ended", spare=_SPARE
+        limits = spec.limits
+        self._resource_limits = ResourceLimits(
+            processes=limits.processes, memory=limits.memory, report=spec.run.path / "ended", overhead=_OVERHEAD
         )
-        self._guard = order.run.path / "guard.json"
+        self._bootstrap_settings = spec.run.path / "bootstrap.json"
         # Where srt itself is at home and starts: it makes empty files there while it runs, and its proxy's socket.
-        self._own = order.run.directory("srt")
-        self.home = order.run.directory("home")
-        self.temporary = order.run.directory("tmp")
+        self._own = spec.run.directory("srt")
+        self.home = spec.run.directory("home")
+        self.temporary = spec.run.directory("tmp")
 
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start the kernel inside."""
-        order, run, limits = self._order, self._order.run, self._order.limits
+        spec, run, limits = self._spec, self._spec.run, self._spec.limits
         held = {"memory": limits.memory, "file_size": limits.file_size}
-        self._guard.touch(mode=0o600)  # it is among what is seen
-        view = order.view(self._files())
+        self._bootstrap_settings.touch(mode=0o600)  # it is among what is seen
+        view = spec.view(self._files())
         writable = [str(mount.place) for mount in view.mounts if mount.access in (Access.WRITE, Access.PRIVATE)]
-        same = {str(path): identity for path, identity in order.opened.identities.items()}
+        same = {str(path): identity for path, identity in spec.opened.identities.items()}
         sign = run.sockets / "held"
-        guard = {
-            "cwd": str(order.work),
+        bootstrap = {
+            "cwd": str(spec.work),
             "same": same,
             "limits": held,
             "writable": writable if _ON_LINUX else None,
             "sign": str(sign),
         }
-        order.opened.close()  # srt takes names only; what they are inside is compared there
-        run.file(self._guard.name, json.dumps(guard))
-        guarded = with_guard(command, str(BOOTSTRAP), str(self._guard))
-        if guarded is None:
+        spec.opened.close()  # srt takes names only; what they are inside is compared there
+        run.file(self._bootstrap_settings.name, json.dumps(bootstrap))
+        confined = with_bootstrap(command, str(BOOTSTRAP), str(self._bootstrap_settings))
+        if confined is None:
             raise SandboxRefusedError("srt can confine kernels of ipykernel only")
-        self._command = guarded
-        told = srt_settings(view, sockets=run.sockets, given=order.srt, domains=order.domains)
+        self._command = confined
+        report = srt_settings(view, sockets=run.sockets, given=spec.srt, domains=spec.domains)
         inside = {name: env[name] for name in _INSIDE if name in env}
         outside = {**env, "HOME": str(self._own), "TMPDIR": str(self._own), "PATH": path_without(self._places())}
-        argv = srt_command(self._program, run.file("srt.json", json.dumps(told)), guarded, env=inside)
+        argv = srt_command(self._program, run.file("srt.json", json.dumps(report)), confined, env=inside)
         self._process = self._supervised(argv, outside, str(self._own))
         _await_sign(sign, self._process)
         return self._process
@@ -122,25 +122,25 @@ class SrtBackend:
     def _supervised(self, argv: list[str], env: dict[str, str], cwd: str) -> subprocess.Popen[bytes]:
         """Start a command that ends, with all that it starts, when this process does."""
         if _ON_LINUX:
-            return self._guarded(argv, env, cwd)
+            return self._below_supervisors(argv, env, cwd)
         self._lifeline, theirs = socket.socketpair()
         with theirs:
             program = [sys.executable, "-I", "-S", str(Path(reaper.__file__)), str(theirs.fileno())]
-            process = start_process(program, self._order, env={}, cwd="/", pass_fds=[theirs.fileno()])
+            process = start_process(program, self._spec, env={}, cwd="/", pass_fds=[theirs.fileno()])
         spec = {"argv": argv, "env": env, "cwd": cwd, "pass_fds": [], "grace": 0.0}
         self._lifeline.sendall(json.dumps(spec).encode() + b"\n")
         return process
 
-    def _guarded(self, argv: list[str], env: dict[str, str], cwd: str) -> subprocess.Popen[bytes]:
+    def _below_supervisors(self, argv: list[str], env: dict[str, str], cwd: str) -> subprocess.Popen[bytes]:
         """Start a command below supervisors, once its processes are counted."""
         gate_end, gate = os.pipe()
         places = [str(PACKAGE.parent), str(os.getpid()), str(gate_end)]
-        program = [sys.executable, "-I", "-S", "-B", "-c", _GUARDED, *places, *argv]
+        program = [sys.executable, "-I", "-S", "-B", "-c", _SUPERVISED, *places, *argv]
         try:
-            process = start_process(program, self._order, env=env, cwd=cwd, pass_fds=[gate_end])
+            process = start_process(program, self._spec, env=env, cwd=cwd, pass_fds=[gate_end])
             self._process = process
-            self._allowance.hold(
-                process.pid, process.pid, end=signal.SIGTERM, spawn=outside(self._order), lose=self.kill
+            self._resource_limits.enforce(
+                process.pid, process.pid, end=signal.SIGTERM, spawn=outside(self._spec), on_watchdog_lost=self.kill
             )
             os.write(gate, b"g")
         finally:
@@ -149,9 +149,9 @@ class SrtBackend:
         return process
 
     @property
-    def excess(self) -> LimitExceeded | None:
+    def limit_exceeded(self) -> LimitExceeded | None:
         """The limit that did something to the kernel; ``None`` if none did anything."""
-        return self._allowance.tell()
+        return self._resource_limits.exceeded()
 
     def signal(self, number: int) -> None:
         """Signal the kernel's process group, or the kernel where it has none without ``srt`` in it."""
@@ -173,19 +173,19 @@ class SrtBackend:
 
     def close(self) -> None:
         """End what still runs."""
-        self._order.opened.close()
+        self._spec.opened.close()
         self.kill()
         if self._process is not None:
             spawner.await_end(self._process)
 
     def _places(self) -> list[Path]:
         """Return where the kernel can write: what srt itself starts is not looked for there."""
-        return [self._order.work, *(path.resolve() for path in self._order.places.writable)]
+        return [self._spec.work, *(path.resolve() for path in self._spec.extra.writable)]
 
     def _files(self) -> list[Mount]:
-        more = [self._guard, self._own, *map(Path, _NAMES)]
+        more = [self._bootstrap_settings, self._own, *map(Path, _NAMES)]
         return [
-            *files_in_place(self._order, self.home, self.temporary),
+            *files_in_place(self._spec, self.home, self.temporary),
             *(Mount(place, Access.READ) for place in more),
         ]
 

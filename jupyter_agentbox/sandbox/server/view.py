@@ -17,7 +17,7 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 from . import repositories
 from .interpreter import readable_of
 from .protected_paths import ALWAYS_THERE, OBEYED, RUN_LATER, SECRETS, Protected, inside, literal, way_to
-from .settings import Places
+from .settings import ExtraPaths
 
 #: What programs need of the system. Linked directories (``/bin``) stay links.
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
@@ -108,7 +108,7 @@ def _is_mounted(mount: Mount) -> bool:
 
 
 def make_view(
-    *, work: Path, protected: Protected, prefixes: Sequence[Path], places: Places, files: Iterable[Mount]
+    *, work: Path, protected: Protected, prefixes: Sequence[Path], extra: ExtraPaths, files: Iterable[Mount]
 ) -> View:
     """Put together what a kernel sees.
 
@@ -120,7 +120,7 @@ def make_view(
         What is to be kept from the kernel.
     prefixes : sequence of Path
         Where the kernel's Python has its files.
-    places : Places
+    extra : ExtraPaths
         What settings add, without links.
     files : iterable of Mount
         The run directory's.
@@ -131,28 +131,28 @@ def make_view(
     readable = [
         path for prefix in prefixes for one in {prefix, prefix.resolve()} for path in readable_of(one, home=home)
     ]
-    readable += places.readable
+    readable += extra.readable
     mounts += [Mount(path, Access.READ) for path in readable if path != home]
-    mounts += [Mount(path, Access.WRITE) for path in places.writable]
+    mounts += [Mount(path, Access.WRITE) for path in extra.writable]
     roots = [path for path in readable if path != home]
     mounts += [Mount(path, Access.HIDDEN) for root in (*roots, Path("/usr"), Path("/usr/local")) for path in site(root)]
     mounts += list(files)
     mounts += _work_mounts(work, home, protected)
-    shown = [work, *roots, *places.writable]
-    hidden = [*protected.secrets, *protected.covered, *places.hidden]
+    shown = [work, *roots, *extra.writable]
+    hidden = [*protected.secrets, *protected.covered, *extra.hidden]
     mounts += [Mount(path, Access.HIDDEN) for root in shown for path in {*inside(hidden, root), *_at(hidden, root)}]
-    kept = [way_to(path) for path in (*protected.configuration, *places.read_only)]
+    kept = [way_to(path) for path in (*protected.configuration, *extra.read_only)]
     mounts += [Mount(path, Access.READ) for root in shown for path in _at_or_inside([real for real, _ in kept], root)]
-    obeyed = [one for root in (work, *places.writable) for one in _obeyed(root, home, places.unprotected)]
+    obeyed = [one for root in (work, *extra.writable) for one in _obeyed(root, home, extra.unprotected)]
     # What is elsewhere is not shown: a kernel could have made the link, or the setting, that leads there.
-    written = (work, *places.writable)
+    written = (work, *extra.writable)
     mounts += [Mount(path, Access.READ) for root in written for path in _inside([real for real, _ in obeyed], root)]
     mounts += _anchors(mounts)
     view = View(
         mounts=_ordered(mounts, work=work, home=home),
         work=work,
         home=home,
-        kept=tuple(real for real, _ in (*kept, *map(way_to, places.readable))),
+        kept=tuple(real for real, _ in (*kept, *map(way_to, extra.readable))),
     )
     for real, links in (*kept, *obeyed):
         _check_held(view, real, links)

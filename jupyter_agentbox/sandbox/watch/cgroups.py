@@ -32,7 +32,7 @@ class Group:
 
     path: Path
 
-    def take_in(self, process: int) -> bool:
+    def add(self, process: int) -> bool:
         """Move a process into the group, and with it what it will start; say whether it is there."""
         try:
             (self.path / "cgroup.procs").write_text(str(process), encoding="ascii")
@@ -40,7 +40,7 @@ class Group:
         except OSError:
             return False
 
-    def tell(self) -> str:
+    def what_was_ended(self) -> str:
         """Return what Linux ended because the group had no memory left; empty if nothing was."""
         for name in ("memory.events", "memory.oom_control"):
             with suppress(OSError):

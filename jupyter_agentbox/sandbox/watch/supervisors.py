@@ -2,8 +2,8 @@
 
 Two supervisors stand between the server and the kernel, one above the other, each a child subreaper (``prctl(2)``): a
 process that lost its parent is theirs. When the server dies, the upper one is told; when the upper one dies, the lower
-one is told; when the lower one dies, what it guarded becomes the upper one's. Whoever notices ends everything: at once
-where Landlock lets a supervisor signal nothing but what is below it (Linux 6.12), else one after the other.
+one is told; when the lower one dies, what it supervised becomes the upper one's. Whoever notices ends everything: at
+once where Landlock lets a supervisor signal nothing but what is below it (Linux 6.12), else one after the other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PASSED_ON = {signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, sign
 _ENDING = {signal.SIGTERM, signal.SIGHUP}
 
 
-def guarded(parent: int, beside: Callable[[], None] | None = None) -> None:
+def supervised(parent: int, beside: Callable[[], None] | None = None) -> None:
     """Return in a new process of a new session, below two supervisors. Never returns in this one.
 
     Parameters
@@ -30,15 +30,15 @@ def guarded(parent: int, beside: Callable[[], None] | None = None) -> None:
     parent : int
         The process that this one must not outlive.
     beside : callable, optional
-        What the lower supervisor does beside guarding, in a thread.
+        What the lower supervisor does beside supervising, in a thread.
     """
-    _guard(parent)
-    _guard(os.getppid(), beside)
+    _supervise(parent)
+    _supervise(os.getppid(), beside)
     os.setsid()
 
 
-def _guard(parent: int, beside: Callable[[], None] | None = None) -> None:
-    """Fork; return in the child, and guard it in this process until it or `parent` ends."""
+def _supervise(parent: int, beside: Callable[[], None] | None = None) -> None:
+    """Fork; return in the child, and supervise it in this process until it or `parent` ends."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *PASSED_ON, *_ENDING})
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -2,9 +2,9 @@
 
 Started as ``python watchdog.py ORDERS`` by the server. `ORDERS` is JSON:
 
-``box``
+``sandbox``
     A file descriptor (``pidfd_open(2)``) of the process whose end is the sandbox's.
-``root``, ``root_fd``, ``spare``
+``root``, ``root_fd``, ``overhead``
     The process above all that is counted, as its id and as a file descriptor, and how many processes of the sandbox's
     own are among those.
 ``signal``
@@ -13,7 +13,7 @@ Started as ``python watchdog.py ORDERS`` by the server. `ORDERS` is JSON:
     The most processes and threads, and the most bytes, if they are to be watched; else ``null``.
 ``groups``
     Control groups to remove; Linux holds the sandbox to their limits.
-``told``
+``report``
     The file that gets, as JSON, the limit that was passed, what came of it in words, and whether the sandbox was ended.
 
 To count needs a moment, in which processes can be started: what passes the limit is not refused, as by a control group,
@@ -80,7 +80,7 @@ class Watch:
 
     def __init__(self, orders: dict[str, Any]) -> None:
         self._root: int = orders["root"]
-        self._spare: int = orders["spare"]
+        self._overhead: int = orders["overhead"]
         self._processes: int | None = orders["processes"]
         self._memory: int | None = orders["memory"]
         self._counted = self._used = 0
@@ -100,7 +100,7 @@ class Watch:
         self._due, self._threads, self._left = now + _COUNT, threads, left
         table = process_table()
         found = [self._root, *descendants(self._root, table)] if self._root in table else []
-        self._counted = sum(table[process][1] for process in found) - self._spare
+        self._counted = sum(table[process][1] for process in found) - self._overhead
         if self._processes is not None and self._counted > self._processes:
             had = f"it had {self._counted} processes and threads"
             return "process_limit", f"{had}; `process_limit` is {self._processes}"
@@ -140,28 +140,28 @@ def main(orders: dict[str, Any]) -> None:
         os.setpriority(os.PRIO_PROCESS, 0, -20)  # ahead of what a fork bomb started, if this user may
     watch = Watch(orders)
     has_ended = select.poll()
-    has_ended.register(orders["box"], select.POLLIN)
+    has_ended.register(orders["sandbox"], select.POLLIN)
     while not has_ended.poll(_LOOK * 1000 if watch.has_work else None):
         if (passed := watch.look()) is not None:
             limit, how = passed
-            keep(orders["told"], limit, f"the sandbox was ended: {how}", is_end=True)
+            write_report(orders["report"], limit, f"the sandbox was ended: {how}", is_end=True)
             signal.pidfd_send_signal(orders["root_fd"], orders["signal"])
             has_ended.poll()
             break
-    clear(orders)
+    remove_groups(orders)
 
 
-def keep(told: str, limit: str, words: str, *, is_end: bool) -> None:
+def write_report(report: str, limit: str, words: str, *, is_end: bool) -> None:
     """Keep what a limit did for the server."""
     with suppress(OSError):
-        Path(told).write_text(json.dumps({"limit": limit, "words": words, "is_end": is_end}), encoding="utf-8")
+        Path(report).write_text(json.dumps({"limit": limit, "words": words, "is_end": is_end}), encoding="utf-8")
 
 
-def clear(orders: dict[str, Any]) -> None:
+def remove_groups(orders: dict[str, Any]) -> None:
     """Remove the control groups; what Linux ended in them is kept before."""
     for group in map(Group, map(Path, orders["groups"])):
-        if words := group.tell():
-            keep(orders["told"], "memory_limit", words, is_end=False)
+        if words := group.what_was_ended():
+            write_report(orders["report"], "memory_limit", words, is_end=False)
         group.remove()
 
 

@@ -16,7 +16,7 @@ import pytest
 from jupyter_agentbox import CodeExecutor
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
-from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.probes import select_level
 
 README = Path(__file__).parents[3] / "README.md"
 
@@ -54,7 +54,7 @@ async def _answer(item: Any) -> str | None:
 
 async def test_the_program_without_a_browser_runs() -> None:
     try:
-        reach(SANDBOX_LEVELS)
+        select_level(SANDBOX_LEVELS)
     except SandboxRefusedError as refusal:
         pytest.skip(str(refusal))
     program = compile(blocks("python")[1], "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)

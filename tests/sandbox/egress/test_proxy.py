@@ -97,7 +97,7 @@ async def stand(
         DomainRules.of(*spelled),
         resolve=names,
         own=lambda: {ip_address(one) for one in own},
-        note=notes.append,
+        on_refused=notes.append,
         bounds=bounds or Bounds(),
     )
     front = await asyncio.start_server(tracked(proxy.serve), "127.0.0.1", 0)

@@ -70,9 +70,9 @@ def test_a_process_is_in_the_group_that_took_it_in_and_the_group_can_be_removed(
     process = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
     try:
         assert (made.path / "pids.max").read_text().strip() == "7"
-        assert made.take_in(process.pid)
+        assert made.add(process.pid)
         assert made.path.name in Path(f"/proc/{process.pid}/cgroup").read_text()
-        assert not made.take_in(2**22 + 1)  # no such process
+        assert not made.add(2**22 + 1)  # no such process
     finally:
         process.communicate()
         made.remove()

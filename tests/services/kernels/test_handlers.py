@@ -14,7 +14,7 @@ from jupyter_agentbox.core.kernel_exits import KernelExit
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
-from jupyter_agentbox.sandbox.server.probes import reach
+from jupyter_agentbox.sandbox.server.probes import select_level
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
 
 
@@ -49,7 +49,7 @@ async def test_a_sandboxed_kernel_has_the_level_that_it_reached_and_none_known_w
     jp_fetch: Any, jp_serverapp: Any, jp_data_dir: Path, jp_root_dir: Path
 ) -> None:
     try:
-        level = reach(SANDBOX_LEVELS)
+        level = select_level(SANDBOX_LEVELS)
     except SandboxRefusedError as refusal:
         pytest.skip(str(refusal))
     (jp_root_dir / "work").mkdir()
@@ -59,11 +59,11 @@ async def test_a_sandboxed_kernel_has_the_level_that_it_reached_and_none_known_w
     kernel_id = await start(jp_fetch, "boxed")
     assert await isolation(jp_fetch, kernel_id) == level.value
     provisioner = jp_serverapp.kernel_manager.get_kernel(kernel_id).provisioner
-    box, provisioner._box = provisioner._box, None
+    backend, provisioner._backend = provisioner._backend, None
     try:
         assert await isolation(jp_fetch, kernel_id) is None
     finally:
-        provisioner._box = box
+        provisioner._backend = backend
 
 
 async def test_a_kernel_that_is_not_there_has_no_known_level(jp_fetch: Any) -> None:
