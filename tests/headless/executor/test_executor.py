@@ -31,12 +31,11 @@ from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.exceptions import InvalidTransitionError
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.system import SystemClock
-from tests.headless.executor.conftest import MINI
+from tests.headless.executor.conftest import ADD, MINI
 from tests.processes_alive import children, survivors
 
 Make = Callable[..., CodeExecutor]
 TIMEOUT = 30
-ADD = "from jupyter_agentbox import tools\nprint(tools.mini.add(a=1, b=2))"
 FOREVER = "import time\nprint('begun')\nwhile True:\n    time.sleep(0.01)"
 ASKS = """
 import threading
@@ -76,15 +75,13 @@ async def gone(processes: list[psutil.Process]) -> bool:
 # -- code and results
 
 
-async def test_text_of_streams_results_and_displays_comes_in_order(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        result = await executor.execute("import sys\nprint('a')\nprint('b', file=sys.stderr)\ndisplay('c')\n'd'")
-        assert result == CodeExecutionResult(text="a\nb\n'c''d'", images=[])
+async def test_text_of_streams_results_and_displays_comes_in_order(executor: CodeExecutor) -> None:
+    result = await executor.execute("import sys\nprint('a')\nprint('b', file=sys.stderr)\ndisplay('c')\n'd'")
+    assert result == CodeExecutionResult(text="a\nb\n'c''d'", images=[])
 
 
-async def test_code_without_output_has_no_text(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        assert await executor.execute("x = 1") == CodeExecutionResult(text=None, images=[])
+async def test_code_without_output_has_no_text(executor: CodeExecutor) -> None:
+    assert await executor.execute("x = 1") == CodeExecutionResult(text=None, images=[])
 
 
 async def test_cells_share_the_kernels_state_until_it_is_reset(make_executor: Make) -> None:
@@ -125,21 +122,19 @@ display(Image(data=b"\\x89PNG second", format="png"))
         ("no", "NameError"),
     ],
 )
-async def test_errors_have_the_kernels_traceback_without_colours(make_executor: Make, code: str, name: str) -> None:
-    async with make_executor() as executor:
-        with pytest.raises(CodeExecutionError, match=name) as caught:
-            await executor.execute(code)
-        assert "\x1b" not in str(caught.value)
-        assert (await executor.execute("1")).text == "1"
+async def test_errors_have_the_kernels_traceback_without_colours(executor: CodeExecutor, code: str, name: str) -> None:
+    with pytest.raises(CodeExecutionError, match=name) as caught:
+        await executor.execute(code)
+    assert "\x1b" not in str(caught.value)
+    assert (await executor.execute("1")).text == "1"
 
 
-async def test_chunks_are_yielded_only_if_asked_for(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        assert await run(executor, "print('a')") == [CodeExecutionResult(text="a", images=[])]
-        assert await run(executor, "print('a')", chunks=True) == [
-            CodeExecutionChunk(text="a\n"),
-            CodeExecutionResult(text="a", images=[]),
-        ]
+async def test_chunks_are_yielded_only_if_asked_for(executor: CodeExecutor) -> None:
+    assert await run(executor, "print('a')") == [CodeExecutionResult(text="a", images=[])]
+    assert await run(executor, "print('a')", chunks=True) == [
+        CodeExecutionChunk(text="a\n"),
+        CodeExecutionResult(text="a", images=[]),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -155,23 +150,21 @@ async def test_chunks_are_yielded_only_if_asked_for(make_executor: Make) -> None
         ("print('\\ud800é\\U0001f600')", 3),
     ],
 )
-async def test_no_output_is_lost(make_executor: Make, code: str, length: int) -> None:
-    async with make_executor() as executor, asyncio.timeout(60):
+async def test_no_output_is_lost(executor: CodeExecutor, code: str, length: int) -> None:
+    async with asyncio.timeout(60):
         result = await executor.execute(code)
         assert result.text is not None
         assert len(result.text) == length
 
 
-async def test_every_small_cell_has_its_output(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        texts = [(await executor.execute(f"print({number})")).text for number in range(300)]
-        assert texts == [str(number) for number in range(300)]
+async def test_every_small_cell_has_its_output(executor: CodeExecutor) -> None:
+    texts = [(await executor.execute(f"print({number})")).text for number in range(300)]
+    assert texts == [str(number) for number in range(300)]
 
 
-async def test_what_programs_write_stands_where_they_ran(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        result = await executor.execute("import os\nprint('a')\nos.system('echo b')\nprint('c')\nos.system('echo d')")
-        assert result.text == "a\nb\nc\nd\n0"
+async def test_what_programs_write_stands_where_they_ran(executor: CodeExecutor) -> None:
+    result = await executor.execute("import os\nprint('a')\nos.system('echo b')\nprint('c')\nos.system('echo d')")
+    assert result.text == "a\nb\nc\nd\n0"
 
 
 # -- environment
@@ -221,35 +214,32 @@ async def test_a_call_is_yielded_before_it_runs_and_its_record_is_kept(make_exec
     assert kept.decision.reviewer == Reviewer(name=getpass.getuser(), via=Via.PROGRAM)
 
 
-async def test_text_comes_before_the_request_that_follows_it(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        items = await run(executor, f"print('before')\n{ADD}\nprint('after')", chunks=True)
-        kinds = [item if isinstance(item, CodeExecutionChunk) else type(item) for item in items]
-        assert kinds[:2] == [CodeExecutionChunk(text="before\n"), ApprovalRequest]
-        assert "".join(item.text for item in items if isinstance(item, CodeExecutionChunk)) == "before\n3\nafter\n"
+async def test_text_comes_before_the_request_that_follows_it(executor: CodeExecutor) -> None:
+    items = await run(executor, f"print('before')\n{ADD}\nprint('after')", chunks=True)
+    kinds = [item if isinstance(item, CodeExecutionChunk) else type(item) for item in items]
+    assert kinds[:2] == [CodeExecutionChunk(text="before\n"), ApprovalRequest]
+    assert "".join(item.text for item in items if isinstance(item, CodeExecutionChunk)) == "before\n3\nafter\n"
 
 
-async def test_a_call_runs_with_the_arguments_that_it_was_accepted_with(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        async for item in executor.stream(ADD):
-            if isinstance(item, ApprovalRequest):
-                await item.accept(arguments={"a": 10, "b": 20})
-            else:
-                assert item == CodeExecutionResult(text="30", images=[])
+async def test_a_call_runs_with_the_arguments_that_it_was_accepted_with(executor: CodeExecutor) -> None:
+    async for item in executor.stream(ADD):
+        if isinstance(item, ApprovalRequest):
+            await item.accept(arguments={"a": 10, "b": 20})
+        else:
+            assert item == CodeExecutionResult(text="30", images=[])
 
 
-async def test_a_rejection_is_an_error_with_its_reason(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        stream = executor.stream(ADD)
-        request = await anext(stream)
-        assert isinstance(request, ApprovalRequest)
-        decisions: list[bool] = []
-        request.on_decision(decisions.append)
-        await request.reject("not on a Friday")
-        with pytest.raises(CodeExecutionError, match="not on a Friday") as caught:
-            await anext(stream)
-        assert "ToolCallRejectedError" in str(caught.value)
-        assert decisions == [False]
+async def test_a_rejection_is_an_error_with_its_reason(executor: CodeExecutor) -> None:
+    stream = executor.stream(ADD)
+    request = await anext(stream)
+    assert isinstance(request, ApprovalRequest)
+    decisions: list[bool] = []
+    request.on_decision(decisions.append)
+    await request.reject("not on a Friday")
+    with pytest.raises(CodeExecutionError, match="not on a Friday") as caught:
+        await anext(stream)
+    assert "ToolCallRejectedError" in str(caught.value)
+    assert decisions == [False]
 
 
 async def test_a_request_that_expires_is_an_error(make_executor: Make) -> None:
@@ -262,18 +252,16 @@ async def test_a_request_that_expires_is_an_error(make_executor: Make) -> None:
             await anext(stream)
 
 
-async def test_a_second_decision_is_refused(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        async for item in executor.stream(ADD):
-            if isinstance(item, ApprovalRequest):
-                await item.accept()
-                with pytest.raises(InvalidTransitionError):
-                    await item.reject()
+async def test_a_second_decision_is_refused(executor: CodeExecutor) -> None:
+    async for item in executor.stream(ADD):
+        if isinstance(item, ApprovalRequest):
+            await item.accept()
+            with pytest.raises(InvalidTransitionError):
+                await item.reject()
 
 
-async def test_execute_accepts_every_call(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        assert (await executor.execute(ADD)).text == "3"
+async def test_execute_accepts_every_call(executor: CodeExecutor) -> None:
+    assert (await executor.execute(ADD)).text == "3"
 
 
 async def test_calls_run_unasked_if_approval_is_off(make_executor: Make) -> None:
@@ -317,13 +305,12 @@ async def test_what_a_tool_and_its_server_say_is_yielded_if_asked_for(make_execu
     assert "roots" in refused.text
 
 
-async def test_a_tools_error_is_the_cells(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        with pytest.raises(CodeExecutionError, match="it went wrong"):
-            await executor.execute("from jupyter_agentbox import tools\ntools.mini.fail()")
+async def test_a_tools_error_is_the_cells(executor: CodeExecutor) -> None:
+    with pytest.raises(CodeExecutionError, match="it went wrong"):
+        await executor.execute("from jupyter_agentbox import tools\ntools.mini.fail()")
 
 
-async def test_calls_of_many_threads_are_all_asked_for(make_executor: Make) -> None:
+async def test_calls_of_many_threads_are_all_asked_for(executor: CodeExecutor) -> None:
     code = """
 from concurrent.futures import ThreadPoolExecutor
 from jupyter_agentbox import tools
@@ -331,13 +318,12 @@ add = tools.mini.add
 with ThreadPoolExecutor(16) as pool:
     print(sum(int(value) for value in pool.map(lambda i: add(a=i, b=0), range(50))))
 """
-    async with make_executor() as executor:
-        items = await run(executor, code)
-        assert len([item for item in items if isinstance(item, ApprovalRequest)]) == 50
-        assert items[-1] == CodeExecutionResult(text="1225", images=[])
+    items = await run(executor, code)
+    assert len([item for item in items if isinstance(item, ApprovalRequest)]) == 50
+    assert items[-1] == CodeExecutionResult(text="1225", images=[])
 
 
-async def test_what_outlives_its_cell_asks_in_the_next_one(make_executor: Make) -> None:
+async def test_what_outlives_its_cell_asks_in_the_next_one(executor: CodeExecutor) -> None:
     code = """
 import threading
 from jupyter_agentbox import tools
@@ -346,28 +332,25 @@ begin = threading.Event()
 thread = threading.Thread(target=lambda: (begin.wait(), add(a=1, b=1)))
 thread.start()
 """
-    async with make_executor() as executor:
-        await executor.execute(code)
-        items = await run(executor, "begin.set()\nthread.join()\nprint('joined')")
-        assert [type(item) for item in items] == [ApprovalRequest, CodeExecutionResult]
+    await executor.execute(code)
+    items = await run(executor, "begin.set()\nthread.join()\nprint('joined')")
+    assert [type(item) for item in items] == [ApprovalRequest, CodeExecutionResult]
 
 
 # -- time
 
 
-async def test_a_cell_that_runs_too_long_is_interrupted_and_the_state_kept(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        await executor.execute("x = 1")
-        with pytest.raises(asyncio.TimeoutError):
-            await executor.execute(FOREVER, timeout=0.2)
-        assert (await executor.execute("x")).text == "1"
+async def test_a_cell_that_runs_too_long_is_interrupted_and_the_state_kept(executor: CodeExecutor) -> None:
+    await executor.execute("x = 1")
+    with pytest.raises(asyncio.TimeoutError):
+        await executor.execute(FOREVER, timeout=0.2)
+    assert (await executor.execute("x")).text == "1"
 
 
-async def test_a_cell_that_awaits_too_long_is_interrupted(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        with pytest.raises(asyncio.TimeoutError):
-            await executor.execute("import asyncio\nawait asyncio.sleep(100)", timeout=0.2)
-        assert (await executor.execute("1")).text == "1"
+async def test_a_cell_that_awaits_too_long_is_interrupted(executor: CodeExecutor) -> None:
+    with pytest.raises(asyncio.TimeoutError):
+        await executor.execute("import asyncio\nawait asyncio.sleep(100)", timeout=0.2)
+    assert (await executor.execute("1")).text == "1"
 
 
 async def test_thinking_is_not_execution_time(make_executor: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,35 +399,31 @@ async def cancel_when_begun(executor: CodeExecutor, code: str) -> list[object]:
     return items
 
 
-async def test_cancel_ends_the_cell_cleanly(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        for _ in range(3):
-            assert await cancel_when_begun(executor, FOREVER) == [CodeExecutionChunk(text="begun\n")]
-        assert (await executor.execute("1")).text == "1"
+async def test_cancel_ends_the_cell_cleanly(executor: CodeExecutor) -> None:
+    for _ in range(3):
+        assert await cancel_when_begun(executor, FOREVER) == [CodeExecutionChunk(text="begun\n")]
+    assert (await executor.execute("1")).text == "1"
 
 
-async def test_a_cancelled_execute_returns_an_empty_result(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        task = asyncio.create_task(executor.execute(FOREVER))
-        asyncio.get_running_loop().call_later(0.3, executor.cancel)
-        assert await task == CodeExecutionResult(text=None, images=[])
+async def test_a_cancelled_execute_returns_an_empty_result(executor: CodeExecutor) -> None:
+    task = asyncio.create_task(executor.execute(FOREVER))
+    asyncio.get_running_loop().call_later(0.3, executor.cancel)
+    assert await task == CodeExecutionResult(text=None, images=[])
 
 
-async def test_cancel_without_a_cell_does_nothing(make_executor: Make) -> None:
-    async with make_executor() as executor:
+async def test_cancel_without_a_cell_does_nothing(executor: CodeExecutor) -> None:
+    executor.cancel()
+    assert (await executor.execute("1")).text == "1"
+
+
+async def test_cancel_withdraws_what_waits(executor: CodeExecutor) -> None:
+    async for item in executor.stream(ADD):
+        assert isinstance(item, ApprovalRequest)
         executor.cancel()
-        assert (await executor.execute("1")).text == "1"
-
-
-async def test_cancel_withdraws_what_waits(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        async for item in executor.stream(ADD):
-            assert isinstance(item, ApprovalRequest)
-            executor.cancel()
-            assert await asyncio.wait_for(item.response(), TIMEOUT) is False
-            with pytest.raises(InvalidTransitionError):
-                await item.accept()
-        assert (await executor.execute("1")).text == "1"
+        assert await asyncio.wait_for(item.response(), TIMEOUT) is False
+        with pytest.raises(InvalidTransitionError):
+            await item.accept()
+    assert (await executor.execute("1")).text == "1"
 
 
 async def asked_in_a_task(executor: CodeExecutor) -> tuple[ApprovalRequest, asyncio.Task[None]]:
@@ -535,26 +514,23 @@ async def test_cancelled_tasks_leave_their_executors_usable(make_executor: Make)
         assert (await two.execute("2")).text == "2"
 
 
-async def test_leaving_the_iteration_interrupts_the_cell(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        async for _ in executor.stream(FOREVER, chunks=True):
-            break
-        assert (await asyncio.wait_for(executor.execute("1"), TIMEOUT)).text == "1"
+async def test_leaving_the_iteration_interrupts_the_cell(executor: CodeExecutor) -> None:
+    async for _ in executor.stream(FOREVER, chunks=True):
+        break
+    assert (await asyncio.wait_for(executor.execute("1"), TIMEOUT)).text == "1"
 
 
-async def test_a_cell_within_the_iteration_over_another_is_refused(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        stream = executor.stream(FOREVER, chunks=True)
-        await anext(stream)
-        with pytest.raises(RuntimeError, match="wait for ever"):
-            await executor.execute("1")
-        await stream.aclose()  # type: ignore[attr-defined]  # an async generator
+async def test_a_cell_within_the_iteration_over_another_is_refused(executor: CodeExecutor) -> None:
+    stream = executor.stream(FOREVER, chunks=True)
+    await anext(stream)
+    with pytest.raises(RuntimeError, match="wait for ever"):
+        await executor.execute("1")
+    await stream.aclose()  # type: ignore[attr-defined]  # an async generator
 
 
-async def test_cells_of_other_tasks_wait_for_their_turn(make_executor: Make) -> None:
-    async with make_executor() as executor:
-        results = await asyncio.gather(*(executor.execute(f"print({number})") for number in range(10)))
-        assert [result.text for result in results] == [str(number) for number in range(10)]
+async def test_cells_of_other_tasks_wait_for_their_turn(executor: CodeExecutor) -> None:
+    results = await asyncio.gather(*(executor.execute(f"print({number})") for number in range(10)))
+    assert [result.text for result in results] == [str(number) for number in range(10)]
 
 
 async def test_executors_run_in_parallel(make_executor: Make) -> None:

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,13 @@ from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
 from jupyter_agentbox.sandbox.server.run_directory import base_directory
+from tests.headless.executor.conftest import ADD, shared
 from tests.headless.executor.test_owner_link import forge
 from tests.processes_alive import children, survivors
 from tests.sandbox.conftest import can_reach
 from tests.sandbox.test_limits import LEVELS as LIMITED_LEVELS
 from tests.sandbox.test_limits import MEMORY, MEMORY_BOMB, without_control_groups
 
-ADD = "from jupyter_agentbox import tools\nprint(tools.mini.add(a=1, b=2))"
 #: A program that leaves its parent, and is there when this line is over.
 DAEMON = """
 import subprocess
@@ -34,7 +34,7 @@ subprocess.run(["setsid", "--fork", "sleep", "1000"])
 """
 
 
-@pytest.fixture(params=SANDBOX_LEVELS, ids=lambda level: level.value)
+@pytest.fixture(scope="module", params=SANDBOX_LEVELS, ids=lambda level: level.value)
 def level(request: pytest.FixtureRequest) -> Isolation:
     """Every level that this machine can reach."""
     can_reach(request.param)
@@ -59,6 +59,18 @@ def sandboxed(make_executor: Start, level: Isolation, work: Path) -> Start:
         return make_executor(**{"working_dir": work, **options}, sandbox_config=settings)
 
     return make
+
+
+@pytest.fixture(scope="module")
+def shared_executor(
+    level: Isolation, jp_asyncio_loop: asyncio.AbstractEventLoop, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[CodeExecutor]:
+    """An executor at each level, for `executor`."""
+    root = tmp_path_factory.mktemp(level.value)
+    (root / "project").mkdir()
+    config = {"levels": [level.value]}
+    with shared(root, jp_asyncio_loop, working_dir=root / "project", sandbox_config=config) as executor:
+        yield executor
 
 
 async def reject(executor: CodeExecutor, reason: str) -> None:
@@ -93,24 +105,21 @@ async def test_allowed_domain_is_reached_where_the_proxy_is_ours_and_refused_els
         server.close()
 
 
-async def test_call_waits_for_its_decision_and_names_the_level(
-    sandboxed: Start, level: Isolation, places: Path
-) -> None:
-    async with sandboxed() as executor:
-        assert executor.isolation == level.value
-        items = []
-        async for item in executor.stream(ADD):
-            items.append(item)
-            if isinstance(item, ApprovalRequest):
-                await item.accept(arguments={"a": 20, "b": 22})
-        request, result = items
-        assert isinstance(request, ApprovalRequest)
-        assert request.isolation == level.value
-        assert isinstance(result, CodeExecutionResult)
-        assert result.text == "42"
+async def test_call_waits_for_its_decision_and_names_the_level(executor: CodeExecutor, level: Isolation) -> None:
+    assert executor.isolation == level.value
+    items = []
+    async for item in executor.stream(ADD):
+        items.append(item)
+        if isinstance(item, ApprovalRequest):
+            await item.accept(arguments={"a": 20, "b": 22})
+    request, result = items
+    assert isinstance(request, ApprovalRequest)
+    assert request.isolation == level.value
+    assert isinstance(result, CodeExecutionResult)
+    assert result.text == "42"
 
-        with pytest.raises(CodeExecutionError, match="not today"):
-            await reject(executor, "not today")
+    with pytest.raises(CodeExecutionError, match="not today"):
+        await reject(executor, "not today")
 
 
 async def test_kernel_has_its_directory_and_no_other_file_no_secret_and_no_network(
@@ -156,30 +165,28 @@ async def test_files_that_the_executor_was_given_stay_hidden(
             await executor.execute(f"print(open({str(shared / 'servers.json')!r}).read() or 1 / 0)")
 
 
-async def test_timeout_and_cancel_interrupt_what_runs_and_keep_the_state(sandboxed: Start) -> None:
-    async with sandboxed() as executor:
-        await executor.execute("kept = 41")
-        for code in ("while True: pass", "import subprocess; subprocess.run(['sleep', '1000'])", "!sleep 1000"):
-            with pytest.raises(TimeoutError):
-                await executor.execute(code, timeout=0.5)
-        assert (await executor.execute("kept + 1")).text == "42"
+async def test_timeout_and_cancel_interrupt_what_runs_and_keep_the_state(executor: CodeExecutor) -> None:
+    await executor.execute("kept = 41")
+    for code in ("while True: pass", "import subprocess; subprocess.run(['sleep', '1000'])", "!sleep 1000"):
+        with pytest.raises(TimeoutError):
+            await executor.execute(code, timeout=0.5)
+    assert (await executor.execute("kept + 1")).text == "42"
 
-        items: list[Any] = []
-        async for item in executor.stream("print('go', flush=True)\nwhile True: pass", chunks=True):
-            items.append(item)
-            if item.text.endswith("\n"):  # the line may come in two
-                executor.cancel()
-        assert "".join(item.text for item in items) == "go\n"
-        assert (await executor.execute("kept + 1")).text == "42"
-
-
-async def test_request_is_withdrawn_when_its_cell_is_cancelled(sandboxed: Start) -> None:
-    async with sandboxed() as executor:
-        async for item in executor.stream(ADD):
-            assert isinstance(item, ApprovalRequest)
+    items: list[Any] = []
+    async for item in executor.stream("print('go', flush=True)\nwhile True: pass", chunks=True):
+        items.append(item)
+        if item.text.endswith("\n"):  # the line may come in two
             executor.cancel()
-            assert not await item.response()
-        assert (await executor.execute(ADD)).text == "3"
+    assert "".join(item.text for item in items) == "go\n"
+    assert (await executor.execute("kept + 1")).text == "42"
+
+
+async def test_request_is_withdrawn_when_its_cell_is_cancelled(executor: CodeExecutor) -> None:
+    async for item in executor.stream(ADD):
+        assert isinstance(item, ApprovalRequest)
+        executor.cancel()
+        assert not await item.response()
+    assert (await executor.execute(ADD)).text == "3"
 
 
 async def test_reset_gives_a_fresh_sandbox_and_stop_leaves_nothing(sandboxed: Start, level: Isolation) -> None:
@@ -296,25 +303,24 @@ print(text)
                 await request.accept()
 
 
-async def test_multiprocessing_works_where_there_is_a_memory_of_its_own(sandboxed: Start, level: Isolation) -> None:
+async def test_multiprocessing_works_where_there_is_a_memory_of_its_own(
+    executor: CodeExecutor, level: Isolation
+) -> None:
     code = "import multiprocessing; print(multiprocessing.get_context('fork').Pool(2).map(abs, [-1, -2]))"
-    async with sandboxed() as executor:
-        if level is Isolation.LANDLOCK:
-            with pytest.raises(CodeExecutionError, match="PermissionError"):
-                await executor.execute(code)
-        else:
-            assert (await executor.execute(code)).text == "[1, 2]"
+    if level is Isolation.LANDLOCK:
+        with pytest.raises(CodeExecutionError, match="PermissionError"):
+            await executor.execute(code)
+    else:
+        assert (await executor.execute(code)).text == "[1, 2]"
 
 
-async def test_input_says_that_nobody_is_there_to_answer(sandboxed: Start) -> None:
-    async with sandboxed() as executor:
-        with pytest.raises(CodeExecutionError, match="StdinNotImplementedError"):
-            await executor.execute("input('name? ')")
+async def test_input_says_that_nobody_is_there_to_answer(executor: CodeExecutor) -> None:
+    with pytest.raises(CodeExecutionError, match="StdinNotImplementedError"):
+        await executor.execute("input('name? ')")
 
 
-async def test_all_output_arrives(sandboxed: Start) -> None:
-    async with sandboxed() as executor:
-        result = await executor.execute("for i in range(10_000): print(i, flush=True)\nprint('x' * 500_000)")
+async def test_all_output_arrives(executor: CodeExecutor) -> None:
+    result = await executor.execute("for i in range(10_000): print(i, flush=True)\nprint('x' * 500_000)")
     assert result.text == "\n".join([*map(str, range(10_000)), "x" * 500_000])
 
 
