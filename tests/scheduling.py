@@ -8,7 +8,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 #: Folders whose tests share what is slow to start. One process runs the whole of one, so that it is started once.
-WHOLE: Final = ("tests/attacks/", "tests/browser/", "tests/hub/")
+WHOLE: Final = ("tests/attacks/", "tests/browser/", "tests/hub/", "tests/integration/")
 
 #: What takes longest comes first, so that short files even out the end.
 FIRST: Final = (
@@ -17,7 +17,6 @@ FIRST: Final = (
     "tests/headless/",
     "tests/mcp_server/",
     "tests/sandbox/",
-    "tests/integration/",
     "tests/demo/",
     "tests/fuzz/",
     "tests/kernel/",

@@ -9,6 +9,7 @@ import queue
 import secrets
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -204,10 +205,24 @@ class Server:
         finally:
             client.stop_channels()
 
-    async def stop(self) -> None:
-        """Stop the server as Control-C does, and wait for it."""
+    def hang_up(self) -> None:
+        """Hear no more events."""
         if self._events is not None:
             self._events.close()
+
+    async def tidy(self) -> None:
+        """End all kernels, and wait until nothing waits."""
+        async with asyncio.timeout(TIMEOUT):
+            for kind in ("sessions", "kernels"):
+                for found in (await self.api("GET", f"api/{kind}"))[1]:
+                    await self.api("DELETE", f"api/{kind}/{found['id']}")
+            while (await self.api("GET", "jupyter-agentbox/approvals?status=pending"))[1]["approvals"]:
+                await self._next_event()
+        self.hang_up()
+
+    async def stop(self) -> None:
+        """Stop the server as Control-C does, and wait for it."""
+        self.hang_up()
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(TIMEOUT):
@@ -285,9 +300,41 @@ async def _start_server(root: Path, port: int, servers: Any, options: tuple[str,
     return server
 
 
+@pytest.fixture(scope="package")
+def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with the demo shop, which runs in a loop of its own: each test has another."""
+
+    async def start() -> Server:
+        server = await start_server(tmp_path_factory.mktemp("server"))
+        server.hang_up()
+        return server
+
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        server = asyncio.run_coroutine_threadsafe(start(), loop).result()
+        yield server
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
 @pytest.fixture
-def server(tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop) -> Iterator[Server]:
-    """A server with the demo shop."""
+def server(running_server: Server, jp_asyncio_loop: asyncio.AbstractEventLoop) -> Iterator[Server]:
+    """The server that most tests share; no kernel of another test runs at it, and nothing waits."""
+    shared = running_server
+    server = Server(shared.root, shared.process, shared.url, shared.token)
+    jp_asyncio_loop.run_until_complete(server.listen())
+    yield server
+    jp_asyncio_loop.run_until_complete(server.tidy())
+
+
+@pytest.fixture
+def own_server(tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop) -> Iterator[Server]:
+    """A server that no other test has, for those that leave much at it or need its first events."""
     server = jp_asyncio_loop.run_until_complete(start_server(tmp_path))
     yield server
     jp_asyncio_loop.run_until_complete(server.stop())

@@ -169,7 +169,8 @@ async def test_a_server_that_is_killed_leaves_its_requests_orphaned_and_runs_not
     await again.stop()
 
 
-async def test_a_locked_database_keeps_the_call_from_running(server: Server) -> None:
+async def test_a_locked_database_keeps_the_call_from_running(own_server: Server) -> None:
+    server = own_server
     database = server.root / "data" / "agentbox" / "approvals.sqlite"
     async with server.kernel() as kernel:
         await kernel.run("from jupyter_agentbox import tools")
@@ -185,7 +186,10 @@ async def test_a_locked_database_keeps_the_call_from_running(server: Server) -> 
 
 
 @pytest.mark.timeout(300)
-async def test_a_thousand_requests_wait_at_once_and_each_gets_its_own_answer(server: Server, ipykernel: str) -> None:
+async def test_a_thousand_requests_wait_at_once_and_each_gets_its_own_answer(
+    own_server: Server, ipykernel: str
+) -> None:
+    server = own_server
     code = """
 import asyncio
 from jupyter_agentbox import tools

@@ -188,7 +188,8 @@ time.sleep(600)
 """
 
 
-async def test_page_is_told_why_a_kernel_ended_and_not_of_a_restart(server: Server, level: str) -> None:
+async def test_page_is_told_why_a_kernel_ended_and_not_of_a_restart(own_server: Server, level: str) -> None:
+    server = own_server
     install(server.root, "limited", levels=[level], memory_limit=MEMORY)
 
     async def end_after(kernel: Kernel, code: str) -> Any:
