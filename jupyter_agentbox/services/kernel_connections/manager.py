@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -218,20 +218,9 @@ class KernelConnectionManager:
                 line.remember(key)
                 self._send(line, comm_id, _failure(message.id, refusal))
                 return
-            self._start(line, key, weight, lambda: self._respond(line, kernel_id, comm_id, message))
-
-    async def _respond(
-        self, line: _Connection, kernel_id: str, comm_id: str, message: messages.Question
-    ) -> messages.Reply | JsonObject:
-        match message:
-            case messages.Call():
-                return await self._run(line, kernel_id, comm_id, message)
-            case messages.GetModule(server=server):
-                return await asyncio.to_thread(self._generate, server, await self._catalog.list_tools(server))
-            case messages.ListServers():
-                return self._servers()
-            case messages.ListPending():
-                return self._pending(kernel_id)
+            task = asyncio.create_task(self._answer(line, kernel_id, comm_id, message))
+            line.begin(key, task, weight)
+            task.add_done_callback(lambda _: line.end(key))
 
     def _refuse(self, line: _Connection, comm_id: str, data: JsonValue, error: MessageError) -> None:
         if line.warnings.allows(asyncio.get_running_loop().time()):
@@ -260,32 +249,31 @@ class KernelConnectionManager:
             " by file name."
         )
 
-    def _start(
-        self,
-        line: _Connection,
-        key: tuple[str, str],
-        weight: int,
-        answer: Callable[[], Awaitable[messages.Reply | JsonObject]],
-    ) -> None:
-        """Run `answer` in a task of its own and send what it gives."""
-        task = asyncio.create_task(self._answer(line, *key, answer))
-        line.begin(key, task, weight)
-        task.add_done_callback(lambda _: line.end(key))
-
-    async def _answer(
-        self, line: _Connection, comm_id: str, id: str, answer: Callable[[], Awaitable[messages.Reply | JsonObject]]
-    ) -> None:
+    async def _answer(self, line: _Connection, kernel_id: str, comm_id: str, message: messages.Question) -> None:
+        """Answer a message, with a failure if need be. The root of its task."""
         try:
-            content = await answer()
-            reply = content if isinstance(content, messages.Reply) else messages.Reply(id=id, content=content)
-            self._send(line, comm_id, reply)
+            self._send(line, comm_id, await self._reply(line, kernel_id, comm_id, message))
         except AgentBoxError as error:
-            self._send(line, comm_id, _failure(id, error))
+            self._send(line, comm_id, _failure(message.id, error))
         except Exception:
-            # The task's root: whatever went wrong, the cell must not wait for ever.
+            # Whatever went wrong, the cell must not wait for ever.
             log.exception("a kernel's message could not be answered")
             text = "the agentbox server failed; its log says why"
-            self._send(line, comm_id, messages.Failure(id=id, code=AgentBoxError.code, message=text))
+            self._send(line, comm_id, messages.Failure(id=message.id, code=AgentBoxError.code, message=text))
+
+    async def _reply(
+        self, line: _Connection, kernel_id: str, comm_id: str, message: messages.Question
+    ) -> messages.Reply:
+        match message:
+            case messages.Call():
+                return await self._run(line, kernel_id, comm_id, message)
+            case messages.GetModule(server=server):
+                content = await asyncio.to_thread(self._generate, server, await self._catalog.list_tools(server))
+            case messages.ListServers():
+                content = self._servers()
+            case messages.ListPending():
+                content = self._pending(kernel_id)
+        return messages.Reply(id=message.id, content=content)
 
     async def _run(self, line: _Connection, kernel_id: str, comm_id: str, message: messages.Call) -> messages.Reply:
         if message.server == NOTEBOOK_SERVER:

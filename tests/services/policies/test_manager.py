@@ -1,0 +1,69 @@
+"""What a lasting answer of a person means for later calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest
+from jupyter_agentbox.core.calls import Origin, ToolCall
+from jupyter_agentbox.core.policy import Effect, Policy, Rule
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.services.policies.manager import PolicyManager
+from tests.samples import a_decision, a_request
+
+TOOL = ToolDescription(name="delete_order", description="Deletes an order.")
+
+
+def answered(answer: Answer, *, kernel_id: str | None = "k1") -> ApprovalRequest:
+    request = a_request()
+    call = replace(request.call, origin=Origin(kernel_id=kernel_id), known_digest="")
+    request = replace(request, call=call, tool=TOOL)
+    return request.decide(a_decision(request, answer))
+
+
+def effect_of(policies: PolicyManager, call: ToolCall, tool: ToolDescription = TOOL) -> Effect:
+    return policies.evaluate(call, tool).effect
+
+
+@pytest.mark.parametrize(
+    ("answer", "effect"),
+    [
+        (Answer.ALLOW_ONCE, Effect.ASK),
+        (Answer.ALLOW_ALWAYS, Effect.ALLOW),
+        (Answer.REJECT_ONCE, Effect.ASK),
+        (Answer.REJECT_ALWAYS, Effect.DENY),
+    ],
+)
+def test_a_lasting_answer_holds_for_the_tool_in_its_kernel_until_that_ends(answer: Answer, effect: Effect) -> None:
+    policies = PolicyManager()
+    call = answered(answer).call
+    policies.remember(answered(answer))
+
+    assert effect_of(policies, call) is effect
+    assert effect_of(policies, replace(call, origin=Origin(kernel_id="k2"))) is Effect.ASK
+    policies.forget("k1")
+    assert effect_of(policies, call) is Effect.ASK
+
+
+def test_what_was_allowed_is_the_tool_that_was_seen() -> None:
+    policies = PolicyManager()
+    request = answered(Answer.ALLOW_ALWAYS)
+    policies.remember(request)
+    assert effect_of(policies, request.call, replace(TOOL, description="Deletes all orders.")) is Effect.ASK
+
+
+@pytest.mark.parametrize("answer", [Answer.ALLOW_ALWAYS, Answer.REJECT_ALWAYS])
+def test_an_answer_to_a_call_of_no_kernel_holds_for_no_other(answer: Answer) -> None:
+    policies = PolicyManager()
+    request = answered(answer, kernel_id=None)
+    policies.remember(request)
+    assert effect_of(policies, request.call) is Effect.ASK
+
+
+def test_a_rule_of_a_file_is_stricter_than_what_a_person_allowed() -> None:
+    request = answered(Answer.ALLOW_ALWAYS)
+    policies = PolicyManager(policy=Policy((Rule(tool="*", effect=Effect.DENY),)))
+    policies.remember(request)
+    assert effect_of(policies, request.call) is Effect.DENY
