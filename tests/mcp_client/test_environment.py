@@ -53,7 +53,24 @@ def test_an_env_file_has_names_quotes_and_comments() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["A=1\nsecret", "=secret"])
+def test_what_is_in_quotes_may_have_many_lines() -> None:
+    text = "KEY=\"-----BEGIN KEY-----\nabc=\n# no comment\n-----END KEY-----\" # a key\r\nB='it\\'s\nhere'\nC=1"
+    assert parse_env_file(text) == {
+        "KEY": "-----BEGIN KEY-----\nabc=\n# no comment\n-----END KEY-----",
+        "B": "it's\nhere",
+        "C": "1",
+    }
+
+
+def test_a_long_file_is_read_at_once() -> None:
+    many = "".join(f"# note\n\nA{number}='x'\n" for number in range(20_000))
+    assert len(parse_env_file(many)) == 20_000
+    assert parse_env_file("\n" * 200_000 + "A=1") == {"A": "1"}
+    with pytest.raises(ValueError, match="line 1 "):
+        parse_env_file("A='" + "\\x" * 200_000)
+
+
+@pytest.mark.parametrize("text", ["A=1\nsecret", "=secret", "A='secret", 'A="secret\nB=1'])
 def test_a_bad_line_is_named_by_number_and_not_shown(text: str) -> None:
     with pytest.raises(ValueError, match="line") as caught:
         parse_env_file(text)
