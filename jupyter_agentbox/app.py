@@ -28,7 +28,7 @@ from jupyter_agentbox.core.content_security import check_sources
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.events import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError
-from jupyter_agentbox.mcp_client.limits import Limits, start_apart
+from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
 from jupyter_agentbox.paths import added_servers_path
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_places
@@ -291,12 +291,14 @@ class AgentBoxApp(ExtensionApp):
             retention=RetentionLimits(
                 days=self.history_days, bytes=self.history_bytes, long_arguments=self.long_arguments_bytes
             ),
-            limits=Limits(
+            limits=ServerLimits(
                 start_timeout=self.mcp_start_timeout,
                 call_timeout=self.mcp_call_timeout,
                 message_cap=self.mcp_message_cap,
                 log_lines=self.mcp_log_lines,
-                start_in=partial(start_apart, lambda directory: places.holds(directory) or could_write(directory)),
+                default_cwd=partial(
+                    safe_working_directory, lambda directory: places.holds(directory) or could_write(directory)
+                ),
             ),
         )
 

@@ -127,7 +127,7 @@ def _fail(error: Exception) -> int:
     return USAGE
 
 
-class Asker:
+class TerminalReviewer:
     """Asks for decisions on the terminal, one at a time.
 
     Parameters
@@ -172,7 +172,7 @@ class Asker:
 
 async def _run(executor: CodeExecutor, cells: Iterable[str], timeout: float | None) -> int:
     with _open_terminal() as terminal:
-        asker = Asker(terminal)
+        reviewer = TerminalReviewer(terminal)
         output = Output(sys.stdout, has_terminal=terminal is not None)
         try:
             async with executor:
@@ -180,7 +180,7 @@ async def _run(executor: CodeExecutor, cells: Iterable[str], timeout: float | No
                     async for item in executor.stream(cell, timeout=timeout, chunks=True):
                         if isinstance(item, ApprovalRequest):
                             output.end_line()
-                            await asker.decide(item)
+                            await reviewer.decide(item)
                         elif isinstance(item, CodeExecutionChunk):
                             output.write(item.text)
         except (CodeExecutionError, TimeoutError) as error:
@@ -188,10 +188,10 @@ async def _run(executor: CodeExecutor, cells: Iterable[str], timeout: float | No
             Output(sys.stderr, has_terminal=terminal is not None).write(f"\n{error}\n")
             if isinstance(error, TimeoutError):
                 return TIMED_OUT
-            return REFUSED if asker.refused else FAILED
+            return REFUSED if reviewer.refused else FAILED
         finally:
             output.end()
-    return REFUSED if asker.refused else OK
+    return REFUSED if reviewer.refused else OK
 
 
 class Output:

@@ -17,7 +17,7 @@ from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.tools import LogMessage, ToolDescription
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
-from jupyter_agentbox.mcp_client.limits import Limits
+from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.registry import ServerRegistry
 from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.paths import keep_server
@@ -52,7 +52,7 @@ class Settings:
         Whose answers to requests count.
     added_servers : Path or None
         To which of them servers are added that a program asks for; ``None`` if none may be.
-    limits : Limits
+    limits : ServerLimits
         What an MCP server may use.
     retention : RetentionLimits
         How much is kept of requests that ended, and for how long.
@@ -65,7 +65,7 @@ class Settings:
     most_pending: int | None = 1000
     decide_with: DecideWith = DecideWith.ANY
     added_servers: Path | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: ServerLimits = field(default_factory=ServerLimits)
     retention: RetentionLimits = field(default_factory=RetentionLimits)
 
 

@@ -18,7 +18,7 @@ from jupyter_agentbox.core.approvals import Answer
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.ports import Announcer, ToolCaller
 from jupyter_agentbox.exceptions import StorageError
-from jupyter_agentbox.mcp_client.limits import Limits, start_apart
+from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.protocol.shell import SHELL_SERVER
 from jupyter_agentbox.sandbox.server.writable_directories import could_write
@@ -127,5 +127,7 @@ def _composition_settings(settings: BackendSettings) -> composition.Settings:
         database_url=settings.database_url or sqlite_url(str(paths.data_dir() / "approvals.sqlite")),
         added_servers=None if settings.mcp_config_path is not None else paths.registered_servers_path(),
         approval_timeout=settings.approval_timeout,
-        limits=Limits(start_timeout=settings.connect_timeout, start_in=partial(start_apart, is_writable)),
+        limits=ServerLimits(
+            start_timeout=settings.connect_timeout, default_cwd=partial(safe_working_directory, is_writable)
+        ),
     )

@@ -13,9 +13,9 @@ from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.paths import register_server
 
 if TYPE_CHECKING:
-    from jupyter_agentbox.mcp_client.limits import Limits
+    from jupyter_agentbox.mcp_client.limits import ServerLimits
 
-ListTools: TypeAlias = "Callable[[str, Mapping[str, Any], Limits], Awaitable[list[ToolDescription]]]"
+ListTools: TypeAlias = "Callable[[str, Mapping[str, Any], ServerLimits], Awaitable[list[ToolDescription]]]"
 
 #: The parameters that are paths.
 _PATHS: Final = frozenset({"cwd", "envFile"})
@@ -108,13 +108,13 @@ async def list_tools_of(name: str, parameters: Mapping[str, Any]) -> list[ToolDe
     return await list_tools(name, parameters, limits)
 
 
-def _load_client() -> tuple[ListTools, Limits]:
+def _load_client() -> tuple[ListTools, ServerLimits]:
     # Late and in a thread: the MCP SDK takes a second to import.
-    from jupyter_agentbox.mcp_client.limits import Limits, start_apart  # noqa: PLC0415
+    from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory  # noqa: PLC0415
     from jupyter_agentbox.mcp_client.registry import list_tools_of  # noqa: PLC0415
     from jupyter_agentbox.sandbox.server.writable_directories import could_write  # noqa: PLC0415
 
-    return list_tools_of, Limits(start_in=partial(start_apart, could_write))
+    return list_tools_of, ServerLimits(default_cwd=partial(safe_working_directory, could_write))
 
 
 def _plain(value: Any) -> Any:

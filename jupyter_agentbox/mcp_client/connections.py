@@ -23,7 +23,7 @@ from jupyter_agentbox.processes.process import Command
 from jupyter_agentbox.processes.reaper import CANNOT_EXECUTE, NOT_FOUND
 
 from .configuration import HttpServer, StdioServer
-from .limits import Limits
+from .limits import ServerLimits
 from .logs import LogRing, Redactor
 from .server_errors import text_of
 from .sessions import Session, describe_exit
@@ -43,7 +43,7 @@ except PackageNotFoundError:  # run from its sources
 async def open_session(
     server: StdioServer | HttpServer,
     *,
-    limits: Limits,
+    limits: ServerLimits,
     log: LogRing,
     redact: Redactor,
     on_tools_changed: Callable[[], None],
@@ -71,7 +71,7 @@ async def open_session(
 async def _connect(
     server: StdioServer | HttpServer,
     stack: AsyncExitStack,
-    limits: Limits,
+    limits: ServerLimits,
     log: LogRing,
     redact: Redactor,
     on_tools_changed: Callable[[], None],
@@ -129,13 +129,13 @@ def _ended_at_probe(transport: StdioTransport | HttpTransport, wire: Wire) -> bo
     return wire.closed.is_set() and transport.process.returncode not in (CANNOT_EXECUTE, NOT_FOUND)
 
 
-def _transport(server: StdioServer | HttpServer, wire: Wire, limits: Limits) -> StdioTransport | HttpTransport:
+def _transport(server: StdioServer | HttpServer, wire: Wire, limits: ServerLimits) -> StdioTransport | HttpTransport:
     if isinstance(server, HttpServer):
         return HttpTransport(server, wire=wire, message_cap=limits.message_cap)
     command = Command(
         argv=(server.command, *server.args),
         env=process_environment(os.environ, server.env),
-        cwd=server.cwd or limits.start_in(),
+        cwd=server.cwd or limits.default_cwd(),
     )
     return StdioTransport(command, wire=wire, message_cap=limits.message_cap)
 
@@ -144,7 +144,7 @@ def _start_error(
     server: StdioServer | HttpServer,
     transport: StdioTransport | HttpTransport,
     error: Exception,
-    limits: Limits,
+    limits: ServerLimits,
     redact: Redactor,
 ) -> ToolServerError:
     while isinstance(error, ExceptionGroup):
@@ -156,9 +156,9 @@ def _start_error(
     return ToolServerError(f"`{server.name}` did not start: {message}{_elsewhere(server, limits)}")
 
 
-def _elsewhere(server: StdioServer | HttpServer, limits: Limits) -> str:
+def _elsewhere(server: StdioServer | HttpServer, limits: ServerLimits) -> str:
     """Say where a server started that may have looked for its program where this process works."""
-    if isinstance(server, HttpServer) or server.cwd or (place := limits.start_in()) is None:
+    if isinstance(server, HttpServer) or server.cwd or (place := limits.default_cwd()) is None:
         return ""
     return (
         f" (it started in {place}, because a sandboxed kernel can write where this process works;"

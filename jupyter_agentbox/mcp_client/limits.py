@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
-def where_this_process_works() -> None:
+def inherit_working_directory() -> None:
     """Say that a server starts where this process works."""
 
 
-def start_apart(can_write: Callable[[Path], bool]) -> str | None:
+def safe_working_directory(can_write: Callable[[Path], bool]) -> str | None:
     """Return where servers start that name no ``cwd``; ``None`` for where this process works.
 
     Where a sandboxed kernel can write, a program may run what it left: ``python -m`` looks for modules there, others
@@ -29,7 +29,7 @@ def start_apart(can_write: Callable[[Path], bool]) -> str | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ServerLimits:
     """What an MCP server may use, and where it starts.
 
     Parameters
@@ -42,7 +42,7 @@ class Limits:
         The longest message that is read, in bytes. A longer one fails its own call only.
     log_lines : int
         How many lines of the server's log are kept.
-    start_in : callable
+    default_cwd : callable
         Returns the directory in which a server starts that names no ``cwd``; ``None`` for the one of this process.
     """
 
@@ -50,4 +50,4 @@ class Limits:
     call_timeout: float = 600.0
     message_cap: int = 256_000_000
     log_lines: int = 200
-    start_in: Callable[[], str | None] = where_this_process_works
+    default_cwd: Callable[[], str | None] = inherit_working_directory

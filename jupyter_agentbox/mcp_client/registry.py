@@ -13,7 +13,7 @@ from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
 
 from .configuration import SERVER_KEYS, Configuration, parse_configuration
-from .limits import Limits
+from .limits import ServerLimits
 from .registration import HIDDEN, check_configuration, check_name, masked, object_of, redactor
 from .servers import McpServers
 
@@ -27,7 +27,7 @@ class ServerRegistry:
         Returns the names of the servers that there are.
     keep : callable
         Writes a server's name and configuration to the file. Raises `OSError`.
-    limits : Limits
+    limits : ServerLimits
         What a server may use that is tried out, and where it starts.
     """
 
@@ -36,7 +36,7 @@ class ServerRegistry:
         *,
         known: Callable[[], Collection[str]],
         keep: Callable[[str, Mapping[str, JsonValue]], None],
-        limits: Limits,
+        limits: ServerLimits,
     ) -> None:
         self._known = known
         self._keep = keep
@@ -119,7 +119,7 @@ class _Given:
         return self._configuration
 
 
-async def list_tools_of(name: str, parameters: Mapping[str, Any], limits: Limits) -> list[ToolDescription]:
+async def list_tools_of(name: str, parameters: Mapping[str, Any], limits: ServerLimits) -> list[ToolDescription]:
     """Start a server that is configured nowhere, list its tools, and stop it.
 
     Parameters
@@ -128,7 +128,7 @@ async def list_tools_of(name: str, parameters: Mapping[str, Any], limits: Limits
         The server's name.
     parameters : mapping
         An entry as in ``mcp.json``.
-    limits : Limits
+    limits : ServerLimits
         What it may use, and where it starts.
 
     Raises

@@ -16,7 +16,7 @@ from jupyter_agentbox.core.tools import LogMessage, Progress, ServerState, Serve
 from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
 
 from .configuration import ServerConfiguration, UnusableServer
-from .limits import Limits
+from .limits import ServerLimits
 from .logs import LogRing, Redactor
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class ManagedServer:
     ----------
     configuration : ServerConfiguration
         As read from the file. Another configuration is another `ManagedServer`.
-    limits : Limits
+    limits : ServerLimits
         What it may use.
     clock : callable
         Returns seconds, monotonic.
@@ -61,7 +61,7 @@ class ManagedServer:
         self,
         configuration: ServerConfiguration,
         *,
-        limits: Limits,
+        limits: ServerLimits,
         clock: Callable[[], float],
         on_change: Callable[[], None],
         on_log_message: Callable[[LogMessage], None] = lambda _: None,

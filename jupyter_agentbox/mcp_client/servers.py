@@ -22,7 +22,7 @@ from jupyter_agentbox.exceptions import UnknownServerError, UnknownToolError
 
 from .arguments import check_is_json
 from .configuration import Configuration
-from .limits import Limits
+from .limits import ServerLimits
 from .server import ManagedServer, import_connections
 
 _log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class McpServers:
     ----------
     source : ConfigurationSource
         Says which servers there are.
-    limits : Limits
+    limits : ServerLimits
         What each server may use, and where it starts.
     on_change : callable
         Called when a server's status, its tools or the configuration changed.
@@ -59,7 +59,7 @@ class McpServers:
         self,
         *,
         source: ConfigurationSource,
-        limits: Limits,
+        limits: ServerLimits,
         on_change: Callable[[], None] = lambda: None,
         on_log: Callable[[str, LogMessage], None] = lambda _, __: None,
         clock: Callable[[], float] = time.monotonic,

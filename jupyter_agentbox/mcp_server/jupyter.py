@@ -24,7 +24,7 @@ from jupyter_agentbox.headless.server_api import ServerAddress, ServerApi
 
 from .cell_queue import WAS_RESET, CellQueue
 from .questions import Asker
-from .sessions import Cell, Executed, SessionError
+from .sessions import CellRequest, Executed, SessionError
 
 log = logging.getLogger(__name__)
 
@@ -35,24 +35,6 @@ _PATIENCE: Final = 10.0
 _LOOK: Final = 1.0
 #: Of so many calls of the kernel, the latest, it is looked at how far they are.
 _MOST_RUNNING: Final = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A Jupyter server on which code can run.
-
-    Parameters
-    ----------
-    address : ServerAddress
-        Where it is.
-    """
-
-    address: ServerAddress
-
-    @property
-    def name(self) -> str:
-        """Its URL, which holds no token."""
-        return self.address.url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +58,11 @@ class Pending:
         return f"{self.call['server']}.{self.call['tool']}"
 
 
-async def find_jupyterlab() -> Place | None:
+async def find_jupyterlab() -> ServerAddress | None:
     """Return the JupyterLab with agentbox that this user started last on this machine."""
     for server in await asyncio.to_thread(running_servers):
-        place = Place(address=ServerAddress(url=server.url, token=server.token))
-        api = ServerApi(place.address)
+        address = ServerAddress(url=server.url, token=server.token)
+        api = ServerApi(address)
         try:
             async with asyncio.timeout(_PATIENCE):
                 await api.ask("GET", _API, "servers")
@@ -89,13 +71,13 @@ async def find_jupyterlab() -> Place | None:
         except (ExecutionError, TimeoutError) as error:
             log.info("the Jupyter server at %s is not used: %s", server.url, error)
         else:
-            return place
+            return address
         finally:
             api.close()
     return None
 
 
-def place_of(url: str, token: str | None) -> Place:
+def server_address(url: str, token: str | None) -> ServerAddress:
     """Return the server that an option names: its URL, also as a browser's address line or Jupyter's log shows it.
 
     Raises
@@ -117,15 +99,15 @@ def place_of(url: str, token: str | None) -> Place:
     for page in ("/lab", "/tree"):
         base = base[: base.index(page)] if base.endswith(page) or f"{page}/" in base else base
     plain = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], f"{base.rstrip('/')}/", "", ""))
-    return Place(address=ServerAddress(url=plain, token=token or in_query or known_token(plain)))
+    return ServerAddress(url=plain, token=token or in_query or known_token(plain))
 
 
 class JupyterSession:
-    """A `Session` in a kernel of its own on a Jupyter server.
+    """A `CodeSession` in a kernel of its own on a Jupyter server.
 
     Parameters
     ----------
-    place : Place
+    address : ServerAddress
         The server.
     working_dir : Path or None
         Where the kernel starts; ``None`` leaves it to the server.
@@ -135,11 +117,13 @@ class JupyterSession:
         Seconds that a cell waits for an earlier one.
     """
 
-    def __init__(self, place: Place, *, working_dir: Path | None, images_dir: Path, busy_timeout: float) -> None:
-        self._place = place
+    def __init__(
+        self, address: ServerAddress, *, working_dir: Path | None, images_dir: Path, busy_timeout: float
+    ) -> None:
+        self._address = address
         self._working_dir = working_dir
         self._images_dir = images_dir
-        self._api = ServerApi(place.address)
+        self._api = ServerApi(address)
         self._client: KernelClient | None = None
         self._cells = CellQueue(busy_timeout)
         self._connecting = asyncio.Lock()
@@ -154,7 +138,7 @@ class JupyterSession:
         """
         await self._ask("GET", "servers")
 
-    async def execute(self, cell: Cell) -> Executed:
+    async def execute(self, cell: CellRequest) -> Executed:
         """Run a cell."""
         async with self._cells.turn(cell.activity) as turn:
             run = _Run(cell, await self._connected(), self._pending, self._progress)
@@ -204,7 +188,7 @@ class JupyterSession:
     async def _connected(self) -> KernelClient:
         async with self._connecting:
             if self._client is None:
-                address = self._place.address
+                address = self._address
                 client = KernelClient(url=address.url, token=address.token, images_dir=self._images_dir)
                 try:
                     await client.connect()
@@ -212,7 +196,7 @@ class JupyterSession:
                         await client.execute(f"import os as _os\n_os.chdir({str(self._working_dir)!r})\ndel _os")
                 except (ExecutionError, TimeoutError) as error:
                     await client.disconnect()
-                    raise SessionError(f"no kernel could be started at {self._place.name}: {error}") from None
+                    raise SessionError(f"no kernel could be started at {self._address.url}: {error}") from None
                 self._client = client
             return self._client
 
@@ -280,7 +264,7 @@ class _Run:
 
     def __init__(
         self,
-        cell: Cell,
+        cell: CellRequest,
         client: KernelClient,
         pending: Callable[[], Awaitable[Pending | None]],
         progress: Callable[[], Awaitable[list[str]]],

@@ -9,10 +9,10 @@ from jupyter_agentbox.codegen.modules import generate_module
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.names import python_names
 
-from .sessions import Session, SessionError
+from .sessions import CodeSession, SessionError
 
 
-async def list_tools(session: Session, wanted: str | None) -> JsonObject:
+async def list_tools(session: CodeSession, wanted: str | None) -> JsonObject:
     """Return the tools of a server, or of all servers.
 
     Parameters
@@ -42,7 +42,7 @@ async def list_tools(session: Session, wanted: str | None) -> JsonObject:
     return {"servers": listed}
 
 
-async def _with_tools(session: Session, server: JsonObject, identifier: str, *, raises: bool) -> JsonObject:
+async def _with_tools(session: CodeSession, server: JsonObject, identifier: str, *, raises: bool) -> JsonObject:
     name = str(server["name"])
     try:
         found = await session.list_tools(name)

@@ -27,13 +27,13 @@ from jupyter_agentbox.headless.requests import ApprovalRequest
 from . import registration
 from .cell_queue import WAS_RESET, CellQueue
 from .questions import Asker, Question, Refuser
-from .sessions import Cell, Executed, SessionError
+from .sessions import CellRequest, Executed, SessionError
 
 log = logging.getLogger(__name__)
 
 
 class LocalSession:
-    """A `Session` over a `CodeExecutor`.
+    """A `CodeSession` over a `CodeExecutor`.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class LocalSession:
         self._executor: CodeExecutor | None = None
         self._starting = asyncio.Lock()
 
-    async def execute(self, cell: Cell) -> Executed:
+    async def execute(self, cell: CellRequest) -> Executed:
         """Run a cell."""
         executor = await self._started()
         async with self._cells.turn(cell.activity) as turn:
@@ -139,7 +139,7 @@ class LocalSession:
 class _Run:
     """One cell that runs, and the questions about its calls."""
 
-    def __init__(self, executor: CodeExecutor, cell: Cell) -> None:
+    def __init__(self, executor: CodeExecutor, cell: CellRequest) -> None:
         self._executor = executor
         self._cell = cell
         self._chunks: list[str] = []

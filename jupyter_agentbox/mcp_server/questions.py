@@ -69,7 +69,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Consent:
     """What a person said.
 
     Parameters
@@ -87,7 +87,7 @@ class Answer:
 class Asker(Protocol):
     """Puts questions to a person."""
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: Question) -> Consent:
         """Return the answer. Never raises for what a client does: what is not a clear yes is a no."""
 
 
@@ -103,12 +103,12 @@ class Refuser:
 
     reason: str
 
-    async def ask(self, _question: Question) -> Answer:
+    async def ask(self, _question: Question) -> Consent:
         """Say no."""
-        return Answer(allowed=False, reason=self.reason)
+        return Consent(allowed=False, reason=self.reason)
 
 
-def read_answer(action: str, content: Mapping[str, object] | None) -> Answer:
+def read_consent(action: str, content: Mapping[str, object] | None) -> Consent:
     """Read what the client sent back. Only a form that says ``allow`` allows.
 
     Parameters
@@ -119,13 +119,13 @@ def read_answer(action: str, content: Mapping[str, object] | None) -> Answer:
         The form.
     """
     if action == "decline":
-        return Answer(allowed=False)
+        return Consent(allowed=False)
     if action != "accept":
-        return Answer(allowed=False, reason="the question was closed without a decision")
+        return Consent(allowed=False, reason="the question was closed without a decision")
     decision, reason = (content or {}).get("decision"), (content or {}).get("reason") or ""
     text = reason[:MAX_REASON] if isinstance(reason, str) else ""
     if decision == ALLOW:
-        return Answer(allowed=True)
+        return Consent(allowed=True)
     if decision == REJECT:
-        return Answer(allowed=False, reason=text)
-    return Answer(allowed=False, reason="the MCP client sent a form without a decision")
+        return Consent(allowed=False, reason=text)
+    return Consent(allowed=False, reason="the MCP client sent a form without a decision")

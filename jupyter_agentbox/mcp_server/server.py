@@ -37,15 +37,16 @@ from jupyter_agentbox import __version__
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.headless.executor import CodeExecutor
+from jupyter_agentbox.headless.server_api import ServerAddress
 from jupyter_agentbox.processes.directories import PrivateDirectory
 
 from . import results, tools
 from .activity import Activity
-from .jupyter import JupyterSession, Place, find_jupyterlab, place_of
+from .jupyter import JupyterSession, find_jupyterlab, server_address
 from .listing import list_tools
 from .local import LocalSession
-from .questions import FORM, Answer, Asker, Question, Refuser, read_answer
-from .sessions import Cell, Session, SessionError
+from .questions import FORM, Asker, Consent, Question, Refuser, read_consent
+from .sessions import CellRequest, CodeSession, SessionError
 from .settings import Approver, CodeServerSettings
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class CodeServer:
 
     def __init__(self, settings: CodeServerSettings) -> None:
         self._settings = settings
-        self._session: Session | None = None
+        self._session: CodeSession | None = None
         self._refusal: str | None = None
         self._opening = asyncio.Lock()
         self._asking = asyncio.Lock()
@@ -172,7 +173,9 @@ class CodeServer:
             match arguments:
                 case tools.ExecuteCode(code=code, timeout=timeout):
                     seconds = timeout if timeout is not None else self._settings.timeout
-                    cell = Cell(code=code, timeout=seconds, asker=asker, activity=pulse.activity, report=pulse.report)
+                    cell = CellRequest(
+                        code=code, timeout=seconds, asker=asker, activity=pulse.activity, report=pulse.report
+                    )
                     return results.executed(await session.execute(cell))
                 case tools.RegisterMcpServer(name=name, configuration=configuration):
                     pulse.activity.wait_for_decision(name, "the new server")
@@ -187,7 +190,7 @@ class CodeServer:
             log.exception("a request failed")
             return results.failed("jupyter agentbox mcp failed; its log, on standard error, says why")
 
-    async def _opened(self, can_elicit: bool) -> Session:
+    async def _opened(self, can_elicit: bool) -> CodeSession:
         async with self._opening:
             self._check_not_ending()
             if self._session is None:
@@ -218,7 +221,7 @@ class CodeServer:
             return False
         return await find_jupyterlab() is not None
 
-    async def _open(self, can_elicit: bool) -> Session:
+    async def _open(self, can_elicit: bool) -> CodeSession:
         settings = self._settings
         self._refusal = None
         match settings.approver:
@@ -234,19 +237,19 @@ class CodeServer:
                 return await self._open_found()
         return self._open_local()
 
-    async def _open_found(self) -> Session:
+    async def _open_found(self) -> CodeSession:
         """Return a session in a running JupyterLab; without one, here, with nobody to ask."""
         if given := self._settings.only_local():
             why = f"JupyterLab is not asked, because of {', '.join(given)}"
-        elif (place := await find_jupyterlab()) is not None:
-            log.warning("code runs, and is decided about, in the JupyterLab at %s", place.name)
-            return self._session_at(place)
+        elif (address := await find_jupyterlab()) is not None:
+            log.warning("code runs, and is decided about, in the JupyterLab at %s", address.url)
+            return self._session_at(address)
         else:
             why = "no JupyterLab with agentbox runs on this machine"
         self._refusal = f"nobody could be asked: {_NO_ELICITATION}, and {why}; {_WHAT_TO_DO}"
         return self._open_local()
 
-    async def _open_jupyterlab(self) -> Session:
+    async def _open_jupyterlab(self) -> CodeSession:
         settings = self._settings
         if given := settings.only_local():
             raise SessionError(
@@ -254,24 +257,24 @@ class CodeServer:
                 " it out, or use `--ask client` or `--ask nobody`"
             )
         if settings.server_url is not None:
-            place = place_of(settings.server_url, settings.token)
+            address = server_address(settings.server_url, settings.token)
         elif (found := await find_jupyterlab()) is not None:
-            place = found
+            address = found
         else:
             raise SessionError("no JupyterLab with agentbox runs on this machine: start one, or name it with --server")
-        session = self._session_at(place)
+        session = self._session_at(address)
         await session.check()
         return session
 
-    def _session_at(self, place: Place) -> JupyterSession:
+    def _session_at(self, address: ServerAddress) -> JupyterSession:
         return JupyterSession(
-            place,
+            address,
             working_dir=self._working_dir(),
             images_dir=self._images_dir(),
             busy_timeout=self._settings.busy_timeout,
         )
 
-    def _open_local(self) -> Session:
+    def _open_local(self) -> CodeSession:
         settings = self._settings
 
         def make_executor() -> CodeExecutor:
@@ -325,7 +328,7 @@ class _Elicitor:
         self._request_id = request_id
         self._one = one
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: Question) -> Consent:
         """Put the question."""
         async with self._one:
             try:
@@ -333,8 +336,8 @@ class _Elicitor:
             except (MCPError, ValidationError) as error:
                 log.warning("the MCP client could not ask: %s", type(error).__name__)
                 what = error.error.message if isinstance(error, MCPError) else "it sent something else than an answer"
-                return Answer(allowed=False, reason=f"the MCP client could not ask its user: {what}"[:1000])
-        return read_answer(result.action, result.content)
+                return Consent(allowed=False, reason=f"the MCP client could not ask its user: {what}"[:1000])
+        return read_consent(result.action, result.content)
 
 
 class _Pulse:

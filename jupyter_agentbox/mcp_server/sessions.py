@@ -37,7 +37,7 @@ class Executed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class CellRequest:
     """Code to run, and whom to tell and ask about it.
 
     Parameters
@@ -61,10 +61,10 @@ class Cell:
     report: Callable[[str], None] = field(repr=False)
 
 
-class Session(Protocol):
+class CodeSession(Protocol):
     """A kernel, and the MCP servers that its code can call."""
 
-    async def execute(self, cell: Cell) -> Executed:
+    async def execute(self, cell: CellRequest) -> Executed:
         """Run a cell, after those before it. Cancelling the task interrupts it.
 
         Raises

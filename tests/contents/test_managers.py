@@ -22,7 +22,7 @@ from jupyter_server.utils import ensure_async
 from tornado.web import HTTPError
 
 from jupyter_agentbox.contents.managers import KernelPlaces, keep_to_places
-from jupyter_agentbox.mcp_client.limits import start_apart
+from jupyter_agentbox.mcp_client.limits import safe_working_directory
 from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
 from tests.beats import beat_of_the_loop
 
@@ -204,11 +204,11 @@ def test_servers_do_not_start_where_a_kernel_can_write(
     monkeypatch.setenv("HOME", str(root.parent))
 
     monkeypatch.chdir(root)
-    assert start_apart(places.holds) is None
+    assert safe_working_directory(places.holds) is None
     monkeypatch.chdir(root / "work" / "sub")
-    assert start_apart(places.holds) == str(root.parent)
+    assert safe_working_directory(places.holds) == str(root.parent)
     monkeypatch.setenv("HOME", str(root / "work"))
-    assert start_apart(places.holds) == "/"
+    assert safe_working_directory(places.holds) == "/"
 
 
 async def test_a_place_is_not_forgotten_when_its_kernel_ends(root: Path, kernels: Kernels) -> None:

@@ -16,12 +16,12 @@ from typing import Any, TypeAlias
 import pytest
 
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
-from jupyter_agentbox.mcp_client.limits import Limits
+from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.servers import McpServers
 from tests.processes_alive import children, survivors
 
 SCRIPTS = Path(__file__).parent / "servers"
-LIMITS = [field.name for field in fields(Limits)]
+LIMITS = [field.name for field in fields(ServerLimits)]
 
 Running: TypeAlias = Callable[..., AbstractAsyncContextManager[McpServers]]
 
@@ -87,7 +87,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
     async def run(entries: dict[str, Any], **options: Any) -> AsyncIterator[McpServers]:
         path = tmp_path / "mcp.json"
         path.write_text(json.dumps({"mcpServers": entries}))
-        limits = Limits(**{name: options.pop(name) for name in LIMITS if name in options})
+        limits = ServerLimits(**{name: options.pop(name) for name in LIMITS if name in options})
         servers = McpServers(source=ConfigurationFiles([path], os.environ), limits=limits, **options)
         try:
             yield servers

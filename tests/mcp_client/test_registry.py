@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
-from jupyter_agentbox.mcp_client.limits import Limits, start_apart
+from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
 from jupyter_agentbox.mcp_client.registry import ServerRegistry
 
 GIVEN: Any = {
@@ -18,7 +18,7 @@ GIVEN: Any = {
     "env": {"API_KEY": "s3cr3t-1", "MODE": "fast"},
     "url": "https://example.org/mcp?token=s3cr3t-2",
 }
-REGISTRY = ServerRegistry(known=list, keep=lambda *_: None, limits=Limits())
+REGISTRY = ServerRegistry(known=list, keep=lambda *_: None, limits=ServerLimits())
 
 
 def test_what_was_not_edited_has_its_secrets_again() -> None:
@@ -60,9 +60,9 @@ async def test_server_is_tried_out_where_no_kernel_can_write(tmp_path: Path, mon
     (work / "planted.py").write_text("open('ran', 'w')\n")
     monkeypatch.chdir(work)
     monkeypatch.setenv("HOME", str(home))
-    here = ServerRegistry(known=list, keep=lambda *_: None, limits=Limits())
-    apart = partial(start_apart, lambda place: place == work.resolve())
-    elsewhere = ServerRegistry(known=list, keep=lambda *_: None, limits=Limits(start_in=apart))
+    here = ServerRegistry(known=list, keep=lambda *_: None, limits=ServerLimits())
+    apart = partial(safe_working_directory, lambda place: place == work.resolve())
+    elsewhere = ServerRegistry(known=list, keep=lambda *_: None, limits=ServerLimits(default_cwd=apart))
     entry: Any = {"command": sys.executable, "args": ["-m", "planted"]}
 
     with pytest.raises(ToolServerError):

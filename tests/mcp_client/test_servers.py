@@ -674,11 +674,11 @@ import asyncio, sys
 from pathlib import Path
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
-from jupyter_agentbox.mcp_client.limits import Limits
+from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.servers import McpServers
 
 async def main():
-    servers = McpServers(source=ConfigurationFiles([Path(sys.argv[1])], {}), limits=Limits())
+    servers = McpServers(source=ConfigurationFiles([Path(sys.argv[1])], {}), limits=ServerLimits())
     for tool in ("pid", "grandchildren"):
         print((await servers.call_tool(ToolCall(server="raw", tool=tool, arguments={}))).text, flush=True)
     await asyncio.Event().wait()

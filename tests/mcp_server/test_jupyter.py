@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox import KernelGateway
-from jupyter_agentbox.mcp_server.jupyter import find_jupyterlab, place_of
+from jupyter_agentbox.mcp_server.jupyter import find_jupyterlab, server_address
 from jupyter_agentbox.mcp_server.sessions import SessionError
 from tests.headless.executor.conftest import MINI
 from tests.integration.conftest import Server, start_server
@@ -360,13 +360,13 @@ async def test_a_gateway_has_no_page_and_is_not_taken_for_jupyterlab(
     ],
 )
 def test_servers_are_named_by_what_people_copy(given: str, url: str, token: str) -> None:
-    address = place_of(given, None).address
+    address = server_address(given, None)
 
     assert (address.url, address.token) == (url, token)
-    assert place_of(given, "other").address.token == "other"
+    assert server_address(given, "other").token == "other"
 
 
 @pytest.mark.parametrize("url", ["", "localhost:8888", "ftp://localhost", "http://", "http://localhost:port"])
 def test_what_is_no_url_is_refused(url: Any) -> None:
     with pytest.raises(SessionError, match="--server"):
-        place_of(url, None)
+        server_address(url, None)

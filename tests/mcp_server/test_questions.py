@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox.core.look_alikes import look_alikes
-from jupyter_agentbox.mcp_server.questions import MAX_REASON, Answer, Question, Refuser, read_answer
+from jupyter_agentbox.mcp_server.questions import MAX_REASON, Consent, Question, Refuser, read_consent
 
 
 def test_what_is_not_ours_is_indented_and_has_nothing_invisible() -> None:
@@ -38,18 +38,18 @@ def test_arguments_are_shown_in_full() -> None:
 @pytest.mark.parametrize(
     ("action", "content", "answer"),
     [
-        ("accept", {"decision": "allow"}, Answer(allowed=True)),
-        ("accept", {"decision": "allow", "reason": "fine"}, Answer(allowed=True)),
-        ("accept", {"decision": "reject"}, Answer(allowed=False)),
-        ("accept", {"decision": "reject", "reason": "no"}, Answer(allowed=False, reason="no")),
-        ("accept", {"decision": "reject", "reason": 1}, Answer(allowed=False)),
-        ("accept", {"decision": "reject", "reason": "x" * 5000}, Answer(allowed=False, reason="x" * MAX_REASON)),
-        ("decline", None, Answer(allowed=False)),
-        ("decline", {"decision": "allow"}, Answer(allowed=False)),
+        ("accept", {"decision": "allow"}, Consent(allowed=True)),
+        ("accept", {"decision": "allow", "reason": "fine"}, Consent(allowed=True)),
+        ("accept", {"decision": "reject"}, Consent(allowed=False)),
+        ("accept", {"decision": "reject", "reason": "no"}, Consent(allowed=False, reason="no")),
+        ("accept", {"decision": "reject", "reason": 1}, Consent(allowed=False)),
+        ("accept", {"decision": "reject", "reason": "x" * 5000}, Consent(allowed=False, reason="x" * MAX_REASON)),
+        ("decline", None, Consent(allowed=False)),
+        ("decline", {"decision": "allow"}, Consent(allowed=False)),
     ],
 )
-def test_answers_are_read(action: str, content: Any, answer: Answer) -> None:
-    assert read_answer(action, content) == answer
+def test_answers_are_read(action: str, content: Any, answer: Consent) -> None:
+    assert read_consent(action, content) == answer
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,11 @@ def test_answers_are_read(action: str, content: Any, answer: Answer) -> None:
     ],
 )
 def test_what_is_not_a_clear_yes_is_a_no_that_says_why(action: str, content: Any) -> None:
-    answer = read_answer(action, content)
+    answer = read_consent(action, content)
 
     assert not answer.allowed
     assert answer.reason
 
 
 async def test_where_nobody_is_asked_the_answer_is_no() -> None:
-    assert await Refuser("why").ask(Question(headline="", facts={})) == Answer(allowed=False, reason="why")
+    assert await Refuser("why").ask(Question(headline="", facts={})) == Consent(allowed=False, reason="why")
