@@ -22,8 +22,8 @@ from jupyter_agentbox.core.terminal import KNOWN_STATE, TerminalFilter
 from jupyter_agentbox.core.text import one_line, visible
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.headless.executor import CodeExecutor
-from jupyter_agentbox.headless.executor_results import CodeExecutionChunk, CodeExecutionError
 from jupyter_agentbox.headless.requests import ApprovalRequest
+from jupyter_agentbox.headless.results import CodeExecutionChunk, CodeExecutionError
 from jupyter_agentbox.headless.rules import read_rules
 from jupyter_agentbox.headless.sandbox_config import SandboxConfig, with_read_only
 from jupyter_agentbox.mcp_server.settings import BUSY_TIMEOUT, Approver, CodeServerSettings

@@ -75,6 +75,7 @@ _LIGHT = "an entry point: importing the package must be light"
 _ENVIRONMENT = "Jupyter reads the environment when it is imported, so that has to be set before"
 _SOURCES = "the package may be run from its sources, and is put on the path first"
 _IN_THE_KERNEL = "this file is run by its path, and finds its package only then"
+_NO_SANDBOX = "most kernels have no sandbox, and importing must be light"
 _KERNEL_START = "loading the kernel side must cost a kernel's start next to nothing"
 
 #: (module, what it imports late) -> why. Paths are below the package.
@@ -100,6 +101,11 @@ LATE = {
     ("headless.mcp_sources", "sandbox.server.writable_directories"): "only where a server is tried out",
     ("headless.backend", "headless.local_services"): "the services take longer to import than a kernel to start",
     ("headless.discovery", "jupyter_core.paths"): "only where a server is looked for",
+    (
+        "headless.executor",
+        "sandbox.server.configuration_files",
+    ): "most kernels have no sandbox, and importing must be light",
+    ("headless.sandbox_config", "sandbox.server.programs"): "only where a file has the settings of a sandbox",
     ("headless.executor", "sandbox.server.process"): "most kernels have no sandbox, and importing must be light",
     ("paths", "jupyter_core.paths"): "only where a tool is called",
     ("headless.gateway_server", ""): _SOURCES,

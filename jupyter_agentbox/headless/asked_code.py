@@ -16,8 +16,8 @@ from jupyter_agentbox.exceptions import InvalidTransitionError
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER, RUN_CODE_TOOL
 
 from .backend import LocalBackend
-from .executor_results import CodeExecutionError, CodeExecutionResult
 from .requests import ApprovalRequest
+from .results import CodeExecutionError, CodeExecutionResult
 
 #: Runs a cell and yields what happens, as `CodeExecutor.stream` does.
 RunCell = Callable[[str], AsyncGenerator[Any]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from jupyter_agentbox import paths
 from jupyter_agentbox.core.policy import Policy
@@ -51,10 +50,3 @@ class BackendSettings:
         if self.mcp_config_path is not None:
             return (self.mcp_config_path,)
         return (paths.registered_servers_path(), paths.config_dir() / "mcp.json")
-
-    def files(self) -> tuple[Path, ...]:
-        """Return the files that were named, which no kernel may see; Jupyter's own are known."""
-        database = unquote(urlsplit(self.database_url).path[1:]) if self.database_url is not None else ""
-        beside = [database + end for end in ("", "-wal", "-shm", "-journal")] if database else []
-        named = [self.mcp_config_path, *map(Path, beside)]
-        return tuple(path.expanduser().absolute() for path in named if path is not None)

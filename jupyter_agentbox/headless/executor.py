@@ -29,14 +29,13 @@ from .backend import LocalBackend
 from .backend_settings import BackendSettings
 from .deadline import PausableDeadline
 from .execution_queue import Execution, ExecutionQueue
-from .executor_results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
 from .local_kernel import KernelSettings, LocalKernel, Preparation
 from .local_process import LocalProcess
 from .mcp_sources import from_here
 from .ports import Hear, KernelProcess
 from .reports import Report, ServerLogMessage, ToolProgress
 from .requests import ApprovalRequest
-from .results import ExecutionError, ExecutionResult
+from .results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
 from .sandbox_config import SandboxConfig, read_sandbox_config
 
 log = logging.getLogger(__name__)
@@ -366,10 +365,7 @@ class CodeExecutor:
 
     async def _cell(self, code: str, *, timeout: float | None, chunks: bool, progress: bool) -> AsyncGenerator[Item]:
         running, backend = self._require()
-        try:
-            turn = await running.turns.begin(code)
-        except ExecutionError as error:
-            raise CodeExecutionError(str(error)) from None
+        turn = await running.turns.begin(code)
         turn.wants_reports = progress
         budget = running.budget = PausableDeadline(timeout)
         self._hand_over(running, backend)
@@ -392,12 +388,7 @@ class CodeExecutor:
             raise CodeExecutionError(running.turns.resists() or "")
         if is_cancelled:
             return
-        try:
-            result = await running.turns.finish(turn)
-        except ExecutionError as error:
-            before = _as_code(error.result) if error.result is not None else None
-            raise CodeExecutionError(str(error), result=before) from None
-        yield _as_code(result)
+        yield await running.turns.finish(turn)
 
     async def execute(self, code: str, timeout: float | None = None) -> CodeExecutionResult:
         """Run code, accept every call that asks, and return the result.
@@ -488,18 +479,20 @@ class CodeExecutor:
         kernel = LocalKernel(self._kernel_settings, self._make_process)
         turns = ExecutionQueue(kernel, images_dir=self.images_dir, on_comm=backend.receive)
         backend.attach(kernel)
-        try:
-            await kernel.start()
-        except ExecutionError as error:
-            raise CodeExecutionError(str(error)) from None
+        await kernel.start()
         return _Running(kernel, turns)
 
     def _make_process(self, hear: Hear) -> KernelProcess:
         if self._sandbox is None:
             return LocalProcess(hear)
-        from jupyter_agentbox.sandbox.server.process import SandboxedProcess  # noqa: PLC0415  # most kernels have none
+        # most kernels have none
+        from jupyter_agentbox.sandbox.server.configuration_files import files_of_database  # noqa: PLC0415
+        from jupyter_agentbox.sandbox.server.process import SandboxedProcess  # noqa: PLC0415
 
-        return SandboxedProcess(hear, settings=self._sandbox, hidden=self._backend_settings.files())
+        settings = self._backend_settings
+        named = [] if settings.mcp_config_path is None else [settings.mcp_config_path.expanduser().absolute()]
+        hidden = (*named, *files_of_database(settings.database_url or ""))
+        return SandboxedProcess(hear, settings=self._sandbox, hidden=hidden)
 
     def _require(self) -> tuple[_Running, LocalBackend]:
         if self._running is None or self._backend is None:
@@ -571,10 +564,6 @@ def _most_telling(errors: BaseExceptionGroup) -> BaseException:
     """Return the error that the code ended with, if it did, or else the first."""
     own = [error for error in errors.exceptions if isinstance(error, CodeExecutionError | TimeoutError)]
     return (own or errors.exceptions)[0]
-
-
-def _as_code(result: ExecutionResult) -> CodeExecutionResult:
-    return CodeExecutionResult(text=result.text, images=result.images, mime_bundles=result.mime_bundles)
 
 
 async def _before_deadline(items: AsyncIterator[object]) -> AsyncIterator[object]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from jupyter_agentbox.core.terminal import without_controls
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
@@ -40,7 +40,9 @@ class ExecutionResult:
 
 
 class ExecutionError(Exception):
-    """Code raised an error, or its kernel ended. The text has the kernel's traceback, without colours.
+    """Code raised an error, or its kernel ended.
+
+    The text has the kernel's traceback, without colours, and for a refused call the reason.
 
     Attributes
     ----------
@@ -51,6 +53,24 @@ class ExecutionError(Exception):
     def __init__(self, *args: object, result: ExecutionResult | None = None) -> None:
         super().__init__(*args)
         self.result = result
+
+
+@dataclass
+class CodeExecutionChunk:
+    """A piece of text, as it came.
+
+    Parameters
+    ----------
+    text : str
+        Never empty.
+    """
+
+    text: str
+
+
+#: What a `CodeExecutor` gives, by the names that ipybox has for it.
+CodeExecutionResult: TypeAlias = ExecutionResult
+CodeExecutionError: TypeAlias = ExecutionError
 
 
 class Outputs:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_agentbox.core.sandbox_settings import SandboxSettings
-from jupyter_agentbox.exceptions import SandboxConfigError
+from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
 
 #: What can be given as `sandbox_config`.
 SandboxConfig = Mapping[str, Any] | Path | str
@@ -70,11 +70,11 @@ def with_read_only(config: SandboxConfig | None, *, work_dir: Path | None, read_
 
 def _from_file(file: Path, settings: SandboxSettings, work_dir: Path | None) -> SandboxSettings:
     """Return settings of a file that the kernel must not write, and that names no program if an earlier one could."""
-    named = next((name for name in ("bubblewrap", "srt") if getattr(settings, name)), None)
-    places = [Path(one).expanduser() for one in (work_dir or settings.work_dir or Path.cwd(), *settings.writable)]
-    above = {parent for one in (file.absolute(), file.resolve()) for parent in one.parents}
-    if named and any(place.absolute() in above or place.resolve() in above for place in places):
-        raise SandboxConfigError(
-            f"`{file}` lies where the kernel can write, so its `{named}` is not run; move the file, or start elsewhere"
-        )
+    from jupyter_agentbox.sandbox.server.programs import check_source  # noqa: PLC0415  # only where there is a file
+
+    places = [work_dir or settings.work_dir or Path.cwd(), *settings.writable]
+    try:
+        check_source(file, settings.as_json(), [Path(place).expanduser().resolve() for place in places])
+    except SandboxRefusedError as error:
+        raise SandboxConfigError(str(error)) from None
     return replace(settings, read_only=(*settings.read_only, str(file.absolute())))

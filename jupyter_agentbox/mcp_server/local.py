@@ -20,9 +20,9 @@ from jupyter_agentbox.exceptions import (
     ToolCallRejectedError,
 )
 from jupyter_agentbox.headless.executor import CodeExecutor
-from jupyter_agentbox.headless.executor_results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
 from jupyter_agentbox.headless.reports import LONGEST, ServerLogMessage, ToolProgress
 from jupyter_agentbox.headless.requests import ApprovalRequest
+from jupyter_agentbox.headless.results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
 
 from . import registration
 from .cell_queue import WAS_RESET, CellQueue
