@@ -11,6 +11,7 @@ from jupyter_client.manager import KernelManager
 from jupyter_client.multikernelmanager import MultiKernelManager
 from jupyter_events import EventLogger
 
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.kernel_exits import KernelExit
 from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
@@ -73,6 +74,8 @@ class KernelExits:
         # Now: a moment later the provisioner lets go of what it knows.
         end = getattr(manager.provisioner, "ended_by", None)
         if isinstance(end, KernelExit) and not self._is_closed:
-            task = asyncio.ensure_future(self._listener.kernel_ended(kernel_id, end))
+            task = in_background(
+                self._listener.kernel_ended(kernel_id, end), what=f"telling how kernel {kernel_id} ended"
+            )
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)

@@ -131,7 +131,8 @@ class KernelLifecycle:
         self._watch(kernel_id, manager)
         spec = manager.kernel_spec
         if self._load_kernel_side and spec is not None and spec.language.lower() == "python":
-            self._loads[kernel_id] = asyncio.create_task(channel.execute_silently(LOAD_CODE))
+            loading = channel.execute_silently(LOAD_CODE)
+            self._loads[kernel_id] = in_background(loading, what=f"loading the kernel side in kernel {kernel_id}")
 
     async def _detach(self, kernel_id: str) -> None:
         self._unwatch(kernel_id)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.tools import (
     ConfigurationProblem,
@@ -191,6 +192,8 @@ class McpServers:
 
     def _retire(self, server: ManagedServer) -> None:
         if server.is_active:
-            task = asyncio.get_running_loop().create_task(server.stop(for_good=True))
+            task = in_background(
+                server.stop(for_good=True), what=f"stopping the MCP server {server.configuration.name}"
+            )
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Lapse, Outcome, OutcomeState, Status
 from jupyter_agentbox.core.calls import JsonValue, ToolCall, check_arguments
 from jupyter_agentbox.core.policy import Effect, Evaluation
@@ -231,9 +232,9 @@ class ApprovalManager:
                 await self._expire(request)
         return settled.result()
 
-    def record_meanwhile(self, recording: Coroutine[None, None, None]) -> None:
+    def record_meanwhile(self, recording: Coroutine[object, object, None]) -> None:
         """Let the end of a call be kept while others go on. Whoever reads waits for it."""
-        task = asyncio.ensure_future(recording)
+        task = in_background(recording, what="keeping how a call ended")
         self._recordings.add(task)
         task.add_done_callback(self._recordings.discard)
 

@@ -549,3 +549,26 @@ async def test_store_that_failed_while_nobody_waited_any_more_is_asked_again(ser
     services.store.failure = None
     with pytest.raises(UnknownApprovalError):
         await services.approvals.get("r1")
+
+
+class DefectiveStore(MemoryApprovalStore):
+    """A store that fails with something else than a `StorageError` when a call has ended."""
+
+    async def replace_if(self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None) -> bool:
+        if not request.is_open:
+            raise AttributeError("a defect")
+        return await super().replace_if(request, status=status, outcome=outcome)
+
+
+async def test_an_end_that_cannot_be_kept_for_a_defect_is_logged_and_nobody_waits_for_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    services = Services(store=DefectiveStore(), policy=Policy((Rule(tool="shop.*", effect=Effect.ALLOW),)))
+    services.tools.tools["shop.delete_order"] = delete_order
+
+    finished = await Asked(services).task
+    async with asyncio.timeout(5):
+        await services.approvals.recorded()
+
+    assert finished.result.structured == {"deleted": 7}
+    assert "keeping how a call ended failed" in caplog.text
