@@ -230,10 +230,10 @@ class AgentBoxApp(ExtensionApp):
             listener=self._links,
             load_kernel_side=self.load_kernel_side,
         )
-        ends = KernelExitManager(
+        kernel_exits = KernelExitManager(
             notebooks=notebooks, announce=announcer.kernel_ended, clock=SystemClock(), ids=RandomIds()
         )
-        self._ends = KernelExits(kernels=server.kernel_manager, events=events, listener=ends)
+        self._kernel_exits = KernelExits(kernels=server.kernel_manager, events=events, listener=kernel_exits)
         sandboxed = SandboxedKernels(cast(Any, server.kernel_spec_manager), server.kernel_manager)
         self._pages = PageManager(
             has_sandboxed_kernels=sandboxed.exist,
@@ -247,7 +247,7 @@ class AgentBoxApp(ExtensionApp):
             catalog=self._box.tools,
             registrations=self._box.registrations,
             isolation=IsolationLookup(server.kernel_manager),
-            ends=ends,
+            kernel_exits=kernel_exits,
             pages=self._pages,
         )
 
@@ -261,7 +261,7 @@ class AgentBoxApp(ExtensionApp):
         # Again: an extension that was initialized later, a Hub's for one, may have put its own hook there.
         self._pages.configure(self._server().web_app.settings)
         await self._lifecycle.attach_running()
-        self._ends.watch_running()
+        self._kernel_exits.watch_running()
         if self._box.tools.servers():
             # The MCP SDK takes a second to import: let that pass before somebody waits for a first call.
             self._preloading = in_background(self._box.tools.preload(), what="loading the MCP SDK")
@@ -272,7 +272,7 @@ class AgentBoxApp(ExtensionApp):
             self._preloading.cancel()
         await self._links.aclose()
         await self._lifecycle.aclose()
-        await self._ends.aclose()
+        await self._kernel_exits.aclose()
         await self._box.aclose()
 
     def _server(self) -> ServerApp:

@@ -53,12 +53,12 @@ def no_answer(seconds: float, problem: str = "") -> NoServerError:
 
 
 def server_lost(what: str, seconds: float) -> NoServerError:
-    """Return the error of a wait whose server fell silent."""
+    """Return the error of a request whose server fell silent."""
     return NoServerError(_LOST.format(what=what, seconds=seconds))
 
 
 def server_restarted(what: str) -> ToolCallInterruptedError:
-    """Return the error of a wait that the server no longer knows."""
+    """Return the error of a request that the server no longer knows."""
     return ToolCallInterruptedError(_RESTARTED.format(what=what))
 
 

@@ -41,7 +41,7 @@ from .arguments import plain_arguments
 from .cells import Cell, Cells
 from .display import Card, attempt
 from .failures import error_of, no_answer, not_in_kernel, not_taken, server_lost, server_restarted
-from .pending_requests import Answer, Patience, PendingRequest, PendingRequests
+from .pending_requests import Patience, PendingRequest, PendingRequests, ServerAnswer
 from .results import CallResult, result_of
 from .transport import Transport
 
@@ -92,7 +92,7 @@ class Link:
         self._transport = transport
         self._cells = cells
         self._clock = clock
-        self._waits = PendingRequests()
+        self._pending = PendingRequests()
         self._heard_at = self._pinged_at = clock()
         self._unanswered_ping: float | None = None
         self._process = os.getpid()
@@ -122,25 +122,25 @@ class Link:
         """Call a tool without blocking the event loop. Cancelling the task withdraws the call."""
         __tracebackhide__ = True
         cell = self._cells.current()
-        inbox: asyncio.Queue[Answer] = asyncio.Queue()
+        inbox: asyncio.Queue[ServerAnswer] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
-        def deliver(answer: Answer) -> None:
+        def deliver(answer: ServerAnswer) -> None:
             with suppress(RuntimeError):  # the loop was closed, so nobody waits any more
                 loop.call_soon_threadsafe(inbox.put_nowait, answer)
 
-        wait = PendingRequest(question=_call(server, tool, arguments, cell), deliver=deliver, cell=cell)
-        with closing(self._exchange(wait)) as steps:
+        pending = PendingRequest(question=_call(server, tool, arguments, cell), deliver=deliver, cell=cell)
+        with closing(self._exchange(pending)) as steps:
             try:
                 seconds = next(steps)
                 while True:
-                    answer: Answer | None = None
+                    answer: ServerAnswer | None = None
                     with suppress(TimeoutError):
                         async with asyncio.timeout(seconds):
                             answer = await inbox.get()
                     seconds = steps.send(answer)
             except StopIteration as end:
-                return _outcome(wait.what, end.value)
+                return _outcome(pending.what, end.value)
 
     def list_servers(self, *, within: float | None = None) -> list[Any]:
         """Return the configured MCP servers as JSON; give up after `within` seconds."""
@@ -159,14 +159,14 @@ class Link:
     def ask(self, question: Question, *, cell: Cell | None = None, within: float | None = None) -> Reply:
         """Send a question and wait for its reply, in the calling thread."""
         __tracebackhide__ = True
-        inbox: SimpleQueue[Answer] = SimpleQueue()
-        wait = PendingRequest(question=question, deliver=inbox.put, cell=cell or self._cells.current())
-        wait.give_up_at = None if within is None else self._clock() + within
-        with closing(self._exchange(wait)) as steps:
+        inbox: SimpleQueue[ServerAnswer] = SimpleQueue()
+        pending = PendingRequest(question=question, deliver=inbox.put, cell=cell or self._cells.current())
+        pending.give_up_at = None if within is None else self._clock() + within
+        with closing(self._exchange(pending)) as steps:
             try:
                 seconds = next(steps)
                 while True:
-                    answer: Answer | None = None
+                    answer: ServerAnswer | None = None
                     with suppress(Empty):
                         answer = inbox.get(timeout=seconds)
                     seconds = steps.send(answer)
@@ -188,16 +188,16 @@ class Link:
         elif isinstance(message, Pong):
             self._forgotten(message.unknown)
         else:
-            self._waits.receive(message)
+            self._pending.receive(message)
 
     def cell_interrupted(self, cell: Cell) -> None:
         """End the waits of a cell's other threads and tasks: whoever interrupted the cell meant them too."""
-        for wait in self._waits.of_cell(cell):
-            message = f"`{wait.what}` was withdrawn because its cell was interrupted"
-            wait.deliver(_local_failure(wait, "cancelled", message))
-            self._send(Cancel(id=wait.question.id))
+        for pending in self._pending.of_cell(cell):
+            message = f"`{pending.what}` was withdrawn because its cell was interrupted"
+            pending.deliver(_local_failure(pending, "cancelled", message))
+            self._send(Cancel(id=pending.question.id))
 
-    def _exchange(self, wait: PendingRequest) -> Generator[float, Answer | None, Reply]:
+    def _exchange(self, pending: PendingRequest) -> Generator[float, ServerAnswer | None, Reply]:
         """One request from the first message to the last, whoever does the waiting.
 
         Yields how many seconds to wait for an answer; takes the answer, or ``None`` if none came.
@@ -208,15 +208,15 @@ class Link:
         card: Card | None = None
         ending = ""
         try:
-            self._begin(wait)
+            self._begin(pending)
             while True:
-                answer = yield self._seconds(wait)
+                answer = yield self._seconds(pending)
                 match answer:
                     case None:
-                        self._tend(wait)
+                        self._tend(pending)
                     case Waiting(request_id=request_id) if card is None:
-                        wait.request_id = request_id
-                        card = Card(self._transport, what=wait.what, request_id=request_id, cell=wait.cell)
+                        pending.request_id = request_id
+                        card = Card(self._transport, what=pending.what, request_id=request_id, cell=pending.cell)
                         attempt(card.show, self.welcome.url if self.welcome else "")
                     case Reply():
                         ending = "approved, the tool failed" if answer.content.get("is_error") else "approved, done"
@@ -226,57 +226,57 @@ class Link:
                         ending = _ending(answer.code, error)
                         raise error
         finally:
-            self._waits.remove(wait)
+            self._pending.remove(pending)
             if not ending:
-                self._send(Cancel(id=wait.question.id))
+                self._send(Cancel(id=pending.question.id))
             if card is not None:
                 attempt(card.finish, ending or "withdrawn")
 
-    def _begin(self, wait: PendingRequest) -> None:
+    def _begin(self, pending: PendingRequest) -> None:
         if self.welcome is None:
             self._send(Hello())
-        self._waits.add(wait)
-        wait.sent_at = self._clock()
-        self._send(wait.question)
+        self._pending.add(pending)
+        pending.sent_at = self._clock()
+        self._send(pending.question)
 
-    def _seconds(self, wait: PendingRequest) -> float:
-        seconds = self.patience.ping if wait.answered else self.patience.repeat
-        return seconds if wait.give_up_at is None else max(0.0, min(seconds, wait.give_up_at - self._clock()))
+    def _seconds(self, pending: PendingRequest) -> float:
+        seconds = self.patience.ping if pending.answered else self.patience.repeat
+        return seconds if pending.give_up_at is None else max(0.0, min(seconds, pending.give_up_at - self._clock()))
 
-    def _tend(self, wait: PendingRequest) -> None:
+    def _tend(self, pending: PendingRequest) -> None:
         """Do what silence asks for: give up, repeat, ping."""
         now = self._clock()
-        silence = self._silence(wait, now)
-        limit = self.patience.lost if wait.answered else self.patience.attach
-        if wait.give_up_at is not None and now >= wait.give_up_at:
-            raise no_answer(now - wait.sent_at, self._problem)
+        silence = self._silence(pending, now)
+        limit = self.patience.lost if pending.answered else self.patience.attach
+        if pending.give_up_at is not None and now >= pending.give_up_at:
+            raise no_answer(now - pending.sent_at, self._problem)
         if silence >= limit:
-            raise server_lost(wait.what, limit) if wait.answered else no_answer(limit, self._problem)
-        if not wait.answered:
-            if wait.times_unknown >= _UNKNOWN_TWICE and now - wait.sent_at >= limit:
-                raise not_taken(wait.what)
+            raise server_lost(pending.what, limit) if pending.answered else no_answer(limit, self._problem)
+        if not pending.answered:
+            if pending.times_unknown >= _UNKNOWN_TWICE and now - pending.sent_at >= limit:
+                raise not_taken(pending.what)
             if self.welcome is None:
                 self._send(Hello())
-            self._send(wait.question)
+            self._send(pending.question)
         if now - self._pinged_at >= self.patience.ping:
             self._pinged_at = now
             if self._unanswered_ping is None:
                 self._unanswered_ping = now
-            self._send(Ping(ids=self._waits.ids))
+            self._send(Ping(ids=self._pending.ids))
 
-    def _silence(self, wait: PendingRequest, now: float) -> float:
+    def _silence(self, pending: PendingRequest, now: float) -> float:
         """Return for how many seconds the server has not answered.
 
         A server that was not asked is not silent: while this process was stopped, or a cell blocked the loop that
         waits, no pings were sent.
         """
-        asked_at = wait.sent_at if wait.sent_at >= self._heard_at else self._unanswered_ping
+        asked_at = pending.sent_at if pending.sent_at >= self._heard_at else self._unanswered_ping
         return 0.0 if asked_at is None else now - asked_at
 
     def _forgotten(self, ids: list[str]) -> None:
-        for wait in self._waits.forgotten_by_server(ids):
+        for pending in self._pending.forgotten_by_server(ids):
             self.welcome = None
-            wait.deliver(_local_failure(wait, "interrupted", str(server_restarted(wait.what))))
+            pending.deliver(_local_failure(pending, "interrupted", str(server_restarted(pending.what))))
 
     def _send(self, message: FromKernel) -> None:
         self._transport.send(to_json(message))
@@ -309,8 +309,8 @@ def _ending(code: str, error: AgentBoxError) -> str:
     return ending
 
 
-def _local_failure(wait: PendingRequest, code: str, message: str) -> Failure:
-    return Failure(id=wait.question.id, code=code, message=message, request_id=wait.request_id)
+def _local_failure(pending: PendingRequest, code: str, message: str) -> Failure:
+    return Failure(id=pending.question.id, code=code, message=message, request_id=pending.request_id)
 
 
 def _problem(found: JsonObject) -> str:

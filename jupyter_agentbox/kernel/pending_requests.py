@@ -9,8 +9,8 @@ from jupyter_agentbox.protocol.messages import Call, Failure, FromServer, GetMod
 
 from .cells import Cell
 
-#: What a wait can receive.
-Answer = Waiting | Running | Reply | Failure
+#: What the server can answer to a request.
+ServerAnswer = Waiting | Running | Reply | Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class PendingRequest:
     """
 
     question: Question
-    deliver: Callable[[Answer], None]
+    deliver: Callable[[ServerAnswer], None]
     cell: Cell = field(default_factory=Cell)
     give_up_at: float | None = None
     sent_at: float = 0.0
@@ -91,27 +91,27 @@ class PendingRequests:
         """The ids of all waits."""
         return list(self._by_id)
 
-    def add(self, wait: PendingRequest) -> None:
-        """Begin a wait."""
-        self._by_id[wait.question.id] = wait
+    def add(self, pending: PendingRequest) -> None:
+        """Begin to wait for one."""
+        self._by_id[pending.question.id] = pending
 
-    def remove(self, wait: PendingRequest) -> None:
-        """End a wait; answers that come later are dropped."""
-        self._by_id.pop(wait.question.id, None)
+    def remove(self, pending: PendingRequest) -> None:
+        """Wait for one no longer; answers that come later are dropped."""
+        self._by_id.pop(pending.question.id, None)
 
     def of_cell(self, cell: Cell) -> list[PendingRequest]:
         """Return the waits of one cell's code."""
-        return [wait for wait in list(self._by_id.values()) if wait.cell.key == cell.key]
+        return [pending for pending in list(self._by_id.values()) if pending.cell.key == cell.key]
 
     def receive(self, message: FromServer) -> None:
-        """Hand an answer to the wait that it is for."""
-        if isinstance(message, Answer) and (wait := self._by_id.get(message.id)) is not None:
-            wait.answered = True
-            wait.deliver(message)
+        """Hand an answer to the request that it is for."""
+        if isinstance(message, ServerAnswer) and (pending := self._by_id.get(message.id)) is not None:
+            pending.answered = True
+            pending.deliver(message)
 
     def forgotten_by_server(self, ids: list[str]) -> list[PendingRequest]:
         """Return the waits among `ids` that were answered once: the server was restarted since."""
-        found = [wait for wait in map(self._by_id.get, ids) if wait is not None]
-        for wait in found:
-            wait.times_unknown += 1
-        return [wait for wait in found if wait.answered]
+        found = [pending for pending in map(self._by_id.get, ids) if pending is not None]
+        for pending in found:
+            pending.times_unknown += 1
+        return [pending for pending in found if pending.answered]

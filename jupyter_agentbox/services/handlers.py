@@ -63,7 +63,7 @@ class Services:
     catalog: ToolCatalog
     registrations: RegistrationManager
     isolation: IsolationFinder
-    ends: KernelExitManager
+    kernel_exits: KernelExitManager
     pages: PageManager
 
 

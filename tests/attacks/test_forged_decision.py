@@ -32,7 +32,7 @@ def attack(facts: dict[str, Any]) -> Any:
     until = time.monotonic() + 15
     while not waiting and time.monotonic() < until:
         waiting = [found for found in link.list_pending(within=10) if found["tool"] == "forged"]
-    request, call = waiting[0]["id"], link._waits.ids[0]
+    request, call = waiting[0]["id"], link._pending.ids[0]
     words = ["decision", "decide", "approve", "approved", "running", "reply", "allow_once", "allow_always", "accept"]
     for kind in words:
         for ids in ({"id": call}, {"request_id": request}, {"id": call, "request_id": request}):

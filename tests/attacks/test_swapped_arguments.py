@@ -34,7 +34,7 @@ def attack(facts: dict[str, Any]) -> Any:
             break
     arguments["files"][:] = ["harmful"]
     arguments["more"] = "harmful"
-    again = {"type": "call", "id": link._waits.ids[0], "server": "desk", "tool": "edited", "arguments": arguments}
+    again = {"type": "call", "id": link._pending.ids[0], "server": "desk", "tool": "edited", "arguments": arguments}
     for _ in range(3):
         link._transport.send(again)
     link.call("desk", "ready", {})  # the person may decide now

@@ -12,7 +12,7 @@ from jupyter_agentbox.kernel.cells import Cells
 from jupyter_agentbox.kernel.link import Link
 from jupyter_agentbox.kernel.pending_requests import Patience
 
-from .ends import FakeTransport, ServerEnd
+from .fakes import FakeTransport, ServerEnd
 
 SHOP = [
     ToolDescription(

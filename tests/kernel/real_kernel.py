@@ -18,7 +18,7 @@ from jupyter_client.session import Session
 from jupyter_agentbox.protocol import messages
 from jupyter_agentbox.protocol.messages import FromServer
 
-from .ends import ServerEnd
+from .fakes import ServerEnd
 
 TIMEOUT = 20
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")

@@ -13,7 +13,7 @@ from jupyter_agentbox.kernel.cells import Cell
 from jupyter_agentbox.kernel.display import Card, attempt
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
 
-from .ends import FakeTransport
+from .fakes import FakeTransport
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PAGE = Cell({"metadata": {"cellId": "cell-1"}})

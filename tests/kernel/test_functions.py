@@ -6,7 +6,7 @@ from typing import Any
 from jupyter_agentbox.kernel.functions import NOT_GIVEN, Caller, Default, given
 from jupyter_agentbox.kernel.link import Link
 
-from .ends import ServerEnd
+from .fakes import ServerEnd
 
 
 def test_default_looks_like_its_value_and_is_not_sent() -> None:

@@ -32,7 +32,7 @@ from jupyter_agentbox.protocol.messages import (
 )
 
 from .conftest import HASTY, PATIENT
-from .ends import FakeTransport, ServerEnd, approved, rejected, reply
+from .fakes import FakeTransport, ServerEnd, approved, rejected, reply
 
 
 def test_call_returns_the_result_and_sends_exactly_the_arguments(link: Link, server: ServerEnd) -> None:

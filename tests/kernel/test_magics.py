@@ -12,7 +12,7 @@ from jupyter_agentbox.kernel.link import Link
 from jupyter_agentbox.kernel.magics import agentbox, complete
 
 from .conftest import HASTY
-from .ends import ServerEnd
+from .fakes import ServerEnd
 
 Output = pytest.CaptureFixture[str]
 

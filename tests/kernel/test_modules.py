@@ -17,7 +17,7 @@ from jupyter_agentbox.kernel.modules import Servers, ToolsFinder, describe
 from jupyter_agentbox.protocol.messages import GetModule, ListServers, Reply
 
 from .conftest import HASTY
-from .ends import ServerEnd
+from .fakes import ServerEnd
 
 
 def test_server_is_a_real_module(tools: Any) -> None:

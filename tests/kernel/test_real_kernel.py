@@ -13,7 +13,7 @@ from jupyter_agentbox.kernel.display import CARD_MIME_TYPE
 from jupyter_agentbox.protocol.messages import Call, Cancel, Hello, Running, Waiting
 
 from .conftest import SHOP
-from .ends import ServerEnd, rejected, reply
+from .fakes import ServerEnd, rejected, reply
 from .real_kernel import RealKernel, real_kernel
 
 PYTHONS = {"installed": sys.executable, "6.30": os.environ.get("AGENTBOX_TEST_IPYKERNEL_630", "")}

@@ -10,7 +10,7 @@ from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import NoServerError
 from jupyter_agentbox.kernel import runtime
 
-from .ends import ServerEnd
+from .fakes import ServerEnd
 
 
 def test_tool_is_called_as_a_function_of_its_servers_module(tools: Any, server: ServerEnd) -> None:

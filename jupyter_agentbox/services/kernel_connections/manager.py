@@ -146,33 +146,35 @@ class KernelConnectionManager:
         self._welcome = welcome
         self._news_delay = news_delay
         self._limits = limits or MemoryLimits()
-        self._lines: dict[str, _Connection] = {}
+        self._connections: dict[str, _Connection] = {}
 
     def kernel_started(self, kernel_id: str, channel: KernelChannel) -> None:
-        """Take the line to a kernel that started."""
-        self._lines[kernel_id] = _Connection(channel)
+        """Take the connection to a kernel that started."""
+        self._connections[kernel_id] = _Connection(channel)
 
     async def kernel_lost(self, kernel_id: str) -> None:
         """Orphan what the kernel waited for and cancel what it had running."""
-        line = self._lines.pop(kernel_id, None)
-        if line is not None:
-            line.is_lost = True  # first: a call that is still being prepared must not start while the rest is orphaned
+        connection = self._connections.pop(kernel_id, None)
+        if connection is not None:
+            connection.is_lost = (
+                True  # first: a call that is still being prepared must not start while the rest is orphaned
+            )
         await self._approvals.orphan(kernel_id)
-        if line is not None:
-            await _cancel(line.tasks.values())
+        if connection is not None:
+            await _cancel(connection.tasks.values())
         # Last: a lasting answer that was on its way to the disk is remembered by now.
         self._policies.forget(kernel_id)
 
     async def withdrawn(self, kernel_id: str) -> None:
         """Wait until the calls that the kernel has withdrawn so far have ended."""
-        line = self._lines.get(kernel_id)
-        ending = [task for task in line.tasks.values() if task.cancelling()] if line is not None else []
+        connection = self._connections.get(kernel_id)
+        ending = [task for task in connection.tasks.values() if task.cancelling()] if connection is not None else []
         if ending:
             await asyncio.wait(ending)
 
     async def aclose(self) -> None:
         """Let go of all kernels."""
-        await asyncio.gather(*(self.kernel_lost(kernel_id) for kernel_id in self._lines))
+        await asyncio.gather(*(self.kernel_lost(kernel_id) for kernel_id in self._connections))
 
     def message_received(self, kernel_id: str, comm_id: str, data: JsonValue, *, weight: int | None = None) -> None:
         """Answer a message. Never raises: the kernel runs the code under review and may send anything.
@@ -186,59 +188,59 @@ class KernelConnectionManager:
         weight : int, optional
             Bytes of memory that it takes, about, where that is known.
         """
-        line = self._lines.get(kernel_id)
-        if line is None or not comm_id.startswith(COMM_PREFIX) or len(comm_id) > MAX_ID:
+        connection = self._connections.get(kernel_id)
+        if connection is None or not comm_id.startswith(COMM_PREFIX) or len(comm_id) > MAX_ID:
             return
         try:
             message = messages.from_kernel(data)
         except MessageError as error:
-            self._refuse(line, comm_id, data, error)
+            self._refuse(connection, comm_id, data, error)
             return
-        self._dispatch(line, kernel_id, comm_id, message, weight)
+        self._dispatch(connection, kernel_id, comm_id, message, weight)
 
     def _dispatch(
-        self, line: _Connection, kernel_id: str, comm_id: str, message: messages.FromKernel, weight: int | None
+        self, connection: _Connection, kernel_id: str, comm_id: str, message: messages.FromKernel, weight: int | None
     ) -> None:
         if isinstance(message, messages.Hello):
-            self._send(line, comm_id, self._welcome())
+            self._send(connection, comm_id, self._welcome())
         elif isinstance(message, messages.Ping):
-            unknown = [id for id in message.ids[:MOST_WAITING] if (comm_id, id) not in line.tasks]
-            self._send(line, comm_id, messages.Pong(unknown=unknown))
+            unknown = [id for id in message.ids[:MOST_WAITING] if (comm_id, id) not in connection.tasks]
+            self._send(connection, comm_id, messages.Pong(unknown=unknown))
         elif isinstance(message, messages.Cancel):
-            task = line.tasks.get((comm_id, message.id))
+            task = connection.tasks.get((comm_id, message.id))
             if task is not None:
                 task.cancel()
         else:
             key = (comm_id, message.id)
-            if key in line.tasks or key in line.answered:
+            if key in connection.tasks or key in connection.answered:
                 return  # a repeated id is the same message: act once
             if weight is None:
                 weight = weight_of(message.arguments) if isinstance(message, messages.Call) else 0
-            if (refusal := self._refusal(line, message, weight)) is not None:
-                line.remember(key)
-                self._send(line, comm_id, _failure(message.id, refusal))
+            if (refusal := self._refusal(connection, message, weight)) is not None:
+                connection.remember(key)
+                self._send(connection, comm_id, _failure(message.id, refusal))
                 return
-            task = asyncio.create_task(self._answer(line, kernel_id, comm_id, message))
-            line.begin(key, task, weight)
-            task.add_done_callback(lambda _: line.end(key))
+            task = asyncio.create_task(self._answer(connection, kernel_id, comm_id, message))
+            connection.begin(key, task, weight)
+            task.add_done_callback(lambda _: connection.end(key))
 
-    def _refuse(self, line: _Connection, comm_id: str, data: JsonValue, error: MessageError) -> None:
-        if line.warnings.allows(asyncio.get_running_loop().time()):
+    def _refuse(self, connection: _Connection, comm_id: str, data: JsonValue, error: MessageError) -> None:
+        if connection.warnings.allows(asyncio.get_running_loop().time()):
             log.warning("a kernel sent a message that is not of this protocol: %s", error)
         id = data.get("id") if isinstance(data, dict) else None
         if isinstance(id, str) and len(id) <= MAX_ID:
-            self._send(line, comm_id, messages.Failure(id=id, code=AgentBoxError.code, message=str(error)))
+            self._send(connection, comm_id, messages.Failure(id=id, code=AgentBoxError.code, message=str(error)))
 
-    def _refusal(self, line: _Connection, message: messages.Question, weight: int) -> TooManyRequestsError | None:
+    def _refusal(self, connection: _Connection, message: messages.Question, weight: int) -> TooManyRequestsError | None:
         """Return why a message is not taken now, ``None`` if it is."""
         what = f"`{message.server}.{message.tool}`" if isinstance(message, messages.Call) else "this"
-        if len(line.tasks) >= MOST_WAITING:
+        if len(connection.tasks) >= MOST_WAITING:
             return TooManyRequestsError(
                 f"{MOST_WAITING:,} calls of this kernel wait already: nobody was asked about {what}"
             )
-        total = sum(each.weight for each in self._lines.values())
-        if line.tasks and _is_over(line.weight + weight, self._limits.kernel):
-            taken, most, whose = line.weight, self._limits.kernel, "this kernel"
+        total = sum(each.weight for each in self._connections.values())
+        if connection.tasks and _is_over(connection.weight + weight, self._limits.kernel):
+            taken, most, whose = connection.weight, self._limits.kernel, "this kernel"
         elif weight > SMALL and _is_over(total + weight, self._limits.total):
             taken, most, whose = total, self._limits.total, "all kernels"
         else:
@@ -249,24 +251,24 @@ class KernelConnectionManager:
             " by file name."
         )
 
-    async def _answer(self, line: _Connection, kernel_id: str, comm_id: str, message: messages.Question) -> None:
+    async def _answer(self, connection: _Connection, kernel_id: str, comm_id: str, message: messages.Question) -> None:
         """Answer a message, with a failure if need be. The root of its task."""
         try:
-            self._send(line, comm_id, await self._reply(line, kernel_id, comm_id, message))
+            self._send(connection, comm_id, await self._reply(connection, kernel_id, comm_id, message))
         except AgentBoxError as error:
-            self._send(line, comm_id, _failure(message.id, error))
+            self._send(connection, comm_id, _failure(message.id, error))
         except Exception:
             # Whatever went wrong, the cell must not wait for ever.
             log.exception("a kernel's message could not be answered")
             text = "the agentbox server failed; its log says why"
-            self._send(line, comm_id, messages.Failure(id=message.id, code=AgentBoxError.code, message=text))
+            self._send(connection, comm_id, messages.Failure(id=message.id, code=AgentBoxError.code, message=text))
 
     async def _reply(
-        self, line: _Connection, kernel_id: str, comm_id: str, message: messages.Question
+        self, connection: _Connection, kernel_id: str, comm_id: str, message: messages.Question
     ) -> messages.Reply:
         match message:
             case messages.Call():
-                return await self._run(line, kernel_id, comm_id, message)
+                return await self._run(connection, kernel_id, comm_id, message)
             case messages.GetModule(server=server):
                 content = await asyncio.to_thread(self._generate, server, await self._catalog.list_tools(server))
             case messages.ListServers():
@@ -275,7 +277,9 @@ class KernelConnectionManager:
                 content = self._pending(kernel_id)
         return messages.Reply(id=message.id, content=content)
 
-    async def _run(self, line: _Connection, kernel_id: str, comm_id: str, message: messages.Call) -> messages.Reply:
+    async def _run(
+        self, connection: _Connection, kernel_id: str, comm_id: str, message: messages.Call
+    ) -> messages.Reply:
         if message.server == NOTEBOOK_SERVER:
             raise UnknownServerError(f"code cannot call `{message.server}.{message.tool}`: whoever runs code asks")
         origin = Origin(
@@ -283,12 +287,12 @@ class KernelConnectionManager:
             notebook_path=await self._notebooks.path_of(kernel_id),
             cell_id=message.cell_id,
             thread_id=self._thread_of(kernel_id),
-            isolation=line.channel.isolation,
+            isolation=connection.channel.isolation,
         )
         call = ToolCall(server=message.server, tool=message.tool, arguments=message.arguments, origin=origin)
-        with CallNews(message.id, partial(self._send, line, comm_id), delay=self._news_delay) as news:
+        with CallNews(message.id, partial(self._send, connection, comm_id), delay=self._news_delay) as news:
             finished = await self._calls.run(
-                call, on_waiting=news.waiting, on_running=news.running, is_wanted=lambda: not line.is_lost
+                call, on_waiting=news.waiting, on_running=news.running, is_wanted=lambda: not connection.is_lost
             )
         return messages.Reply(id=message.id, content=finished.result.to_json(), request_id=finished.request.id)
 
@@ -314,8 +318,8 @@ class KernelConnectionManager:
             ]
         }
 
-    def _send(self, line: _Connection, comm_id: str, message: messages.FromServer) -> None:
-        line.channel.send(comm_id, messages.to_json(message))
+    def _send(self, connection: _Connection, comm_id: str, message: messages.FromServer) -> None:
+        connection.channel.send(comm_id, messages.to_json(message))
 
 
 def _is_over(weight: int, limit: int | None) -> bool:

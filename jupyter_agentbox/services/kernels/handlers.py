@@ -26,7 +26,7 @@ class KernelHandler(AgentBoxHandler):
         The page that asks may be older than the server's first sandboxed kernel, and so lack the policy.
         """
         level = self.services.isolation.level_of(kernel_id)
-        end = self.services.ends.last_of(kernel_id)
+        end = self.services.kernel_exits.last_of(kernel_id)
         is_sandboxed = level not in (None, Isolation.NONE)
         self.finish_json(
             {

@@ -68,20 +68,20 @@ class KernelExitManager:
         self._announce = announce
         self._clock = clock
         self._ids = ids
-        self._ends: dict[str, RecordedExit] = {}
+        self._kernel_exits: dict[str, RecordedExit] = {}
 
     def last_of(self, kernel_id: str) -> RecordedExit | None:
         """Return a kernel's last end that nobody had asked for; ``None`` if there was none."""
-        return self._ends.get(kernel_id)
+        return self._kernel_exits.get(kernel_id)
 
     async def kernel_ended(self, kernel_id: str, end: KernelExit) -> None:
         """Keep why a kernel ended, and announce it."""
         at, path = self._clock.now(), await self._notebooks.path_of(kernel_id)
-        before = self._ends.pop(kernel_id, None)
+        before = self._kernel_exits.pop(kernel_id, None)
         if path is None and before is not None:
             # Jupyter forgets the session of a kernel that it does not start again.
             path = before.notebook_path
-        self._ends[kernel_id] = RecordedExit(id=self._ids.new(), at=at, end=end, notebook_path=path)
-        if len(self._ends) > MOST_KEPT:
-            del self._ends[next(iter(self._ends))]
+        self._kernel_exits[kernel_id] = RecordedExit(id=self._ids.new(), at=at, end=end, notebook_path=path)
+        if len(self._kernel_exits) > MOST_KEPT:
+            del self._kernel_exits[next(iter(self._kernel_exits))]
         self._announce(kernel_id)

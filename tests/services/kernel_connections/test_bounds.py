@@ -62,7 +62,7 @@ async def test_calls_that_take_more_memory_than_a_kernel_may_are_refused_until_o
     await kernel.answer("waiting", "1")
     kernel.say(Cancel(id="1"))
     request = await services.announcer.until(lambda request: request.status is Status.CANCELLED)
-    await asyncio.wait(kernel.links._lines["k1"].tasks.values())
+    await asyncio.wait(kernel.links._connections["k1"].tasks.values())
     kernel.say(a_call("3", 300_000))
     await kernel.answer("waiting", "3")
     assert request.call.arguments["text"] == "x" * 800_000
@@ -76,7 +76,7 @@ async def test_a_refused_call_that_was_repeated_is_not_asked_about_once_there_is
     await kernel.answer("failure", "2")
     await kernel.answer("waiting", "1")
     kernel.say(Cancel(id="1"))
-    await asyncio.wait(kernel.links._lines["k1"].tasks.values())
+    await asyncio.wait(kernel.links._connections["k1"].tasks.values())
     kernel.say(a_call("2", 300_000))  # the kernel had sent it again before the answer came
     kernel.say(a_call("3", 300_000))
     await kernel.answer("waiting", "3")
@@ -171,7 +171,7 @@ async def test_a_call_that_is_being_kept_when_its_kernel_goes_away_does_not_run(
     add = services.store.add
 
     async def add_while_the_kernel_goes_away(request: object) -> None:
-        kernel.links._lines["k1"].is_lost = True
+        kernel.links._connections["k1"].is_lost = True
         await add(request)  # type: ignore[arg-type]
 
     services.store.add = add_while_the_kernel_goes_away  # type: ignore[method-assign]

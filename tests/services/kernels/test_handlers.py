@@ -83,12 +83,12 @@ async def test_a_level_that_nobody_knows_is_no_plain_kernel(jp_fetch: Any, jp_se
 
 
 async def test_a_kernels_last_end_is_said_also_when_the_kernel_is_gone(jp_fetch: Any, jp_serverapp: Any) -> None:
-    ends = jp_serverapp.web_app.settings[SETTINGS_KEY].ends
-    await ends.kernel_ended("k1", KernelExit(reason="its process was ended by SIGSEGV"))
+    kernel_exits = jp_serverapp.web_app.settings[SETTINGS_KEY].kernel_exits
+    await kernel_exits.kernel_ended("k1", KernelExit(reason="its process was ended by SIGSEGV"))
     answer = json.loads((await jp_fetch("jupyter-agentbox", "kernels", "k1")).body)
     assert answer == {
         "id": "k1",
         "isolation": None,
         "content_security_policy": None,
-        "last_end": ends.last_of("k1").to_json(),
+        "last_end": kernel_exits.last_of("k1").to_json(),
     }

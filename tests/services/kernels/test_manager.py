@@ -30,31 +30,31 @@ def manage(announced: list[str]) -> Callable[..., KernelExitManager]:
 async def test_an_end_is_kept_and_then_announced(
     manage: Callable[..., KernelExitManager], announced: list[str]
 ) -> None:
-    ends = manage(FakeNotebookFinder({"k1": "a.ipynb"}))
-    await ends.kernel_ended("k1", END)
+    kernel_exits = manage(FakeNotebookFinder({"k1": "a.ipynb"}))
+    await kernel_exits.kernel_ended("k1", END)
 
-    assert ends.last_of("k1") == RecordedExit(id="r1", at=FakeClock().now(), end=END, notebook_path="a.ipynb")
+    assert kernel_exits.last_of("k1") == RecordedExit(id="r1", at=FakeClock().now(), end=END, notebook_path="a.ipynb")
     assert announced == ["k1"]
-    assert ends.last_of("k2") is None
+    assert kernel_exits.last_of("k2") is None
 
 
 async def test_the_last_end_is_the_one_that_counts_and_keeps_the_notebook(
     manage: Callable[..., KernelExitManager],
 ) -> None:
     notebooks = FakeNotebookFinder({"k1": "a.ipynb"})
-    ends = manage(notebooks)
-    await ends.kernel_ended("k1", END)
+    kernel_exits = manage(notebooks)
+    await kernel_exits.kernel_ended("k1", END)
     notebooks.paths.clear()
     crash = KernelExit(reason="its process was ended by SIGSEGV")
-    await ends.kernel_ended("k1", crash)
+    await kernel_exits.kernel_ended("k1", crash)
 
-    assert ends.last_of("k1") == RecordedExit(id="r2", at=FakeClock().now(), end=crash, notebook_path="a.ipynb")
+    assert kernel_exits.last_of("k1") == RecordedExit(id="r2", at=FakeClock().now(), end=crash, notebook_path="a.ipynb")
 
 
 async def test_the_rest_api_says_all_of_it(manage: Callable[..., KernelExitManager]) -> None:
-    ends = manage(FakeNotebookFinder())
-    await ends.kernel_ended("k1", END)
-    found = ends.last_of("k1")
+    kernel_exits = manage(FakeNotebookFinder())
+    await kernel_exits.kernel_ended("k1", END)
+    found = kernel_exits.last_of("k1")
 
     assert found is not None
     assert found.to_json() == {
@@ -67,9 +67,9 @@ async def test_the_rest_api_says_all_of_it(manage: Callable[..., KernelExitManag
 
 
 async def test_what_is_kept_is_bounded(manage: Callable[..., KernelExitManager]) -> None:
-    ends = manage(FakeNotebookFinder())
+    kernel_exits = manage(FakeNotebookFinder())
     for number in range(MOST_KEPT + 1):
-        await ends.kernel_ended(f"k{number}", END)
+        await kernel_exits.kernel_ended(f"k{number}", END)
 
-    assert ends.last_of("k0") is None
-    assert ends.last_of("k1") is not None
+    assert kernel_exits.last_of("k0") is None
+    assert kernel_exits.last_of("k1") is not None
