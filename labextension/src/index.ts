@@ -1,5 +1,5 @@
 /**
- * The plugins of the lab extension.
+ * The plugins of the lab extension, and what other extensions can use.
  */
 import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
 
@@ -16,7 +16,11 @@ import { kernelEndsPlugin } from './features/kernels/kernelEndsPlugin';
 import { notificationsPlugin } from './features/approvals/notificationsPlugin';
 import { outputsPlugin } from './features/outputs/outputsPlugin';
 import { originsPlugin } from './integrations/originsPlugin';
-import { panelPlugin } from './shell/panelPlugin';
+import { historySectionPlugin } from './features/history/historySectionPlugin';
+import { panelPlugin } from './features/approvals/panelPlugin';
+import { publicApprovalsPlugin } from './features/approvals/publicApprovalsPlugin';
+import { serversSectionPlugin } from './features/servers/serversSectionPlugin';
+import { sidePanelPlugin } from './shell/sidePanelPlugin';
 import { serversPlugin } from './features/servers/serversPlugin';
 import { statusPlugin } from './shell/statusPlugin';
 
@@ -31,12 +35,18 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   cardContextPlugin,
   cardPlugin,
   ipywidgetsPlugin,
+  sidePanelPlugin,
   panelPlugin,
+  historySectionPlugin,
+  serversSectionPlugin,
+  publicApprovalsPlugin,
   statusPlugin,
   notificationsPlugin,
   kernelEndsPlugin,
   commandsPlugin,
   commPlugin
 ];
+
+export * from './tokens';
 
 export default plugins;

@@ -2,10 +2,125 @@
  * Tokens of what the plugins of this extension give each other and nobody else: `index.ts` does not export them.
  */
 import { Token } from '@lumino/coreutils';
+import type { IDisposable } from '@lumino/disposable';
+import type { ISignal } from '@lumino/signaling';
 
 import type { IAgentBoxClient as Client } from './api/client';
 import type { IEventRouter as Router } from './api/events';
+import type { IJsonObject } from './api/json';
+import type { IApproval, IServerList, IToolCall } from './api/protocol';
 import type { ICardContext as CardContext } from './ui/context';
+
+/** What a page knows about one request. */
+export interface IKnownApproval {
+  /** The request, or `null` until it was fetched. */
+  approval: IApproval | null;
+  /**
+   * `loaded`: as a list has it, perhaps without long arguments; `whole`: with all that the server has; `unknown`: the
+   * server has no such request; `unreachable`: it did not answer.
+   */
+  state: 'loading' | 'loaded' | 'whole' | 'unknown' | 'unreachable';
+}
+
+/** What a person answers to the request as it is shown. */
+export type PersonalAnswer =
+  | { decision: 'allow_once'; arguments?: IJsonObject }
+  | { decision: 'reject_once'; reason: string };
+
+/** Whether the server can be asked. */
+export type Connection =
+  | 'connecting'
+  | 'connected'
+  | 'unreachable'
+  | 'absent'
+  | 'forbidden'
+  | 'failing';
+
+/**
+ * All approval requests that this page knows. The card, the panel, the status bar and the notifications are views of it.
+ *
+ * It has no method that decides without a request that a person was shown: `decide` takes the request itself, whose
+ * digest the server compares.
+ */
+export interface IApprovalModel {
+  /** Emits the id of a request that changed, or `null` when more may have. */
+  readonly changed: ISignal<IApprovalModel, string | null>;
+  /** Emits requests that wait since the last time; never one twice. */
+  readonly arrived: ISignal<IApprovalModel, readonly IApproval[]>;
+  /** Emits a request that became final while this page looked on. */
+  readonly settled: ISignal<IApprovalModel, IApproval>;
+  /** Emits the id of a request that is over, and that this page did not know. */
+  readonly finished: ISignal<IApprovalModel, string>;
+  /** Whether the server can be asked. */
+  readonly connection: Connection;
+  /** The requests that wait, oldest first: in the order in which code asked. */
+  readonly pending: readonly IApproval[];
+  /** What is known about a request now. */
+  get(id: string): IKnownApproval;
+  /** Ask for a request and keep it up to date until the result is disposed. */
+  track(id: string): IDisposable;
+  /** Fetch a request with all of its arguments. */
+  load(id: string): Promise<void>;
+  /** Take in requests that another question was answered with. */
+  remember(approvals: readonly IApproval[]): void;
+  /** Send a person's answer to a request as it was shown. Rejects with `RequestError` or a network error. */
+  decide(shown: IApproval, answer: PersonalAnswer): Promise<void>;
+  /** Ask for everything again. */
+  refresh(): Promise<void>;
+  /** The server's time in milliseconds. */
+  now(): number;
+}
+
+/** The requests that are final, newest first, a page at a time. */
+export interface IHistoryModel {
+  readonly changed: ISignal<IHistoryModel, void>;
+  readonly items: readonly IApproval[];
+  readonly hasMore: boolean;
+  /** How many requests a page has. */
+  pageSize: number;
+  load(): Promise<void>;
+  loadMore(): Promise<void>;
+}
+
+/** The MCP servers and how they are doing. */
+export interface IServersModel {
+  readonly changed: ISignal<IServersModel, void>;
+  /** `null` until the server answered. */
+  readonly list: IServerList | null;
+  refresh(): Promise<void>;
+  restart(name: string): Promise<void>;
+}
+
+/** Where code runs: a kernel, and the document that it belongs to. */
+export type Place = Pick<IToolCall, 'kernel_id' | 'notebook_path'>;
+
+/** Finds the cell that a request came from. */
+export interface IOrigins {
+  /** Whether the cell, or the console, is on screen. */
+  isInView(approval: IApproval): boolean;
+  /** Where the request came from, in words. */
+  describe(approval: IApproval): string;
+  /** Open the notebook and go to the cell; say whether the card is there. */
+  reveal(approval: IApproval): Promise<boolean>;
+  /** What a kernel belongs to, in words of at most `length` characters. */
+  describePlace(place: Place, length: number): string;
+  /** Open what a kernel belongs to; say whether it could be found. */
+  revealPlace(place: Place): Promise<boolean>;
+}
+
+/** What the panel can do for other plugins. */
+export interface IApprovalPanel {
+  /** Whether the panel is on screen. */
+  readonly isVisible: boolean;
+  /** Show the panel and leave the focus where it is. */
+  show(): void;
+  /** Show the panel and move the focus into it. */
+  open(): void;
+  /** Show the panel and move the focus to the next, or the previous, request that waits. */
+  focus(step: 1 | -1): void;
+  /** Show the panel and move the focus to a request that waits. */
+  focusRequest(id: string): void;
+}
 
 export type IAgentBoxClient = Client;
 
@@ -26,4 +141,29 @@ export type ICardContext = CardContext;
 export const ICardContext = new Token<ICardContext>(
   'jupyter-agentbox:ICardContext',
   'What every view of requests needs.'
+);
+
+export const IApprovalModel = new Token<IApprovalModel>(
+  'jupyter-agentbox:IApprovalModel',
+  'All approval requests that this page knows.'
+);
+
+export const IHistoryModel = new Token<IHistoryModel>(
+  'jupyter-agentbox:IHistoryModel',
+  'The approval requests that are final.'
+);
+
+export const IServersModel = new Token<IServersModel>(
+  'jupyter-agentbox:IServersModel',
+  'The MCP servers and how they are doing.'
+);
+
+export const IOrigins = new Token<IOrigins>(
+  'jupyter-agentbox:IOrigins',
+  'Finds the cell that a request came from.'
+);
+
+export const IApprovalPanel = new Token<IApprovalPanel>(
+  'jupyter-agentbox:IApprovalPanel',
+  'The side panel of approval requests.'
 );

@@ -1,145 +1,87 @@
 /**
- * Tokens and interfaces of what the plugins give each other.
+ * What other extensions can use. Nothing here decides a request: a decision is a person's, at a card.
  */
 import { Token } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import type { ISignal } from '@lumino/signaling';
+import type { Widget } from '@lumino/widgets';
 
-import type { IJsonObject } from './api/json';
-import type { IApproval, IServerList, IToolCall } from './api/protocol';
+import type { Status } from './api/protocol';
 
-/** What a page knows about one request. */
-export interface IKnownApproval {
-  /** The request, or `null` until it was fetched. */
-  approval: IApproval | null;
-  /**
-   * `loaded`: as a list has it, perhaps without long arguments; `whole`: with all that the server has; `unknown`: the
-   * server has no such request; `unreachable`: it did not answer.
-   */
-  state: 'loading' | 'loaded' | 'whole' | 'unknown' | 'unreachable';
+export type { Status } from './api/protocol';
+
+/** What other extensions are told of a request: what is called, from where, and where it stands. */
+export interface IApprovalSummary {
+  readonly id: string;
+  readonly status: Status;
+  /** The MCP server's name. It is untrusted text, like the tool's. */
+  readonly server: string;
+  readonly tool: string;
+  readonly kernelId: string | null;
+  readonly notebookPath: string | null;
+  readonly cellId: string | null;
+  /** When the call began to wait, in ISO 8601. */
+  readonly createdAt: string;
+  /** When it stops waiting by itself; `null` if it never does. */
+  readonly expiresAt: string | null;
 }
 
-/** What a person answers to the request as it is shown. */
-export type PersonalAnswer =
-  | { decision: 'allow_once'; arguments?: IJsonObject }
-  | { decision: 'reject_once'; reason: string };
-
-/** Whether the server can be asked. */
-export type Connection =
-  | 'connecting'
-  | 'connected'
-  | 'unreachable'
-  | 'absent'
-  | 'forbidden'
-  | 'failing';
-
-/**
- * All approval requests that this page knows. The card, the panel, the status bar and the notifications are views of it.
- *
- * It has no method that decides without a request that a person was shown: `decide` takes the request itself, whose
- * digest the server compares.
- */
-export interface IApprovalModel {
-  /** Emits the id of a request that changed, or `null` when more may have. */
-  readonly changed: ISignal<IApprovalModel, string | null>;
-  /** Emits requests that wait since the last time; never one twice. */
-  readonly arrived: ISignal<IApprovalModel, readonly IApproval[]>;
-  /** Emits a request that became final while this page looked on. */
-  readonly settled: ISignal<IApprovalModel, IApproval>;
-  /** Emits the id of a request that is over, and that this page did not know. */
-  readonly finished: ISignal<IApprovalModel, string>;
-  /** Whether the server can be asked. */
-  readonly connection: Connection;
+/** The approval requests that this page knows, to read. */
+export interface IApprovals {
+  /** Emits when a request, or the connection to the server, changed. */
+  readonly changed: ISignal<IApprovals, void>;
+  /** Emits requests that began to wait; never one twice. */
+  readonly arrived: ISignal<IApprovals, readonly IApprovalSummary[]>;
+  /** Whether the server answered when it was last asked. */
+  readonly isConnected: boolean;
   /** The requests that wait, oldest first: in the order in which code asked. */
-  readonly pending: readonly IApproval[];
-  /** What is known about a request now. */
-  get(id: string): IKnownApproval;
-  /** Ask for a request and keep it up to date until the result is disposed. */
-  track(id: string): IDisposable;
-  /** Fetch a request with all of its arguments. */
-  load(id: string): Promise<void>;
-  /** Take in requests that another question was answered with. */
-  remember(approvals: readonly IApproval[]): void;
-  /** Send a person's answer to a request as it was shown. Rejects with `RequestError` or a network error. */
-  decide(shown: IApproval, answer: PersonalAnswer): Promise<void>;
-  /** Ask for everything again. */
-  refresh(): Promise<void>;
-  /** The server's time in milliseconds. */
-  now(): number;
+  readonly pending: readonly IApprovalSummary[];
+  /** A request that waits or is on this page; `null` if it is not known here. */
+  get(id: string): IApprovalSummary | null;
 }
 
-/** The requests that are final, newest first, a page at a time. */
-export interface IHistoryModel {
-  readonly changed: ISignal<IHistoryModel, void>;
-  readonly items: readonly IApproval[];
-  readonly hasMore: boolean;
-  /** How many requests a page has. */
-  pageSize: number;
-  load(): Promise<void>;
-  loadMore(): Promise<void>;
+/** A section of the side panel. */
+export interface IPanelSection {
+  /** Unique in the panel. */
+  readonly id: string;
+  /** The title, in the language of the page. */
+  readonly label: string;
+  /** Sections stand in the order of their ranks: requests have 100, the history 200, servers 300. */
+  readonly rank: number;
+  /** The part of the panel's height, relative to the other sections; 1 by default. */
+  readonly stretch?: number;
+  /** The content. It belongs to the panel and is disposed with the section. */
+  readonly widget: Widget;
 }
 
-/** The MCP servers and how they are doing. */
-export interface IServersModel {
-  readonly changed: ISignal<IServersModel, void>;
-  /** `null` until the server answered. */
-  readonly list: IServerList | null;
-  refresh(): Promise<void>;
-  restart(name: string): Promise<void>;
+/** A section that was added. Disposing it takes it out of the panel. */
+export interface ISectionHandle extends IDisposable {
+  /** How many things in it wait for a person: shown at its title, and in sum at the panel's tab. */
+  count: number;
+  /** Open the section, should it be collapsed. */
+  expand(): void;
 }
 
-/** Where code runs: a kernel, and the document that it belongs to. */
-export type Place = Pick<IToolCall, 'kernel_id' | 'notebook_path'>;
-
-/** Finds the cell that a request came from. */
-export interface IOrigins {
-  /** Whether the cell, or the console, is on screen. */
-  isInView(approval: IApproval): boolean;
-  /** Where the request came from, in words. */
-  describe(approval: IApproval): string;
-  /** Open the notebook and go to the cell; say whether the card is there. */
-  reveal(approval: IApproval): Promise<boolean>;
-  /** What a kernel belongs to, in words of at most `length` characters. */
-  describePlace(place: Place, length: number): string;
-  /** Open what a kernel belongs to; say whether it could be found. */
-  revealPlace(place: Place): Promise<boolean>;
-}
-
-/** What the panel can do for other plugins. */
-export interface IApprovalPanel {
+/** The side panel. */
+export interface IAgentBoxPanel {
   /** Whether the panel is on screen. */
-  readonly isVisible: boolean;
+  readonly isOnScreen: boolean;
   /** Show the panel and leave the focus where it is. */
-  show(): void;
-  /** Show the panel and move the focus into it. */
-  open(): void;
-  /** Show the panel and move the focus to the next, or the previous, request that waits. */
-  focus(step: 1 | -1): void;
-  /** Show the panel and move the focus to a request that waits. */
-  focusRequest(id: string): void;
+  reveal(): void;
+  /** Move the focus into the panel, unless it is there. */
+  takeFocus(): void;
+  /** Add a section. Throws if there is one of that id. */
+  addSection(section: IPanelSection): ISectionHandle;
 }
 
-export const IApprovalModel = new Token<IApprovalModel>(
-  'jupyter-agentbox:IApprovalModel',
-  'All approval requests that this page knows.'
+/** The token of `IApprovals`. */
+export const IApprovals = new Token<IApprovals>(
+  'jupyter-agentbox:IApprovals',
+  'The approval requests that this page knows, to read.'
 );
 
-export const IHistoryModel = new Token<IHistoryModel>(
-  'jupyter-agentbox:IHistoryModel',
-  'The approval requests that are final.'
-);
-
-export const IServersModel = new Token<IServersModel>(
-  'jupyter-agentbox:IServersModel',
-  'The MCP servers and how they are doing.'
-);
-
-export const IOrigins = new Token<IOrigins>(
-  'jupyter-agentbox:IOrigins',
-  'Finds the cell that a request came from.'
-);
-
-export const IApprovalPanel = new Token<IApprovalPanel>(
-  'jupyter-agentbox:IApprovalPanel',
-  'The side panel of approval requests.'
+/** The token of `IAgentBoxPanel`. */
+export const IAgentBoxPanel = new Token<IAgentBoxPanel>(
+  'jupyter-agentbox:IAgentBoxPanel',
+  'The side panel, to which sections can be added.'
 );

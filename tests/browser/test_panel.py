@@ -58,7 +58,7 @@ def test_requests_are_grouped_by_notebook_oldest_first_and_lead_to_their_cells(
     person.run(1)
     expect(person.status).to_have_text(re.compile("3$"))
     person.open_panel()
-    expect(person.panel.get_by_role("heading", level=3)).to_have_text([one, two])
+    expect(person.panel.get_by_role("heading", level=4)).to_have_text([one, two])
     group = person.panel.get_by_role("list", name=two)
     expect(group.get_by_role("group", name="Approval request")).to_have_count(2)
     names = group.get_by_role("listitem").evaluate_all("items => items.map(item => item.ariaLabel)")

@@ -112,12 +112,12 @@ def test_panel(person: Person, lab: Lab, save_picture: Callable[..., None], them
     person.run(0)
     person.keyboard.press("Control+B")
     person.open_panel()
+    panel = person.page.locator(".jp-AgentBox-panel")
+    assert_legible(panel)
+    for name in ("Recent history", "MCP servers"):
+        panel.get_by_role("heading", name=name).click()
     for name in ("shop.delete_order", "shop.set_price"):
         expect(person.item(name).get_by_role("button", name="Allow once")).to_be_enabled()
-    assert_legible(person.page.locator(".jp-AgentBox-panel"))
-    for name in ("Recent history", "MCP servers"):
-        person.page.get_by_role("region", name=name).get_by_role("heading").click()
-    person.page.locator(".jp-AgentBox-panel").evaluate("panel => panel.scrollTo(0, 0)")
     save_picture(f"panel-{theme}", person.page.locator("#main"), margin=0)
 
 

@@ -18,8 +18,7 @@ def test_panel_is_a_region_with_lists_of_named_requests(person: Person, notebook
     person.open_panel()
     expect(person.panel).to_match_aria_snapshot(f"""
         - region "Approval requests":
-          - heading /Approval requests/ [level=2]
-          - heading "{path}" [level=3]
+          - heading "{path}" [level=4]
           - list "{path}":
             - listitem "shop.delete_order":
               - group "Approval request shop.delete_order":

@@ -4,8 +4,7 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 
-import { ICardContext } from '../internalTokens';
-import { IApprovalPanel } from '../tokens';
+import { IApprovalPanel, ICardContext } from '../internalTokens';
 import { MODULE_NAME, MODULE_VERSION, widgetExports } from './ipywidgets';
 
 /** Gives ipywidgets the card, where ipywidgets is there. */

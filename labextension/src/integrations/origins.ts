@@ -9,7 +9,7 @@ import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import type { IApproval } from '../api/protocol';
-import type { IOrigins, Place } from '../tokens';
+import type { IOrigins, Place } from '../internalTokens';
 import { label, tail } from '../ui/text/visibleText';
 
 /** What `Origins` looks in; what is missing in an application is `null`. */

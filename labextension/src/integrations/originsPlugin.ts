@@ -9,7 +9,7 @@ import { ITranslator } from '@jupyterlab/translation';
 
 import { languageOf } from '../ui/text/language';
 import { Origins } from './origins';
-import { IOrigins } from '../tokens';
+import { IOrigins } from '../internalTokens';
 
 /** Provides the way from a request to its cell. */
 export const originsPlugin: JupyterFrontEndPlugin<IOrigins> = {

@@ -23,7 +23,7 @@ import type {
   IApprovalModel,
   IKnownApproval,
   PersonalAnswer
-} from '../tokens';
+} from '../internalTokens';
 
 /** What the model needs of a client; a test gives its own. */
 export type ApprovalSource = Pick<

@@ -8,7 +8,7 @@ import type { ISignal } from '@lumino/signaling';
 
 import type { IAgentBoxClient } from '../api/client';
 import type { IApproval, Status } from '../api/protocol';
-import type { IApprovalModel, IHistoryModel } from '../tokens';
+import type { IApprovalModel, IHistoryModel } from '../internalTokens';
 
 const FINAL: readonly Status[] = [
   'approved',

@@ -6,7 +6,7 @@ import type { ISignal } from '@lumino/signaling';
 
 import type { IAgentBoxClient } from '../api/client';
 import type { IServerList } from '../api/protocol';
-import type { IServersModel } from '../tokens';
+import type { IServersModel } from '../internalTokens';
 
 /** See `IServersModel`. */
 export class ServersModel implements IServersModel {

@@ -5,7 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
 import { approvalIcon } from '../ui/icons';
-import type { IApprovalPanel } from '../tokens';
+import type { IApprovalPanel } from '../internalTokens';
 
 /** The ids of the commands. */
 export const COMMANDS = {

@@ -12,7 +12,7 @@ import {
   IApprovalPanel,
   IHistoryModel,
   IServersModel
-} from '../tokens';
+} from '../internalTokens';
 
 /** Adds commands that show requests. None decides one: agents can run commands. */
 export const commandsPlugin: JupyterFrontEndPlugin<void> = {

@@ -7,7 +7,7 @@ import React from 'react';
 
 import { useSignal } from '../ui/hooks/useSignal';
 import { approvalIcon } from '../ui/icons';
-import type { IApprovalModel, IApprovalPanel } from '../tokens';
+import type { IApprovalModel, IApprovalPanel } from '../internalTokens';
 
 /** What the status bar item needs. */
 export interface IStatusOptions {

@@ -6,7 +6,7 @@ import { IStatusBar } from '@jupyterlab/statusbar';
 import { ITranslator } from '@jupyterlab/translation';
 
 import { languageOf } from '../ui/text/language';
-import { IApprovalModel, IApprovalPanel } from '../tokens';
+import { IApprovalModel, IApprovalPanel } from '../internalTokens';
 import { ApprovalStatus } from './status';
 
 /** Adds the status bar item, where there is a status bar. */

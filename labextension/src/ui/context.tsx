@@ -4,7 +4,7 @@
 import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import type { IApprovalModel, IOrigins } from '../tokens';
+import type { IApprovalModel, IOrigins } from '../internalTokens';
 import { languageOf } from './text/language';
 import type { ILanguage } from './text/language';
 import type { NameOf } from './text/reviewers';

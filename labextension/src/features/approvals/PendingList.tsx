@@ -40,12 +40,6 @@ export function PendingList(props: IPendingListProps): JSX.Element {
       className="jp-AgentBox-pending"
       aria-label={trans.__('Approval requests')}
     >
-      <h2>
-        {trans.__('Approval requests')}
-        {pending.length > 0 ? (
-          <span className="jp-AgentBox-badge">{pending.length}</span>
-        ) : null}
-      </h2>
       <ConnectionNote />
       <Notice
         text={notice}
@@ -151,9 +145,9 @@ function Group(props: IGroupProps): JSX.Element {
   const headingId = React.useId();
   return (
     <section className="jp-AgentBox-group">
-      <h3 id={headingId} title={title}>
+      <h4 id={headingId} title={title}>
         <bdi>{title}</bdi>
-      </h3>
+      </h4>
       <ul role="list" aria-labelledby={headingId}>
         {approvals.map(approval => (
           <li

@@ -6,7 +6,7 @@ import type { IDisposable } from '@lumino/disposable';
 
 import { qualifiedName } from '../../api/protocol';
 import type { IApproval } from '../../api/protocol';
-import type { IApprovalModel } from '../../tokens';
+import type { IApprovalModel } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 
 /** A live region at the foot of the page. */

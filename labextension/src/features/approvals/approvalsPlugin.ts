@@ -5,9 +5,12 @@ import type {
 import { ITranslator } from '@jupyterlab/translation';
 
 import { languageOf } from '../../ui/text/language';
-import { IAgentBoxClient, IEventRouter } from '../../internalTokens';
+import {
+  IAgentBoxClient,
+  IApprovalModel,
+  IEventRouter
+} from '../../internalTokens';
 import { ApprovalModel } from '../../model/approvals';
-import { IApprovalModel } from '../../tokens';
 import { Announcer } from './announcer';
 import { ApprovalsUpdater } from './updater';
 

@@ -6,8 +6,7 @@ import { IUserManager } from '@jupyterlab/services';
 import type { User } from '@jupyterlab/services';
 import { ITranslator } from '@jupyterlab/translation';
 
-import { ICardContext } from '../../internalTokens';
-import { IApprovalModel, IOrigins } from '../../tokens';
+import { IApprovalModel, ICardContext, IOrigins } from '../../internalTokens';
 import { languageOf } from '../../ui/text/language';
 import { reviewerNames } from '../../ui/text/reviewers';
 

@@ -6,8 +6,7 @@ import { IConsoleTracker } from '@jupyterlab/console';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 
-import { ICardContext } from '../../internalTokens';
-import { IApprovalPanel } from '../../tokens';
+import { IApprovalPanel, ICardContext } from '../../internalTokens';
 import { cardRendererFactory } from '../../ui/card/CardRenderer';
 import { FocusRestorer } from './focusRestorer';
 

@@ -8,7 +8,7 @@ import { ITranslator } from '@jupyterlab/translation';
 import { languageOf } from '../../ui/text/language';
 import { Notifier } from './notifier';
 import { onSettings } from '../../integrations/settings';
-import { IApprovalModel, IApprovalPanel, IOrigins } from '../../tokens';
+import { IApprovalModel, IApprovalPanel, IOrigins } from '../../internalTokens';
 
 /** Notifies of requests whose cell is out of view. */
 export const notificationsPlugin: JupyterFrontEndPlugin<void> = {

@@ -7,7 +7,11 @@ import type { IDisposable } from '@lumino/disposable';
 
 import { qualifiedName } from '../../api/protocol';
 import type { IApproval } from '../../api/protocol';
-import type { IApprovalModel, IApprovalPanel, IOrigins } from '../../tokens';
+import type {
+  IApprovalModel,
+  IApprovalPanel,
+  IOrigins
+} from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 
 /** Milliseconds that a cell has to show its card before it counts as out of view. */

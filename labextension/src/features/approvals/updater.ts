@@ -10,7 +10,7 @@ import type { IEventRouter } from '../../api/events';
 import { APPROVAL_EVENT } from '../../api/protocol';
 import { onPageReturn } from '../../integrations/pageReturn';
 import type { ApprovalModel } from '../../model/approvals';
-import type { Connection } from '../../tokens';
+import type { Connection } from '../../internalTokens';
 
 /** Milliseconds between two polls while some request waits or runs. */
 const BUSY_INTERVAL = 5_000;

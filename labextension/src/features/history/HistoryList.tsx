@@ -5,7 +5,7 @@ import React from 'react';
 
 import { useTrans } from '../../ui/context';
 import { qualifiedName } from '../../api/protocol';
-import type { IHistoryModel } from '../../tokens';
+import type { IHistoryModel } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { useSignal } from '../../ui/hooks/useSignal';
@@ -24,31 +24,26 @@ export function HistoryList(props: IHistoryListProps): JSX.Element {
       className="jp-AgentBox-history"
       aria-label={trans.__('Recent history')}
     >
-      <details open>
-        <summary>
-          <h2>{trans.__('Recent history')}</h2>
-        </summary>
-        {history.items.length === 0 ? <Empty /> : null}
-        <ul role="list">
-          {history.items.map(approval => (
-            <li
-              key={approval.id}
-              className="jp-AgentBox-item"
-              aria-label={label(qualifiedName(approval.call))}
-            >
-              <RequestCard requestId={approval.id} hasLink={true} />
-            </li>
-          ))}
-        </ul>
-        {history.hasMore ? (
-          <LinkButton
-            label={trans.__('Load more')}
-            onClick={() => {
-              void history.loadMore();
-            }}
-          />
-        ) : null}
-      </details>
+      {history.items.length === 0 ? <Empty /> : null}
+      <ul role="list">
+        {history.items.map(approval => (
+          <li
+            key={approval.id}
+            className="jp-AgentBox-item"
+            aria-label={label(qualifiedName(approval.call))}
+          >
+            <RequestCard requestId={approval.id} hasLink={true} />
+          </li>
+        ))}
+      </ul>
+      {history.hasMore ? (
+        <LinkButton
+          label={trans.__('Load more')}
+          onClick={() => {
+            void history.loadMore();
+          }}
+        />
+      ) : null}
     </section>
   );
 }

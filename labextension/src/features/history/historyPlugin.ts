@@ -5,9 +5,12 @@ import type {
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 
 import { onSettings } from '../../integrations/settings';
-import { IAgentBoxClient } from '../../internalTokens';
+import {
+  IAgentBoxClient,
+  IApprovalModel,
+  IHistoryModel
+} from '../../internalTokens';
 import { HistoryModel } from '../../model/history';
-import { IApprovalModel, IHistoryModel } from '../../tokens';
 
 /** Provides the model of the requests that are final. */
 export const historyPlugin: JupyterFrontEndPlugin<IHistoryModel> = {

@@ -8,7 +8,7 @@ import { Signal } from '@lumino/signaling';
 
 import type { IEndedKernel, KernelEndsModel } from '../../model/kernelEnds';
 import type { IKernelEnd } from '../../api/protocol';
-import type { IOrigins, Place } from '../../tokens';
+import type { IOrigins, Place } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 
 /** JupyterLab cuts what is longer. */

@@ -6,9 +6,8 @@ import { Notification } from '@jupyterlab/apputils';
 import { ITranslator } from '@jupyterlab/translation';
 
 import { languageOf } from '../../ui/text/language';
-import { IAgentBoxClient, IEventRouter } from '../../internalTokens';
+import { IAgentBoxClient, IEventRouter, IOrigins } from '../../internalTokens';
 import { KernelEndsModel } from '../../model/kernelEnds';
-import { IOrigins } from '../../tokens';
 import { EndNotifier } from './endNotifier';
 
 /** Says why a sandboxed kernel ended. */

@@ -11,7 +11,7 @@ import type {
   IServerList,
   ServerState
 } from '../../api/protocol';
-import type { IServersModel } from '../../tokens';
+import type { IServersModel } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { TextBlock } from '../../ui/components/VisibleText';
@@ -29,25 +29,20 @@ export function ServerList({ servers }: IServerListProps): JSX.Element {
       className="jp-AgentBox-servers"
       aria-label={trans.__('MCP servers')}
     >
-      <details open>
-        <summary>
-          <h2>{trans.__('MCP servers')}</h2>
-        </summary>
-        {list?.problems.map((problem, index) => (
-          <Problem key={index} problem={problem} />
+      {list?.problems.map((problem, index) => (
+        <Problem key={index} problem={problem} />
+      ))}
+      {list && isEmpty(list) ? <Empty /> : null}
+      <ul role="list">
+        {list?.servers.map(server => (
+          <li key={server.name} className="jp-AgentBox-server">
+            <Server
+              server={server}
+              onRestart={() => servers.restart(server.name)}
+            />
+          </li>
         ))}
-        {list && isEmpty(list) ? <Empty /> : null}
-        <ul role="list">
-          {list?.servers.map(server => (
-            <li key={server.name} className="jp-AgentBox-server">
-              <Server
-                server={server}
-                onRestart={() => servers.restart(server.name)}
-              />
-            </li>
-          ))}
-        </ul>
-      </details>
+      </ul>
     </section>
   );
 }

@@ -5,9 +5,12 @@ import type {
 
 import { SERVERS_EVENT } from '../../api/protocol';
 import { onPageReturn } from '../../integrations/pageReturn';
-import { IAgentBoxClient, IEventRouter } from '../../internalTokens';
+import {
+  IAgentBoxClient,
+  IEventRouter,
+  IServersModel
+} from '../../internalTokens';
 import { ServersModel } from '../../model/servers';
-import { IServersModel } from '../../tokens';
 
 /** Provides the model of the MCP servers, and keeps it up to date. */
 export const serversPlugin: JupyterFrontEndPlugin<IServersModel> = {

@@ -8,7 +8,7 @@ import { describeIsolation } from '../text/isolation';
 import type { IApproval } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
 import { summarize } from '../text/summary';
-import type { PersonalAnswer } from '../../tokens';
+import type { PersonalAnswer } from '../../internalTokens';
 import { label } from '../text/visibleText';
 import { Arguments } from './Arguments';
 import { Countdown } from './Countdown';

@@ -10,7 +10,7 @@ import { useNameOf, useTrans } from '../context';
 import type { IApproval } from '../../api/protocol';
 import type { NameOf } from '../text/reviewers';
 import { decidedBy } from '../text/summary';
-import type { PersonalAnswer } from '../../tokens';
+import type { PersonalAnswer } from '../../internalTokens';
 import { label } from '../text/visibleText';
 
 /** What the server found wrong with edited arguments. */

@@ -3,7 +3,7 @@
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import type { Connection } from '../../tokens';
+import type { Connection } from '../../internalTokens';
 
 /** Say why a request that waited cannot be decided now, and what to do; `null` if it can. */
 export function describeLoss(

@@ -8,7 +8,7 @@ import { KernelEndsModel } from '../../../src/model/kernelEnds';
 import type { IEndedKernel } from '../../../src/model/kernelEnds';
 import { KERNEL_EVENT } from '../../../src/api/protocol';
 import type { IKernelEnd } from '../../../src/api/protocol';
-import type { Place } from '../../../src/tokens';
+import type { Place } from '../../../src/internalTokens';
 import { tail } from '../../../src/ui/text/visibleText';
 import { trans } from '../../examples';
 

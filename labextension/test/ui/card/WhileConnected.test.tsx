@@ -4,7 +4,7 @@ import React from 'react';
 
 import { WhileConnected } from '../../../src/ui/card/WhileConnected';
 import type { IApproval } from '../../../src/api/protocol';
-import type { Connection, IApprovalModel } from '../../../src/tokens';
+import type { Connection, IApprovalModel } from '../../../src/internalTokens';
 import { CardProvider } from '../../../src/ui/context';
 import type { ICardContext } from '../../../src/ui/context';
 import { languageOf } from '../../../src/ui/text/language';

@@ -2,7 +2,7 @@ import { act, renderHook } from '@testing-library/react';
 
 import { RequestError } from '../../../src/api/client';
 import type { IApproval } from '../../../src/api/protocol';
-import type { PersonalAnswer } from '../../../src/tokens';
+import type { PersonalAnswer } from '../../../src/internalTokens';
 import {
   explain,
   interruption,

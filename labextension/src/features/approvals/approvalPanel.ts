@@ -1,0 +1,88 @@
+/**
+ * Shows the requests that wait in the side panel, on request or when one arrives.
+ */
+import type { IDisposable } from '@lumino/disposable';
+import { Signal } from '@lumino/signaling';
+
+import type { IApprovalModel, IApprovalPanel } from '../../internalTokens';
+import type { IAgentBoxPanel, ISectionHandle } from '../../tokens';
+import type { PendingSection } from './PendingSection';
+
+/** What `ApprovalPanel` needs. */
+export interface IApprovalPanelOptions {
+  panel: IAgentBoxPanel;
+  section: PendingSection;
+  handle: ISectionHandle;
+  model: IApprovalModel;
+}
+
+/** See `IApprovalPanel`. */
+export class ApprovalPanel implements IApprovalPanel, IDisposable {
+  constructor(private readonly _options: IApprovalPanelOptions) {
+    const { model } = _options;
+    model.arrived.connect(this._onArrived, this);
+    model.changed.connect(this._onChanged, this);
+    this._onChanged();
+  }
+
+  /** Whether a new request opens the panel. */
+  isAutomatic = false;
+
+  get isDisposed(): boolean {
+    return this._options.handle.isDisposed;
+  }
+
+  get isVisible(): boolean {
+    return this._options.panel.isOnScreen;
+  }
+
+  dispose(): void {
+    Signal.clearData(this);
+    this._options.handle.dispose();
+  }
+
+  show(): void {
+    this._options.panel.reveal();
+  }
+
+  open(): void {
+    this.show();
+    void this._options.section.rendered().then(() => {
+      this._options.panel.takeFocus();
+    });
+  }
+
+  focus(step: 1 | -1): void {
+    this._reveal(() => this._options.section.findNext(step));
+  }
+
+  focusRequest(id: string): void {
+    this._reveal(() => this._options.section.find(id));
+  }
+
+  /** Move the focus to a card; to the panel if there is none. */
+  private _reveal(find: () => Promise<HTMLElement | undefined>): void {
+    const { panel, handle } = this._options;
+    this.show();
+    handle.expand();
+    void find().then(card => {
+      if (card) {
+        card.focus();
+        card.scrollIntoView({ block: 'nearest' });
+      } else {
+        panel.takeFocus();
+      }
+    });
+  }
+
+  private _onArrived(): void {
+    if (this.isAutomatic) {
+      this.show();
+    }
+  }
+
+  private _onChanged(): void {
+    const { handle, model } = this._options;
+    handle.count = model.pending.length;
+  }
+}

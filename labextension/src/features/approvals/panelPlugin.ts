@@ -1,0 +1,42 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+
+import { onSettings } from '../../integrations/settings';
+import { IApprovalPanel, ICardContext } from '../../internalTokens';
+import { IAgentBoxPanel } from '../../tokens';
+import { ApprovalPanel } from './approvalPanel';
+import { PendingSection } from './PendingSection';
+
+/** Adds the requests that wait to the side panel. */
+export const panelPlugin: JupyterFrontEndPlugin<IApprovalPanel> = {
+  id: 'jupyter-agentbox:panel',
+  description: 'Shows approval requests in the side panel.',
+  autoStart: true,
+  provides: IApprovalPanel,
+  requires: [IAgentBoxPanel, ICardContext],
+  optional: [ISettingRegistry],
+  activate: (
+    _: JupyterFrontEnd,
+    panel: IAgentBoxPanel,
+    context: ICardContext,
+    registry: ISettingRegistry | null
+  ): IApprovalPanel => {
+    const { model, trans } = context;
+    const section = new PendingSection(context);
+    const handle = panel.addSection({
+      id: 'pending',
+      label: trans.__('Approval requests'),
+      rank: 100,
+      stretch: 4,
+      widget: section
+    });
+    const approvals = new ApprovalPanel({ panel, section, handle, model });
+    onSettings(registry, panelPlugin.id, ({ openPanelAutomatically }) => {
+      approvals.isAutomatic = openPanelAutomatically === true;
+    });
+    return approvals;
+  }
+};
