@@ -22,7 +22,7 @@ from jupyter_agentbox.bridge.kernelspecs import SandboxedKernels
 from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
 from jupyter_agentbox.composition import AgentBox, Settings, build, module_json
-from jupyter_agentbox.contents.managers import KernelPlaces, keep_to_places
+from jupyter_agentbox.contents.managers import KernelDirectories, harden_contents_manager
 from jupyter_agentbox.contents.served_files import serve_no_links
 from jupyter_agentbox.core.content_security import check_sources
 from jupyter_agentbox.core.reviewers import DecideWith
@@ -31,7 +31,7 @@ from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
 from jupyter_agentbox.paths import added_servers_path
 from jupyter_agentbox.protocol.messages import Welcome
-from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_places
+from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_directories
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
 from jupyter_agentbox.services.kernel_connections.manager import KernelConnectionManager, MemoryLimits
@@ -208,10 +208,10 @@ class AgentBoxApp(ExtensionApp):
         server = self._server()
         events = cast(EventLogger, server.event_logger)
         announcer = EventAnnouncer(events)
-        places = KernelPlaces(server.kernel_manager, events, recorded_places)
-        keep_to_places(server.contents_manager, places)
-        serve_no_links(server.web_app, places)
-        settings = self._settings_of_traits(places)
+        directories = KernelDirectories(server.kernel_manager, events, recorded_directories)
+        harden_contents_manager(server.contents_manager, directories)
+        serve_no_links(server.web_app, directories)
+        settings = self._settings_of_traits(directories)
         self._box: AgentBox = build(settings, announcer=announcer)
         notebooks = SessionNotebooks(server.session_manager)
         self._links = KernelConnectionManager(
@@ -278,7 +278,7 @@ class AgentBoxApp(ExtensionApp):
     def _server(self) -> ServerApp:
         return cast(ServerApp, self.serverapp)
 
-    def _settings_of_traits(self, places: KernelPlaces) -> Settings:
+    def _settings_of_traits(self, directories: KernelDirectories) -> Settings:
         added = self._added_servers()
         return Settings(
             mcp_config_path=(Path(self.mcp_config_path), *((added,) if added is not None else ())),
@@ -297,7 +297,7 @@ class AgentBoxApp(ExtensionApp):
                 message_cap=self.mcp_message_cap,
                 log_lines=self.mcp_log_lines,
                 default_cwd=partial(
-                    safe_working_directory, lambda directory: places.holds(directory) or could_write(directory)
+                    safe_working_directory, lambda directory: directories.holds(directory) or could_write(directory)
                 ),
             ),
         )

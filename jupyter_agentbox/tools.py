@@ -50,7 +50,7 @@ class _Tools(_ModuleType):
         return iter(_servers.refresh().values())
 
     def _ipython_key_completions_(self) -> list[str]:
-        return list(_servers.glance().values())
+        return list(_servers.completion_names().values())
 
 
 def __getattr__(name: str) -> _ModuleType:
@@ -66,7 +66,7 @@ def __getattr__(name: str) -> _ModuleType:
 
 
 def __dir__() -> list[str]:
-    return sorted({"reload", *_servers.glance()})
+    return sorted({"reload", *_servers.completion_names()})
 
 
 _sys.modules[__name__].__class__ = _Tools

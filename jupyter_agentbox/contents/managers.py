@@ -47,7 +47,7 @@ _FORBIDDEN: Final = 403
 _Files: TypeAlias = tuple[AbstractContextManager[IO[Any]], AbstractContextManager[IO[Any]]]
 
 
-class KernelPlaces:
+class KernelDirectories:
     """The directories in which sandboxed kernels of this server can write, or could.
 
     Parameters
@@ -90,7 +90,7 @@ class KernelPlaces:
     def _look(self) -> None:
         for kernel_id in self._kernels.list_kernel_ids():
             provisioner: Any = self._kernels.get_kernel(kernel_id).provisioner
-            self._known.update(map(str, getattr(provisioner, "kernels_places", ())))
+            self._known.update(map(str, getattr(provisioner, "kernel_directories", ())))
         if (now := time.monotonic()) >= self._due:
             self._due = now + _RECORD
             self._known.update(map(str, self._recorded()))
@@ -207,12 +207,12 @@ class Location:
                 raise
 
 
-def _locate(path: str, places: Set[str]) -> Location | None:
-    """Go to a path, one name after the other, until that enters one of `places`; links above them are followed."""
+def _locate(path: str, directories: Set[str]) -> Location | None:
+    """Go to a path, one name after the other, until that enters one of `directories`; links above them are followed."""
     waiting = _names(path)
     real, links = "/", 0
     while waiting:
-        if real in places:
+        if real in directories:
             return Location(Path(real), tuple(reversed(waiting)))
         name = waiting.pop()
         if name == "..":
@@ -237,41 +237,41 @@ def _names(path: str) -> list[str]:
     return [name for name in reversed(path.split("/")) if name not in ("", ".")]
 
 
-def keep_to_places(contents: ContentsManager, places: KernelPlaces) -> None:
+def harden_contents_manager(contents: ContentsManager, directories: KernelDirectories) -> None:
     """Let a server's contents manager follow no link where a sandboxed kernel can write, now and later.
 
     Parameters
     ----------
     contents : ContentsManager
         The server's. One that keeps contents elsewhere than in files is left as it is.
-    places : KernelPlaces
+    directories : KernelDirectories
         Where kernels can write.
     """
     managers: tuple[object, ...] = (contents, contents.checkpoints)
     for manager in managers:
         if isinstance(manager, FileManagerMixin):
-            kept = _KeptFiles(manager, places)
-            copy = kept.copy_later if isinstance(manager, AsyncFileManagerMixin) else kept.copy
-            methods: dict[str, Any] = {"open": kept.open, "atomic_writing": kept.atomic_writing, "_copy": copy}
+            safe = _SafeFiles(manager, directories)
+            copy = safe.copy_later if isinstance(manager, AsyncFileManagerMixin) else safe.copy
+            methods: dict[str, Any] = {"open": safe.open, "atomic_writing": safe.atomic_writing, "_copy": copy}
             if isinstance(manager, LargeFileManager):
-                methods["_save_large_file"] = _Uploads(manager._save_large_file, places).append
+                methods["_save_large_file"] = _Uploads(manager._save_large_file, directories).append
             elif isinstance(manager, AsyncLargeFileManager):
-                methods["_save_large_file"] = _Uploads(manager._save_large_file, places).append_later
+                methods["_save_large_file"] = _Uploads(manager._save_large_file, directories).append_later
             if isinstance(manager, FileCheckpoints):
-                methods |= _KeptCheckpoints(manager, places).methods()
+                methods |= _SafeCheckpoints(manager, directories).methods()
             elif isinstance(manager, FileContentsManager):
-                methods["_get_os_path"] = kept.path_of
-                methods["_dir_model"] = _KeptListing(manager, places).model
+                methods["_get_os_path"] = safe.path_of
+                methods["_dir_model"] = _SafeListing(manager, directories).model
             for name, method in methods.items():
                 setattr(manager, name, method)
 
 
-class _KeptFiles:
+class _SafeFiles:
     """What a contents manager does with files, and the same without links where that is needed."""
 
-    def __init__(self, manager: FileManagerMixin, places: KernelPlaces) -> None:
+    def __init__(self, manager: FileManagerMixin, directories: KernelDirectories) -> None:
         self._manager = manager
-        self._find = places.find
+        self._find = directories.find
         self._open = manager.open
         self._atomic_writing = manager.atomic_writing
         self._copy: Any = manager._copy
@@ -321,12 +321,12 @@ class _KeptFiles:
         return self.open(src, "rb"), self.atomic_writing(dest, text=False)
 
 
-class _KeptCheckpoints:
+class _SafeCheckpoints:
     """What a manager of checkpoints does with files by their names."""
 
-    def __init__(self, manager: FileCheckpoints, places: KernelPlaces) -> None:
+    def __init__(self, manager: FileCheckpoints, directories: KernelDirectories) -> None:
         self._manager: Any = manager
-        self._find = places.find
+        self._find = directories.find
         self._path_of: Any = manager._get_os_path
         self._delete: Any = manager.delete_checkpoint
         self._rename: Any = manager.rename_checkpoint
@@ -349,48 +349,48 @@ class _KeptCheckpoints:
         return os_path
 
     def delete(self, checkpoint_id: str, path: str) -> None:
-        if not self._delete_kept(checkpoint_id, path):
+        if not self._delete_safely(checkpoint_id, path):
             self._delete(checkpoint_id, path)
 
     async def delete_later(self, checkpoint_id: str, path: str) -> None:
-        if not self._delete_kept(checkpoint_id, path):
+        if not self._delete_safely(checkpoint_id, path):
             await self._delete(checkpoint_id, path)
 
     def rename(self, checkpoint_id: str, old_path: str, new_path: str) -> None:
-        if not self._rename_kept(checkpoint_id, old_path, new_path):
+        if not self._rename_safely(checkpoint_id, old_path, new_path):
             self._rename(checkpoint_id, old_path, new_path)
 
     async def rename_later(self, checkpoint_id: str, old_path: str, new_path: str) -> None:
-        if not self._rename_kept(checkpoint_id, old_path, new_path):
+        if not self._rename_safely(checkpoint_id, old_path, new_path):
             await self._rename(checkpoint_id, old_path, new_path)
 
-    def _delete_kept(self, checkpoint_id: str, path: str) -> bool:
+    def _delete_safely(self, checkpoint_id: str, path: str) -> bool:
         os_path = self._manager.checkpoint_path(checkpoint_id, path)
         if (found := self._find(os_path)) is None:
             return False
         try:
-            with told(os_path):
+            with as_http_error(os_path):
                 found.remove()
         except FileNotFoundError:
             self._manager.no_such_checkpoint(path, checkpoint_id)
         return True
 
-    def _rename_kept(self, checkpoint_id: str, old_path: str, new_path: str) -> bool:
+    def _rename_safely(self, checkpoint_id: str, old_path: str, new_path: str) -> bool:
         old, new = (self._manager.checkpoint_path(checkpoint_id, path) for path in (old_path, new_path))
         source, target = self._find(old), self._find(new)
         if source is None and target is None:
             return False
-        with suppress(FileNotFoundError), told(old):  # as Jupyter does: a file need not have one
+        with suppress(FileNotFoundError), as_http_error(old):  # as Jupyter does: a file need not have one
             (source or _anywhere(old)).move(target or _anywhere(new))
         return True
 
 
-class _KeptListing:
+class _SafeListing:
     """What a contents manager says of a directory."""
 
-    def __init__(self, manager: FileContentsManager, places: KernelPlaces) -> None:
+    def __init__(self, manager: FileContentsManager, directories: KernelDirectories) -> None:
         self._path_of: Any = manager._get_os_path
-        self._find = places.find
+        self._find = directories.find
         self._model: Any = manager._dir_model
 
     def model(self, path: str, content: bool = True) -> Any:
@@ -404,9 +404,9 @@ class _KeptListing:
 class _Uploads:
     """Later parts of an upload, which the server adds to the file that the first one made."""
 
-    def __init__(self, append: Any, places: KernelPlaces) -> None:
+    def __init__(self, append: Any, directories: KernelDirectories) -> None:
         self._append = append
-        self._find = places.find
+        self._find = directories.find
 
     def append(self, os_path: str, content: str, kind: str) -> None:
         found = self._find(os_path)
@@ -428,19 +428,19 @@ def _append(os_path: str, found: Location, content: str, kind: str) -> None:
         part = content.encode() if kind == "text" else base64.b64decode(content)
     except ValueError as error:
         raise HTTPError(_BAD_REQUEST, f"a part of `{Path(os_path).name}` cannot be decoded: {error}") from error
-    with told(os_path), found.appending() as file:
+    with as_http_error(os_path), found.appending() as file:
         file.write(part)
 
 
 @contextmanager
 def _reading(os_path: str, found: Location) -> Iterator[IO[bytes]]:
-    with told(os_path), found.reading() as file:
+    with as_http_error(os_path), found.reading() as file:
         yield file
 
 
 @contextmanager
 def _writing(os_path: str, found: Location, *, text: bool, **options: Any) -> Iterator[IO[Any]]:
-    with told(os_path), found.writing(text=text, **options) as file:
+    with as_http_error(os_path), found.writing(text=text, **options) as file:
         yield file
 
 
@@ -454,7 +454,7 @@ def _copy(source: AbstractContextManager[IO[Any]], target: AbstractContextManage
 
 
 @contextmanager
-def told(os_path: str) -> Iterator[None]:
+def as_http_error(os_path: str) -> Iterator[None]:
     """Let a failure be one that the page shows.
 
     Parameters

@@ -10,25 +10,27 @@ from jupyter_server.base.handlers import AuthenticatedFileHandler
 from tornado.routing import Rule, RuleRouter
 from tornado.web import Application, HTTPError
 
-from .managers import KernelPlaces, told
+from .managers import KernelDirectories, as_http_error
 
 _NOT_FOUND = 404
 
 
-def serve_no_links(application: Application, places: KernelPlaces) -> None:
+def serve_no_links(application: Application, directories: KernelDirectories) -> None:
     """Let the handlers of files follow no link where a sandboxed kernel can write.
 
     Parameters
     ----------
     application : Application
         The server's. Only handlers that it has already are changed.
-    places : KernelPlaces
+    directories : KernelDirectories
         Where kernels can write.
     """
     for rule in _rules(application.default_router):
         if isinstance(rule.target, type) and issubclass(rule.target, AuthenticatedFileHandler):
-            kept: Any = type(f"Kept{rule.target.__name__}", (_KeptFileHandler, rule.target), {"places": places})
-            rule.target = kept
+            safe: Any = type(
+                f"Safe{rule.target.__name__}", (_SafeFileHandler, rule.target), {"directories": directories}
+            )
+            rule.target = safe
 
 
 def _rules(router: RuleRouter) -> Iterator[Rule]:
@@ -39,10 +41,10 @@ def _rules(router: RuleRouter) -> Iterator[Rule]:
             yield rule
 
 
-class _KeptFileHandler(AuthenticatedFileHandler):
+class _SafeFileHandler(AuthenticatedFileHandler):
     """Opens a file that a kernel can exchange once, and serves what it opened."""
 
-    places: KernelPlaces
+    directories: KernelDirectories
     _called: str | None = None
 
     def initialize(self, *arguments: Any, **options: Any) -> None:
@@ -51,13 +53,13 @@ class _KeptFileHandler(AuthenticatedFileHandler):
 
     def validate_absolute_path(self, root: str, absolute_path: str) -> str:
         # As it was asked for: what Tornado returns has no link in it any more, or is `None` where it redirects.
-        found = self.places.find(absolute_path)
+        found = self.directories.find(absolute_path)
         path = super().validate_absolute_path(root, absolute_path)
         if found is None or path is None:
             return path
         self._called = absolute_path
         try:
-            with told(absolute_path):
+            with as_http_error(absolute_path):
                 file = self._open.enter_context(found.reading())
         except FileNotFoundError as error:
             raise HTTPError(_NOT_FOUND) from error

@@ -31,7 +31,7 @@ from .deadline import PausableDeadline
 from .execution_queue import Execution, ExecutionQueue
 from .local_kernel import KernelSettings, LocalKernel, Preparation
 from .local_process import LocalProcess
-from .mcp_sources import from_here
+from .mcp_sources import absolute_paths
 from .ports import Hear, KernelProcess
 from .reports import Report, ServerLogMessage, ToolProgress
 from .requests import ApprovalRequest
@@ -473,7 +473,7 @@ class CodeExecutor:
             The executor does not run.
         """
         _, backend = self._require()
-        return await backend.register(name, from_here(configuration), decide)
+        return await backend.register(name, absolute_paths(configuration), decide)
 
     async def _start_kernel(self, backend: LocalBackend) -> _Running:
         kernel = LocalKernel(self._kernel_settings, self._make_process)

@@ -75,7 +75,7 @@ async def generate_mcp_sources(
     directory = Path(root_dir) / server_name
     if directory.exists():
         _check_is_ours(directory)
-    parameters = from_here(server_params)
+    parameters = absolute_paths(server_params)
     tools = await list_tools_of(server_name, parameters)
     from jupyter_agentbox.codegen import packages  # noqa: PLC0415  # only where sources are written
 
@@ -85,7 +85,7 @@ async def generate_mcp_sources(
     return list(package.modules)
 
 
-def from_here(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def absolute_paths(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return a server's parameters as JSON has them; paths are absolute that would be read as from another place."""
     plain: dict[str, Any] = {name: _plain(value) for name, value in parameters.items()}
     for name in _PATHS & plain.keys():

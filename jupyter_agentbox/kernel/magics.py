@@ -45,7 +45,7 @@ def complete(_shell: Any, event: Any) -> list[str]:
     """Complete the subcommands of ``%agentbox``, and the servers of ``%agentbox tools``."""
     words = event.line.split()
     if len(words) > 1 and words[1] == "tools" and (len(words) > 2 or event.line.endswith(" ")):
-        return list(_servers().glance())
+        return list(_servers().completion_names())
     return list(_COMMANDS)
 
 
@@ -88,7 +88,7 @@ def _show_servers(_arguments: Sequence[str]) -> str:
 
 def _show_tools(arguments: Sequence[str]) -> str:
     tools = _tools_module()
-    names = arguments or [name for name in _servers().glance() if f"{tools.__name__}.{name}" in sys.modules]
+    names = arguments or [name for name in _servers().completion_names() if f"{tools.__name__}.{name}" in sys.modules]
     if not names:
         return "Which server? `%agentbox tools <server>`; `%agentbox servers` lists them."
     return "\n\n".join(_tools_of(name) for name in names)

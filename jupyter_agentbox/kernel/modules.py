@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PACKAGE: Final = "jupyter_agentbox.tools"
 
 #: Seconds that a completion, or a look at what there is, may take.
-GLANCE: Final = 1.0
+COMPLETION_WAIT: Final = 1.0
 #: Seconds until a list of servers, or a failure to get one, is asked for again.
 _FRESH: Final = 5.0
 
@@ -68,11 +68,11 @@ class Servers:
         self._identifiers = python_names(names, reserved=self._reserved, prefix="server")
         return self.known
 
-    def glance(self) -> dict[str, str]:
+    def completion_names(self) -> dict[str, str]:
         """Return identifier to server name without waiting long and without raising: for completion."""
         if self._asked_at is None or self._clock() - self._asked_at > _FRESH:
             try:
-                return self.refresh(within=GLANCE)
+                return self.refresh(within=COMPLETION_WAIT)
             except AgentBoxError:
                 self._asked_at = self._clock()
         return self.known
@@ -199,7 +199,7 @@ def describe(tools: Iterable[Any]) -> list[tuple[str, str, str]]:
 
 
 def _within() -> float | None:
-    return GLANCE if runtime.is_asked_by_editor() else None
+    return COMPLETION_WAIT if runtime.is_asked_by_editor() else None
 
 
 def _first_line(tool: dict[str, Any]) -> str:

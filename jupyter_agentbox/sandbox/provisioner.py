@@ -122,13 +122,13 @@ class SandboxProvisioner(LocalProvisioner):
 
     _backend: SandboxBackend | None = None
     _run: RunDirectory | None = None
-    _kernels_places: tuple[Path, ...] = ()
+    _kernel_directories: tuple[Path, ...] = ()
     _found: Mapping[str, Any] = {}  # replaced, never changed
 
     @property
-    def kernels_places(self) -> tuple[Path, ...]:
+    def kernel_directories(self) -> tuple[Path, ...]:
         """The directories of others in which the kernel can write, without links."""
-        return self._kernels_places
+        return self._kernel_directories
 
     @property
     def isolation(self) -> Isolation:
@@ -353,8 +353,8 @@ class SandboxProvisioner(LocalProvisioner):
             opened=start.opened,
         )
         self._backend = backend = make_backend(spec, start.level, bubblewrap=settings.bubblewrap, srt=settings.srt)
-        self._kernels_places = (start.work, *spec.extra.writable)
-        record(start.base, self._kernels_places)
+        self._kernel_directories = (start.work, *spec.extra.writable)
+        record(start.base, self._kernel_directories)
         env = kwargs["env"]
         is_of_site = self._is_of_site()
         trusted = settings.environment if is_of_site else self._ceiling().get("environment", ())

@@ -21,7 +21,7 @@ from jupyter_server.services.contents.manager import ContentsManager
 from jupyter_server.utils import ensure_async
 from tornado.web import HTTPError
 
-from jupyter_agentbox.contents.managers import KernelPlaces, keep_to_places
+from jupyter_agentbox.contents.managers import KernelDirectories, harden_contents_manager
 from jupyter_agentbox.mcp_client.limits import safe_working_directory
 from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
 from tests.beats import beat_of_the_loop
@@ -37,7 +37,7 @@ class Kernels:
         return list(self.places)
 
     def get_kernel(self, kernel_id: str) -> Any:
-        return SimpleNamespace(provisioner=SimpleNamespace(kernels_places=self.places[kernel_id]))
+        return SimpleNamespace(provisioner=SimpleNamespace(kernel_directories=self.places[kernel_id]))
 
 
 KERNEL_ACTIONS_SCHEMA = Path(jupyter_server.__file__).parent / "event_schemas" / "kernel_actions" / "v1.yaml"
@@ -62,7 +62,7 @@ def kernels(root: Path) -> Kernels:
 def contents(root: Path, kernels: Kernels) -> AsyncFileContentsManager:
     contents = AsyncFileContentsManager(root_dir=str(root))
     events = EventLogger()
-    keep_to_places(contents, KernelPlaces(cast(MultiKernelManager, kernels), events))
+    harden_contents_manager(contents, KernelDirectories(cast(MultiKernelManager, kernels), events))
     return contents
 
 
@@ -126,7 +126,7 @@ async def test_nothing_is_read_or_copied_through_a_link(contents: AsyncFileConte
 
 async def test_an_upload_in_parts_is_whole_and_adds_nothing_to_a_link(root: Path, kernels: Kernels) -> None:
     contents = AsyncLargeFileManager(root_dir=str(root))
-    keep_to_places(contents, KernelPlaces(cast(MultiKernelManager, kernels), EventLogger()))
+    harden_contents_manager(contents, KernelDirectories(cast(MultiKernelManager, kernels), EventLogger()))
     uploaded = root / "work" / "data.txt"
 
     async def upload(chunk: int, content: str) -> None:
@@ -192,7 +192,7 @@ async def test_a_work_directory_is_found_by_a_link_that_leads_there(
 async def test_a_manager_that_keeps_contents_elsewhere_than_in_files_is_left_as_it_is(kernels: Kernels) -> None:
     elsewhere = ContentsManager()
     before = [set(vars(one)) for one in (elsewhere, elsewhere.checkpoints)]
-    keep_to_places(elsewhere, KernelPlaces(cast(MultiKernelManager, kernels), EventLogger()))
+    harden_contents_manager(elsewhere, KernelDirectories(cast(MultiKernelManager, kernels), EventLogger()))
 
     assert [set(vars(one)) for one in (elsewhere, elsewhere.checkpoints)] == before
 
@@ -200,7 +200,7 @@ async def test_a_manager_that_keeps_contents_elsewhere_than_in_files_is_left_as_
 def test_servers_do_not_start_where_a_kernel_can_write(
     root: Path, kernels: Kernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = KernelPlaces(cast(MultiKernelManager, kernels), EventLogger())
+    places = KernelDirectories(cast(MultiKernelManager, kernels), EventLogger())
     monkeypatch.setenv("HOME", str(root.parent))
 
     monkeypatch.chdir(root)
@@ -214,7 +214,7 @@ def test_servers_do_not_start_where_a_kernel_can_write(
 async def test_a_place_is_not_forgotten_when_its_kernel_ends(root: Path, kernels: Kernels) -> None:
     events = EventLogger()
     events.register_event_schema(KERNEL_ACTIONS_SCHEMA)
-    places = KernelPlaces(cast(MultiKernelManager, kernels), events)
+    places = KernelDirectories(cast(MultiKernelManager, kernels), events)
     events.emit(
         schema_id=KERNEL_ACTIONS, data={"action": "start", "kernel_id": "one", "status": "success", "msg": "started"}
     )
@@ -228,7 +228,7 @@ async def test_a_place_is_not_forgotten_when_its_kernel_ends(root: Path, kernels
 
 
 async def test_what_another_server_recorded_is_such_a_place(root: Path) -> None:
-    places = KernelPlaces(cast(MultiKernelManager, Kernels()), EventLogger(), lambda: [root / "work"])
+    places = KernelDirectories(cast(MultiKernelManager, Kernels()), EventLogger(), lambda: [root / "work"])
 
     assert places.find(str(root / "work" / "nb.ipynb")) is not None
     assert places.find(str(root / "nb.ipynb")) is None
@@ -271,7 +271,7 @@ async def test_checkpoints_are_kept_renamed_and_deleted_where_they_are(
     root: Path, kernels: Kernels, kind: type[AsyncFileContentsManager]
 ) -> None:
     contents = kind(root_dir=str(root))
-    keep_to_places(contents, KernelPlaces(cast(MultiKernelManager, kernels), EventLogger()))
+    harden_contents_manager(contents, KernelDirectories(cast(MultiKernelManager, kernels), EventLogger()))
     contents.delete_to_trash = False
     await save(contents, "work/sub/one.txt")
     await ensure_async(contents.create_checkpoint("work/sub/one.txt"))
@@ -297,7 +297,7 @@ async def test_no_checkpoint_is_deleted_or_renamed_through_a_link(
     root: Path, kernels: Kernels, kind: type[AsyncFileContentsManager]
 ) -> None:
     contents = kind(root_dir=str(root))
-    keep_to_places(contents, KernelPlaces(cast(MultiKernelManager, kernels), EventLogger()))
+    harden_contents_manager(contents, KernelDirectories(cast(MultiKernelManager, kernels), EventLogger()))
     contents.delete_to_trash = False
     outside = root.parent / "outside"
     (outside / "own-checkpoint.txt").write_text("mine")
@@ -344,7 +344,7 @@ async def test_the_server_goes_on_while_a_part_of_an_upload_is_written(
     root: Path, kernels: Kernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contents = AsyncLargeFileManager(root_dir=str(root))
-    keep_to_places(contents, KernelPlaces(cast(MultiKernelManager, kernels), EventLogger()))
+    harden_contents_manager(contents, KernelDirectories(cast(MultiKernelManager, kernels), EventLogger()))
     (root / "work" / "large").write_bytes(b"first ")
     decode, await_beat = base64.b64decode, beat_of_the_loop()
 

@@ -10,7 +10,7 @@ from jupyter_client.multikernelmanager import MultiKernelManager
 from jupyter_events import EventLogger
 from tornado.httpclient import HTTPClientError
 
-from jupyter_agentbox.contents.managers import KernelPlaces
+from jupyter_agentbox.contents.managers import KernelDirectories
 from jupyter_agentbox.contents.served_files import serve_no_links
 
 from .test_managers import Kernels
@@ -23,7 +23,7 @@ def root(jp_root_dir: Path, jp_serverapp: Any) -> Path:
     (jp_root_dir / "outside" / "secret.txt").write_text("secret")
     kernels = Kernels()
     kernels.places["one"] = (jp_root_dir / "work",)
-    serve_no_links(jp_serverapp.web_app, KernelPlaces(cast(MultiKernelManager, kernels), EventLogger()))
+    serve_no_links(jp_serverapp.web_app, KernelDirectories(cast(MultiKernelManager, kernels), EventLogger()))
     return jp_root_dir
 
 

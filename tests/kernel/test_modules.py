@@ -83,9 +83,9 @@ def test_list_of_servers_is_asked_for_once_in_a_while(link: Link, server: Server
     now = [0.0]
     servers = Servers(reserved=(), clock=lambda: now[0])
 
-    assert servers.glance() == servers.glance() == {"my_shop": "my-shop"}
+    assert servers.completion_names() == servers.completion_names() == {"my_shop": "my-shop"}
     now[0] = 6.0
-    servers.glance()
+    servers.completion_names()
 
     assert sum(isinstance(message, ListServers) for message in server.received) == 2
 
@@ -95,9 +95,9 @@ def test_glance_at_nobody_is_empty_and_not_repeated_at_once(link: Link, server: 
     server.here = False
     servers = Servers(reserved=())
 
-    assert servers.glance() == {}
+    assert servers.completion_names() == {}
     asked = len(server.received)
-    assert servers.glance() == {}
+    assert servers.completion_names() == {}
     assert len(server.received) == asked
 
 
@@ -119,7 +119,7 @@ def test_unknown_server_where_none_is_configured_says_so(link: Link, server: Ser
 
 def test_editor_that_asks_is_not_kept_waiting(tools: Any, server: ServerEnd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "is_asked_by_editor", lambda: True)
-    monkeypatch.setattr("jupyter_agentbox.kernel.modules.GLANCE", 0.02)
+    monkeypatch.setattr("jupyter_agentbox.kernel.modules.COMPLETION_WAIT", 0.02)
     answers = server.answers
     server.answers = lambda message: [] if isinstance(message, GetModule) else answers(message)  # type: ignore[method-assign]
 

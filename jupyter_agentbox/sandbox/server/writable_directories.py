@@ -41,10 +41,10 @@ def could_write(directory: Path) -> bool:
     directory : Path
         Without links.
     """
-    return not recorded_places().isdisjoint((directory, *directory.parents))
+    return not recorded_directories().isdisjoint((directory, *directory.parents))
 
 
-def recorded_places() -> frozenset[Path]:
+def recorded_directories() -> frozenset[Path]:
     """Return the directories in which kernels could write, as this process' environment says where that stands."""
     if not sys.platform.startswith(("linux", "darwin")):
         return frozenset()
