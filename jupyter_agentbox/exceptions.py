@@ -22,6 +22,8 @@
     │   ├── InvalidDecisionError  the decision itself is malformed
     │   ├── NeedsPersonError      only a person's browser session can decide, and this is none
     │   └── UnknownReviewerError  whether the reviewer may still decide cannot be found out now
+    ├── CodeGenerationError       a generator of code gave none
+    │   └── CodeGeneratorConfigurationError   it cannot, until a person sets something right
     ├── SandboxRefusedError       a sandboxed kernel cannot be started as asked; none was started
     │   └── SandboxConfigError    the settings of the sandbox are not understood
     └── StorageError              the approval store cannot be read or written; nothing runs
@@ -190,6 +192,18 @@ class UnknownReviewerError(ApprovalError):
     """JupyterHub does not say whether the reviewer may still decide. Unknown means no: the request still waits."""
 
     code = "unknown_reviewer"
+
+
+class CodeGenerationError(AgentBoxError):
+    """A generator of code gave none. Another attempt may."""
+
+    code = "code_generation"
+
+
+class CodeGeneratorConfigurationError(CodeGenerationError, ValueError):
+    """A generator of code is not there, or cannot work until a person sets something right: it is not tried again."""
+
+    code = "code_generator_configuration"
 
 
 class SandboxRefusedError(AgentBoxError):

@@ -23,6 +23,7 @@ HEIGHTS = {
     "protocol": 2,
     "processes": 2,
     "trusted_imports": 2,
+    "analysis": 3,
     "bridge": 3,
     "codegen": 3,
     "events": 3,
@@ -36,6 +37,7 @@ HEIGHTS = {
     "system": 3,
     "testing": 3,
     "services": 4,
+    "agents": 5,
     "composition": 6,
     "headless": 8,
     "app": 8,
@@ -57,7 +59,7 @@ IMPURE = {
 
 #: An outside package -> the only parts that may know it.
 ONLY_IN = {
-    "IPython": {"kernel"},
+    "IPython": {"analysis", "kernel"},
     "comm": {"kernel"},
     "h11": {"sandbox"},
     "ipywidgets": {"kernel"},

@@ -112,6 +112,10 @@ class Evaluation:
     effect: Effect
     rule: Rule | None = None
 
+    def at_least(self, floor: Evaluation) -> Evaluation:
+        """Return the stricter of the two; this one if they are equal."""
+        return floor if floor.effect.strictness > self.effect.strictness else self
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:

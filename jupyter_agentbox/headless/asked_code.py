@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any, Final
 
+from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.core.approvals import Answer
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.calls import Origin, ToolCall
@@ -18,6 +19,7 @@ from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER, RUN_CODE_TOOL
 from .backend import LocalBackend
 from .requests import ApprovalRequest
 from .results import CodeExecutionError, CodeExecutionResult
+from .run_code import RunCodeTool
 
 #: Runs a cell and yields what happens, as `CodeExecutor.stream` does.
 RunCell = Callable[[str], AsyncGenerator[Any]]
@@ -34,11 +36,20 @@ class AskedCode:
         Decides, and records.
     run_cell : callable
         Runs the code once it is approved.
+    analysis : Analysis, optional
+        What was found in the code. It makes the policy stricter, and whoever decides sees it.
+
+    Attributes
+    ----------
+    request_id : str or None
+        The request, once the code runs.
     """
 
-    def __init__(self, backend: LocalBackend, run_cell: RunCell) -> None:
+    def __init__(self, backend: LocalBackend, run_cell: RunCell, analysis: Analysis | None = None) -> None:
+        self.request_id: str | None = None
         self._backend = backend
         self._run_cell = run_cell
+        self._tool = RunCodeTool(self._run, analysis)
         self._items: asyncio.Queue[Any] = asyncio.Queue()
         self._failure: Exception | None = None
         self._request: ApprovalRequest | None = None
@@ -64,17 +75,16 @@ class AskedCode:
             As `CodeExecutor.stream` does.
         """
         box = await self._backend.box()
-        with self._backend.code_tools.expecting(self._run) as cell_id:
-            origin = Origin(kernel_id=kernel_id, cell_id=cell_id, thread_id=thread_id, isolation=isolation)
-            call = ToolCall(server=NOTEBOOK_SERVER, tool=RUN_CODE_TOOL, arguments={"code": code}, origin=origin)
-            self._task = asyncio.create_task(self._call(box.calls.run, call))
-            try:
-                while (item := await self._items.get()) is not _END:
-                    yield item
-            finally:
-                self._task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait([self._task])
+        origin = Origin(kernel_id=kernel_id, thread_id=thread_id, isolation=isolation)
+        call = ToolCall(server=NOTEBOOK_SERVER, tool=RUN_CODE_TOOL, arguments={"code": code}, origin=origin)
+        self._task = asyncio.create_task(self._call(box.calls.run, call))
+        try:
+            while (item := await self._items.get()) is not _END:
+                yield item
+        finally:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([self._task])
         if self._is_cancelled:
             return
         if self._failure is not None:
@@ -87,7 +97,7 @@ class AskedCode:
 
     async def _call(self, run: Callable[..., Any], call: ToolCall) -> None:
         try:
-            await run(call, on_waiting=self._ask, on_running=lambda _: None)
+            await run(call, on_waiting=self._ask, on_running=self._begin, own=self._tool, floor=self._tool.floor(call))
         except Exception as error:  # noqa: BLE001  # it is raised where the code was asked for
             self._failure = self._failure or error
         finally:
@@ -96,6 +106,9 @@ class AskedCode:
     def _ask(self, stored: StoredRequest) -> None:
         self._request = ApprovalRequest(stored, self._decide)
         self._items.put_nowait(self._request)
+
+    def _begin(self, stored: StoredRequest) -> None:
+        self.request_id = stored.id
 
     async def _decide(
         self, stored: StoredRequest, answer: Answer, reason: str, arguments: Mapping[str, Any] | None

@@ -14,10 +14,8 @@ from jupyter_agentbox.core.calls import JsonObject, Origin
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError
 from jupyter_agentbox.protocol.messages import COMM_PREFIX
-from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 
 from .backend_settings import BackendSettings
-from .code_tools import CodeTools
 from .reports import Report, progress_of
 from .request_queue import RequestQueue
 from .requests import ApprovalRequest
@@ -84,7 +82,6 @@ class LocalBackend:
         self._kernel: CommKernel | None = None
         self._opening: asyncio.Task[None] | None = None
         self._early: list[tuple[str, str, Any]] = []
-        self.code_tools = CodeTools()
         #: The agent's thread that works in the kernel, for the record.
         self.thread_id: str | None = None
         self._services: LocalServices | None = None
@@ -213,7 +210,6 @@ class LocalBackend:
             services = services_type.build(
                 self._settings,
                 announcer=self,
-                own_tools={NOTEBOOK_SERVER: self.code_tools},
                 on_report=self._on_report,
                 thread_of=lambda _: self.thread_id,
             )

@@ -6,18 +6,21 @@ import asyncio
 import getpass
 import logging
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
+from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
-from jupyter_agentbox.core.ports import ToolCatalog
+from jupyter_agentbox.core.ports import ApprovalQuery, ToolCatalog
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 from jupyter_agentbox.exceptions import InvalidTransitionError
@@ -345,14 +348,40 @@ class CodeExecutor:
             The executor does not run, or this task holds up a cell of it.
         """
         run_cell = partial(self._cell, timeout=timeout, chunks=chunks, progress=progress)
-        async with aclosing(self._ask(code, run_cell) if self.approve_code else run_cell(code)) as items:
+        async with aclosing(self.ask_first(code, run_cell) if self.approve_code else run_cell(code)) as items:
             async for item in items:
                 yield item
 
-    async def _ask(self, code: str, run_cell: Callable[[str], AsyncGenerator[Item]]) -> AsyncGenerator[Item]:
-        """Ask about code, and run what was approved."""
+    async def ask_first(
+        self,
+        code: str,
+        run_cell: Callable[[str], AsyncGenerator[Item]],
+        *,
+        analysis: Analysis | None = None,
+        on_end: Callable[[str | None], None] = lambda _: None,
+    ) -> AsyncGenerator[Item]:
+        """Ask about code as the call ``notebook.run_code``, and run what was approved in a way of the caller's own.
+
+        Parameters
+        ----------
+        code : str
+            The code.
+        run_cell : callable
+            An asynchronous generator of what is yielded; it gets the code that was approved.
+        analysis : Analysis, optional
+            What was found in the code. It makes the policy stricter, and whoever decides sees it.
+        on_end : callable
+            Gets the request's id, if the code ran.
+
+        Raises
+        ------
+        ToolCallRejectedError, ApprovalExpiredError, ApprovalCancelledError
+            The code was not approved, and did not run.
+        CodeExecutionError, TimeoutError
+            What `run_cell` raises.
+        """
         running, backend = self._require()
-        asked = AskedCode(backend, run_cell)
+        asked = AskedCode(backend, run_cell, analysis)
         self._asked.add(asked)
         kernel = running.kernel
         asking = asked.stream(code, kernel_id=kernel.id, isolation=kernel.isolation, thread_id=backend.thread_id)
@@ -362,6 +391,7 @@ class CodeExecutor:
                     yield item
         finally:
             self._asked.discard(asked)
+            on_end(asked.request_id)
 
     async def _cell(self, code: str, *, timeout: float | None, chunks: bool, progress: bool) -> AsyncGenerator[Item]:
         running, backend = self._require()
@@ -474,6 +504,22 @@ class CodeExecutor:
         """
         _, backend = self._require()
         return await backend.register(name, absolute_paths(configuration), decide)
+
+    async def refused_calls(self, since: datetime) -> Sequence[StoredRequest]:
+        """Return the requests of this kernel's code that were rejected or have expired since then, newest first.
+
+        Raises
+        ------
+        AgentBoxError
+            They cannot be read.
+        RuntimeError
+            The executor does not run.
+        """
+        running, backend = self._require()
+        box = await backend.box()
+        query = ApprovalQuery(statuses=(Status.REJECTED, Status.EXPIRED), kernel_id=running.kernel.id, limit=20)
+        page = await box.approvals.list(query)
+        return [request for request in page.approvals if request.created_at >= since]
 
     async def _start_kernel(self, backend: LocalBackend) -> _Running:
         kernel = LocalKernel(self._kernel_settings, self._make_process)

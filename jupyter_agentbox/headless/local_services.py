@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 from jupyter_agentbox import composition, paths
 from jupyter_agentbox.core.approvals import Answer
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
-from jupyter_agentbox.core.ports import Announcer, ToolCaller
+from jupyter_agentbox.core.ports import Announcer
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
 from jupyter_agentbox.protocol.messages import Welcome
@@ -64,7 +64,6 @@ class LocalServices:
         settings: BackendSettings,
         *,
         announcer: Announcer,
-        own_tools: Mapping[str, ToolCaller],
         on_report: Callable[[Report], None],
         thread_of: Callable[[str], str | None],
     ) -> Self:
@@ -76,8 +75,6 @@ class LocalServices:
             How calls are decided and run.
         announcer : Announcer
             Told of each new or changed request.
-        own_tools : mapping
-            Names of servers that are none of MCP, beside that of shell commands, and who calls their tools.
         on_report : callable
             Gets what MCP servers log.
         thread_of : callable
@@ -87,7 +84,7 @@ class LocalServices:
             _composition_settings(settings),
             announcer=announcer,
             policy=settings.policy,
-            own_tools={SHELL_SERVER: ShellTools(), **own_tools},
+            own_tools={SHELL_SERVER: ShellTools()},
             on_log=lambda server, message: on_report(log_message_of(server, message)),
         )
         kernels = KernelConnectionManager(

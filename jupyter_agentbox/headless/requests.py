@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from jupyter_agentbox.analysis.findings import Finding
 from jupyter_agentbox.core.approvals import Answer, Status
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
+from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 
 #: Answers a stored request: with its answer, the reason and the edited arguments.
 Decide = Callable[[StoredRequest, Answer, str, Mapping[str, Any] | None], Awaitable[None]]
@@ -53,6 +55,18 @@ class ApprovalRequest:
     def description(self) -> str:
         """What the server says of the tool. Untrusted text."""
         return self._stored.tool.description
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the static analysis found in the code of a request ``notebook.run_code``; empty for other calls."""
+        if self.server_name != NOTEBOOK_SERVER:
+            return ()
+        found = self._stored.tool.annotations.get("findings")
+        return (
+            tuple(Finding.from_json(each) for each in found if isinstance(each, dict))
+            if isinstance(found, list)
+            else ()
+        )
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.tool_args.items())

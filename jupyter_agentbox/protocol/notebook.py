@@ -7,3 +7,5 @@ from typing import Final
 NOTEBOOK_SERVER: Final = "notebook"
 #: Takes ``{"code": str}``.
 RUN_CODE_TOOL: Final = "run_code"
+#: In what a kernel shows when it is asked what code left in `results`: ``{"type": str, "results": JSON}``.
+RESULTS_MIME_TYPE: Final = "application/vnd.jupyter-agentbox.results+json"

@@ -11,6 +11,7 @@ from functools import partial
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status, reason_for
 from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
+from jupyter_agentbox.core.policy import Evaluation
 from jupyter_agentbox.core.ports import ArgumentChecker, ToolCaller
 from jupyter_agentbox.core.tools import ToolResult
 from jupyter_agentbox.exceptions import (
@@ -81,6 +82,7 @@ class CallManager:
         on_running: Notify,
         is_wanted: Callable[[], bool] = lambda: True,
         own: ToolCaller | None = None,
+        floor: Evaluation | None = None,
     ) -> FinishedCall:
         """Run the call once, if it may run. Cancelling the task withdraws the request or cancels the tool.
 
@@ -100,6 +102,8 @@ class CallManager:
             Whether who calls is still there. Asked before a person is, and before the tool runs.
         own : ToolCaller, optional
             Has the tool, where it is one that no code can name: it is reached from here only.
+        floor : Evaluation, optional
+            What becomes of the call at least: the stricter of it and what the policy says counts.
 
         Raises
         ------
@@ -118,7 +122,10 @@ class CallManager:
         await self._checker.check(tool, call.arguments)
         if not is_wanted():
             raise _nobody_there(call)
-        request = await self._approvals.open(call, tool, self._policies.evaluate(call, tool))
+        evaluation = self._policies.evaluate(call, tool)
+        if floor is not None:
+            evaluation = evaluation.at_least(floor)
+        request = await self._approvals.open(call, tool, evaluation)
         request = await self._settled(request, on_waiting)
         if request.outcome_state is not OutcomeState.RUNNING:
             raise _refusal(request)

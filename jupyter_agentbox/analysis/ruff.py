@@ -1,0 +1,69 @@
+"""What ruff finds. Nothing in the code, beside it, or in the environment can tell it to look away."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+#: Security (flake8-bandit), syntax, and characters that hide or turn around what is read.
+RULES: Final = "S,E9,F7,PLE25"
+_ANSWER_SECONDS: Final = 10.0
+
+MISSING: Final = (
+    "ruff is not installed, so the code was looked at in part only: `pip install 'jupyter-agentbox[agent]'` installs it"
+)
+
+
+class RuffError(Exception):
+    """Ruff could not look at the code."""
+
+
+def find_ruff() -> str | None:
+    """Return the path of ruff in this Python's environment; ``None`` if it is not installed.
+
+    It is not looked for on the search path, nor by importing its package: both may name a directory in which a kernel
+    can write.
+    """
+    name = "ruff.exe" if sys.platform == "win32" else "ruff"
+    schemes = ["", *(scheme for scheme in [sysconfig.get_preferred_scheme("user")] if scheme)]
+    places = [sysconfig.get_path("scripts", scheme) if scheme else sysconfig.get_path("scripts") for scheme in schemes]
+    return next((path for place in places if os.access(path := str(Path(place) / name), os.X_OK)), None)
+
+
+def diagnostics(ruff: str, text: str) -> Sequence[dict[str, Any]]:
+    """Return what ruff says of a program that has no comments.
+
+    Raises
+    ------
+    RuffError
+        If it does not answer, or not with what it should.
+    """
+    version = f"py{sys.version_info.major}{sys.version_info.minor}"
+    command = (
+        *(ruff, "check", "--isolated", "--ignore-noqa", "--no-cache", "--no-fix", "--exit-zero", "--quiet"),
+        *("--output-format", "json", "--target-version", version, "--select", RULES),
+        *("--stdin-filename", "code.py", "-"),
+    )
+    try:
+        answer = subprocess.run(
+            command,
+            input=text.encode(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={},
+            cwd="/",
+            timeout=_ANSWER_SECONDS,
+            check=True,
+        )
+        found = json.loads(answer.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise RuffError(f"ruff did not look at the code: {type(error).__name__}") from None
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise RuffError("ruff answered with something else than findings")
+    return found

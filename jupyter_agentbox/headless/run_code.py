@@ -1,0 +1,77 @@
+"""Running code as a call of a tool, so that it takes the same way as all others: policy, approval, record."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+from jupyter_agentbox.analysis.findings import Analysis, AnalysisOutcome
+from jupyter_agentbox.core.calls import JsonObject, ToolCall
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule, exactly
+from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
+from jupyter_agentbox.exceptions import ToolCallInterruptedError, UnknownToolError
+from jupyter_agentbox.protocol.notebook import RUN_CODE_TOOL
+
+#: Runs code that was approved.
+RunCode: TypeAlias = Callable[[str], Awaitable[ToolResult]]
+
+_SCHEMA: Final[JsonObject] = {
+    "type": "object",
+    "properties": {"code": {"type": "string"}},
+    "required": ["code"],
+    "additionalProperties": False,
+}
+_EFFECTS: Final = {
+    AnalysisOutcome.ALLOW: Effect.ALLOW,
+    AnalysisOutcome.ASK: Effect.ASK,
+    AnalysisOutcome.BLOCK: Effect.DENY,
+}
+
+
+class RunCodeTool:
+    """The `ToolCaller` for one piece of code: it runs what was approved of it, once, and nothing else.
+
+    Parameters
+    ----------
+    run : callable
+        Runs the code.
+    analysis : Analysis or None
+        What was found in the code, if it was looked at.
+    """
+
+    def __init__(self, run: RunCode, analysis: Analysis | None = None) -> None:
+        self._run = run
+        self._analysis = analysis
+        self._has_run = False
+
+    async def describe(self, server: str, tool: str) -> ToolDescription:
+        """Return the tool, with what was found in the code. So a lasting answer holds for the same findings only."""
+        if tool != RUN_CODE_TOOL:
+            raise UnknownToolError(f"there is no tool `{server}.{tool}`")
+        found: JsonObject = {}
+        if self._analysis is not None:
+            findings = [finding.to_json() for finding in self._analysis.findings]
+            found = {"outcome": self._analysis.outcome.value, "findings": [*findings]}
+        return ToolDescription(
+            name=RUN_CODE_TOOL,
+            description="Runs Python code in the kernel.",
+            input_schema={**_SCHEMA},
+            annotations=found,
+        )
+
+    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:  # noqa: ARG002  # the code's outputs tell
+        """Run the approved code."""
+        if self._has_run:
+            raise ToolCallInterruptedError("an approval of code is for one time")
+        self._has_run = True
+        return await self._run(str(call.arguments["code"]))
+
+    def floor(self, call: ToolCall) -> Evaluation:
+        """Return what becomes of the call at least, whatever the rules allow."""
+        if self._analysis is None:
+            return Evaluation(effect=Effect.ALLOW)
+        effect = _EFFECTS[self._analysis.outcome]
+        reason = f"static analysis: {self._analysis.reason}"
+        return Evaluation(
+            effect=effect, rule=Rule(tool=exactly(call), effect=effect, layer=Layer.SESSION, reason=reason)
+        )
