@@ -137,6 +137,15 @@ async def test_what_is_allowed_for_good_is_asked_about_again(registrations: Regi
     assert second.status is Status.PENDING
 
 
+async def test_what_is_rejected_for_good_is_denied_to_that_kernel(registrations: Registrations) -> None:
+    first = await registrations.manager.begin("shop", GIVEN, ORIGIN)
+    await registrations.services.decide(first, Answer.REJECT_ALWAYS)
+
+    with pytest.raises(ToolCallRejectedError):
+        await registrations.manager.begin("other", GIVEN, ORIGIN)
+    assert (await registrations.manager.begin("other", GIVEN, Origin(kernel_id="k2"))).status is Status.PENDING
+
+
 async def test_a_lasting_answer_to_a_program_without_a_kernel_is_for_that_request_only(
     registrations: Registrations,
 ) -> None:
