@@ -31,6 +31,19 @@
 
 from __future__ import annotations
 
+import linecache
+import sys
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Final
+
+#: Lines of the user's code that an error shows: the cell's, and the one that called the tool.
+_MOST_PLACES: Final = 2
+#: Characters of such a line.
+_LONGEST_LINE: Final = 200
+#: What lies between a cell and a tool, and is none of the user's.
+_NOT_OF_USER: Final = frozenset({"jupyter_agentbox", "IPython", "asyncio", "concurrent", "threading"})
+
 
 class AgentBoxError(Exception):
     """Base of all errors of this package.
@@ -48,6 +61,19 @@ class AgentBoxError(Exception):
     def __init__(self, message: str = "", *, request_id: str | None = None) -> None:
         super().__init__(message)
         self.request_id = request_id
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows in place of its own traceback: the user's lines and the message.
+
+        With ``%tb``, which shows an error that is no longer being handled, all frames.
+        """
+        shell = sys.modules["IPython"].get_ipython()
+        if sys.exc_info()[1] is not self:
+            return list(shell.InteractiveTB.structured_traceback(type(self), self, self.__traceback__))
+        places = list(_places_of_user(self.__traceback__, shell))
+        shown = places if len(places) <= _MOST_PLACES else [places[0], places[-1]]
+        hint = ["(%tb shows the whole traceback)"] if shown else []
+        return [*shown, *hint, f"{type(self).__name__}: {self}"]
 
 
 class NoServerError(AgentBoxError):
@@ -230,3 +256,18 @@ def _subclasses(cls: type[AgentBoxError]) -> list[type[AgentBoxError]]:
 
 #: Wire code -> class, for the kernel side that rebuilds what the server raised.
 ERRORS_BY_CODE: dict[str, type[AgentBoxError]] = {cls.code: cls for cls in _subclasses(AgentBoxError)}
+
+
+def _places_of_user(traceback: TracebackType | None, shell: Any) -> Iterator[str]:
+    """Yield where code of the user's was, outermost first: no frame of IPython's nor of this package."""
+    is_in_cell = False
+    while traceback is not None:
+        frame, number, traceback = traceback.tb_frame, traceback.tb_lineno, traceback.tb_next
+        file = frame.f_code.co_filename
+        cell = shell.compile.format_code_name(file)
+        is_in_cell = is_in_cell or cell is not None  # what is above the cell is IPython's
+        if is_in_cell and str(frame.f_globals.get("__name__")).partition(".")[0] not in _NOT_OF_USER:
+            where = " ".join(cell) if cell is not None else f"File {file}"
+            line = linecache.getline(file, number).strip()
+            shown = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
+            yield f"{where}, line {number}: {shown}".removesuffix(": ")

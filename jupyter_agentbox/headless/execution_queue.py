@@ -253,6 +253,8 @@ class ExecutionQueue:
             If an image cannot be written.
         """
         error = turn.error()
+        if error is None:
+            turn.outputs.show_error()
         try:
             if turn.outputs.has_images:
                 result = await asyncio.to_thread(turn.outputs.result, self._images_dir)

@@ -16,8 +16,10 @@ from .images import write_images
 #: How IPython spells a shell command in the code that it runs, and how people do.
 _SYSTEM: Final = re.compile(r"get_ipython\(\)\.(system|getoutput)\((['\"])(.*?)\2\)")
 _CELL_MAGIC: Final = re.compile(r"get_ipython\(\)\.run_cell_magic\((['\"])(\w+)\1, (['\"]).*?\3, (['\"])(.*?)\4\)")
+#: Stands in each traceback that IPython makes.
+_TRACEBACK: Final = "Traceback (most recent call last)"
 #: A frame of our own code in a traceback.
-_OWN_FRAME: Final = re.compile(r"\A(File )?\S*[/\\]jupyter_agentbox[/\\](kernel|execution|tools)\b")
+_OWN_FRAME: Final = re.compile(r"\A(File )?\S*[/\\]jupyter_agentbox[/\\](kernel|tools)\b")
 
 
 @dataclass
@@ -115,6 +117,11 @@ class Outputs:
             mime_bundles=self._bundles,
         )
 
+    def show_error(self) -> None:
+        """Take as text the error of code that ran to its end: it was shown only, as ``%tb`` does."""
+        if self.error is not None:
+            self._chunks.append(error_text(self.error))
+
     @property
     def has_images(self) -> bool:
         """Whether `result` will write files."""
@@ -143,7 +150,10 @@ def error_text(content: Mapping[str, Any]) -> str:
     frames = content.get("traceback")
     lines = [_plain(str(frame)) for frame in frames] if isinstance(frames, Sequence) else []
     shown = [line for line in lines if not _OWN_FRAME.match(line)]
-    return "\n".join([_plain(f"{name}: {value}"), *shown])
+    head = _plain(f"{name}: {value}")
+    if shown and shown[-1] == head and not any(_TRACEBACK in line for line in shown):
+        return "\n".join(shown)  # an error of a tool, which is short and ends with its message
+    return "\n".join([head, *shown])
 
 
 def _plain(text: str) -> str:
