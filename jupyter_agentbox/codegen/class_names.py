@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -57,7 +58,8 @@ _DEEPEST: Final = 10
 _MOST_NODES: Final = 1500
 _MOST_VALUES: Final = 1000
 _LONGEST: Final = 80
-_NOT_WORD: Final = re.compile(r"\W", re.ASCII)
+_NOT_WORD: Final = re.compile(r"\W")
+_NOT_ASCII: Final = re.compile(r"\W", re.ASCII)
 
 _IRREGULAR: Final = {
     "children": "child",
@@ -133,10 +135,13 @@ def class_name(name: str) -> str:
 
 def identifier(name: str, *, reserved: Iterable[str] = ()) -> str:
     """Return a name as a field, or an enumeration's member, has it: ``$meta`` is ``field_meta``."""
-    text = _NOT_WORD.sub("_", name[:_LONGEST])
+    # Python itself reads identifiers in this normal form.
+    text = _NOT_WORD.sub("_", unicodedata.normalize("NFKC", name[: 4 * _LONGEST]))[:_LONGEST]
+    if not f"_{text}".isidentifier():  # a word character that no identifier may hold, such as U+00B2
+        text = _NOT_ASCII.sub("_", text)
     if not text:
         return "field_"
-    if text[0].isdigit():
+    if not text[0].isidentifier():
         text = f"field_{text}"
     if text.startswith("_"):
         text = f"field{text}"

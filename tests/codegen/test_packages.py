@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jupyter_agentbox.codegen.class_names import class_name, singular
 from jupyter_agentbox.codegen.packages import generate_package
@@ -183,6 +185,19 @@ def test_a_result_of_free_form_has_attributes_and_is_a_dict_still() -> None:
     assert made.a == made["a"] == 1
     assert made == made.root == made.model_dump() == {"a": 1}
     assert made.model_dump_json() == '{"a": 1}'
+
+
+@given(st.dictionaries(st.text(min_size=0, max_size=8), st.lists(st.text(max_size=5), min_size=1, max_size=4)))
+@settings(max_examples=200, deadline=None)
+def test_whatever_names_and_values_a_schema_has_the_module_runs_and_sends_them(enums: dict[str, list[str]]) -> None:
+    defined = module({name: {"type": "string", "enum": values} for name, values in enums.items()})
+    given_values = {name: values[0] for name, values in enums.items()}
+    assert defined["Params"](**given_values).model_dump() == given_values
+
+
+def test_letters_of_other_languages_stay() -> None:
+    params = module({"größe": {"type": "string", "enum": ["groß"]}})
+    assert params["Params"](größe=params["Größe"].groß).model_dump() == {"größe": "groß"}
 
 
 def test_params_of_a_tool_without_properties_take_an_object() -> None:
