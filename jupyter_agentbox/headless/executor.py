@@ -35,7 +35,7 @@ from .execution_queue import Execution, ExecutionQueue
 from .local_kernel import KernelSettings, LocalKernel, Preparation
 from .local_process import LocalProcess
 from .mcp_sources import absolute_paths
-from .ports import Hear, KernelProcess
+from .ports import KernelProcess, OnOutput
 from .reports import Report, ServerLogMessage, ToolProgress
 from .requests import ApprovalRequest
 from .results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
@@ -528,9 +528,9 @@ class CodeExecutor:
         await kernel.start()
         return _Running(kernel, turns)
 
-    def _make_process(self, hear: Hear) -> KernelProcess:
+    def _make_process(self, on_output: OnOutput) -> KernelProcess:
         if self._sandbox is None:
-            return LocalProcess(hear)
+            return LocalProcess(on_output)
         # most kernels have none
         from jupyter_agentbox.sandbox.server.configuration_files import files_of_database  # noqa: PLC0415
         from jupyter_agentbox.sandbox.server.process import SandboxedProcess  # noqa: PLC0415
@@ -538,7 +538,7 @@ class CodeExecutor:
         settings = self._backend_settings
         named = [] if settings.mcp_config_path is None else [settings.mcp_config_path.expanduser().absolute()]
         hidden = (*named, *files_of_database(settings.database_url or ""))
-        return SandboxedProcess(hear, settings=self._sandbox, hidden=hidden)
+        return SandboxedProcess(on_output, settings=self._sandbox, hidden=hidden)
 
     def _require(self) -> tuple[_Running, LocalBackend]:
         if self._running is None or self._backend is None:

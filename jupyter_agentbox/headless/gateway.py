@@ -138,8 +138,8 @@ class KernelGateway:
         self._process = OwnedProcess(
             self._command(self._directory.path),
             grace=_GRACE,
-            on_output=self._hear,
-            on_error_output=self._hear,
+            on_output=self._on_output,
+            on_error_output=self._on_output,
             on_closed=lambda: None,
         )
         try:
@@ -227,7 +227,7 @@ class KernelGateway:
             raise SandboxRefusedError(words.rpartition(REFUSAL)[2])
         raise RuntimeError(f"the gateway did not start.\n{words[-2000:]}")
 
-    def _hear(self, chunk: bytes) -> None:
+    def _on_output(self, chunk: bytes) -> None:
         text = chunk.decode("utf-8", "replace")
         self._words.append(text)
         if self.log_to_stderr:

@@ -23,9 +23,9 @@ from jupyter_agentbox.protocol.messages import COMM_PREFIX
 
 from .local_process import LocalProcess
 from .owner_socket import OwnerSocket
-from .ports import Hear, KernelProcess, Lost, Receive
+from .ports import KernelProcess, Lost, OnOutput, Receive
 from .results import ExecutionError
-from .signing import Message, Wire, WireError
+from .signing import Message, MessageError, MessageSigner
 from .sockets import LoopSocket, make_context
 
 #: Seconds that a kernel has to end when it is asked to.
@@ -90,15 +90,17 @@ class LocalKernel:
         Returns the process that it is to run in, given who hears what that writes.
     """
 
-    def __init__(self, settings: KernelSettings, make_process: Callable[[Hear], KernelProcess] = LocalProcess) -> None:
+    def __init__(
+        self, settings: KernelSettings, make_process: Callable[[OnOutput], KernelProcess] = LocalProcess
+    ) -> None:
         self.id = str(uuid4())
         self._settings = settings
         self._key = secrets.token_hex(32)
-        self._wire = Wire(self._key)
+        self._signer = MessageSigner(self._key)
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
         self._sockets: dict[str, LoopSocket] = {}
         self._link: OwnerSocket | None = None
-        self._process = make_process(self._hear)
+        self._process = make_process(self._on_output)
         self._watch: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
         self._is_closing = False
@@ -209,14 +211,14 @@ class LocalKernel:
     def _send(self, channel: str, kind: str, content: JsonObject) -> str:
         if channel not in self._sockets:
             raise ExecutionError("the kernel is not running")
-        id, parts = self._wire.pack(kind, content)
+        id, parts = self._signer.pack(kind, content)
         self._sockets[channel].send(parts)
         return id
 
     def _read(self, channel: str, parts: list[bytes]) -> None:
         try:
-            message: Message = self._wire.unpack(channel, parts)
-        except WireError:
+            message: Message = self._signer.unpack(channel, parts)
+        except MessageError:
             return  # a kernel runs any code, which can write anything to its sockets
         if channel == "iopub":
             self._ready.set()  # the first message of any kind: from now on none is missed
@@ -235,7 +237,7 @@ class LocalKernel:
             how = f"by signal {status - 128}" if status is not None and status > 128 else f"with status {status}"
             self._lost(f"the kernel ended {how}; `reset()` gives a fresh one.{self._last_words()}")
 
-    def _hear(self, chunk: bytes) -> None:
+    def _on_output(self, chunk: bytes) -> None:
         self._words.append(chunk.decode("utf-8", "replace"))
 
     def _last_words(self) -> str:

@@ -14,7 +14,7 @@ from jupyter_agentbox.processes.environment import process_environment
 from jupyter_agentbox.processes.kernel_launch import KernelLaunch
 from jupyter_agentbox.processes.process import Command, OwnedProcess
 
-from .ports import Hear
+from .ports import OnOutput
 
 #: Run by the kernel's interpreter, never imported here.
 _LAUNCHER: Final = Path(__file__).parent.parent / "kernel_app" / "launcher.py"
@@ -29,14 +29,14 @@ class LocalProcess:
 
     Parameters
     ----------
-    hear : callable
+    on_output : callable
         Gets what it writes to its standard output and error.
     """
 
     isolation = Isolation.NONE
 
-    def __init__(self, hear: Hear) -> None:
-        self._hear = hear
+    def __init__(self, on_output: OnOutput) -> None:
+        self._on_output = on_output
         self._directory: PrivateDirectory | None = None
         self._process: OwnedProcess | None = None
 
@@ -63,7 +63,7 @@ class LocalProcess:
             pass_fds=launch.pass_fds,
         )
         self._process = OwnedProcess(
-            command, grace=_GRACE, on_output=self._hear, on_error_output=self._hear, on_closed=lambda: None
+            command, grace=_GRACE, on_output=self._on_output, on_error_output=self._on_output, on_closed=lambda: None
         )
         await self._process.start()
 

@@ -17,7 +17,7 @@ Receive = Callable[[Message], None]
 #: Called once, with what happened, when the kernel is gone for good.
 Lost = Callable[[str], None]
 #: Called with each chunk of what a process writes to its standard output and error.
-Hear = Callable[[bytes], None]
+OnOutput = Callable[[bytes], None]
 
 
 class Kernel(Protocol):

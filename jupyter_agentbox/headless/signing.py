@@ -22,7 +22,7 @@ _DELIMITER: Final = b"<IDS|MSG>"
 _VERSION: Final = "5.3"
 
 
-class WireError(ValueError):
+class MessageError(ValueError):
     """Bytes that are no message, or are not signed with the kernel's key."""
 
 
@@ -68,7 +68,7 @@ def header(kind: str, session: str) -> JsonObject:
     }
 
 
-class Wire:
+class MessageSigner:
     """One client's end of the wire to one kernel.
 
     Parameters
@@ -92,19 +92,19 @@ class Wire:
 
         Raises
         ------
-        WireError
+        MessageError
         """
         try:
             start = parts.index(_DELIMITER)
             signature, *body = parts[start + 1 : start + 6]
             if len(body) != 4 or not hmac.compare_digest(signature, self._sign(body)):
-                raise WireError("a message that is not signed with the kernel's key")
+                raise MessageError("a message that is not signed with the kernel's key")
             head, parent, content = json.loads(body[0]), json.loads(body[1]), json.loads(body[3])
             kind, parent_id = head["msg_type"], parent.get("msg_id") or ""
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise error if isinstance(error, WireError) else WireError("bytes that are no message") from None
+            raise error if isinstance(error, MessageError) else MessageError("bytes that are no message") from None
         if not (isinstance(kind, str) and isinstance(parent_id, str) and isinstance(content, dict)):
-            raise WireError("a message with fields of other types")
+            raise MessageError("a message with fields of other types")
         return Message(channel=channel, kind=kind, parent_id=parent_id, content=content)
 
     def _sign(self, body: Sequence[bytes]) -> bytes:

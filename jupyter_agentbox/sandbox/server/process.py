@@ -45,7 +45,7 @@ class SandboxedProcess:
 
     Parameters
     ----------
-    hear : callable
+    on_output : callable
         Gets what the kernel writes to its raw standard output and error, without what steers a terminal.
     settings : SandboxSettings
         Of the sandbox.
@@ -54,9 +54,9 @@ class SandboxedProcess:
     """
 
     def __init__(
-        self, hear: Callable[[bytes], None], *, settings: SandboxSettings, hidden: Iterable[Path] = ()
+        self, on_output: Callable[[bytes], None], *, settings: SandboxSettings, hidden: Iterable[Path] = ()
     ) -> None:
-        self._hear = hear
+        self._on_output = on_output
         self._settings = settings
         self._hidden = tuple(hidden)
         self._run: RunDirectory | None = None
@@ -95,7 +95,7 @@ class SandboxedProcess:
         loop = asyncio.get_running_loop()
         reader, writer = os.pipe()
         try:
-            self._output, _ = await loop.connect_read_pipe(lambda: _Output(self._hear), os.fdopen(reader, "rb", 0))
+            self._output, _ = await loop.connect_read_pipe(lambda: _Output(self._on_output), os.fdopen(reader, "rb", 0))
             self._starting = asyncio.ensure_future(asyncio.to_thread(self._start, launch, writer, loop))
         except BaseException:
             os.close(writer)
@@ -211,19 +211,19 @@ class SandboxedProcess:
         limit_exceeded = self._backend.limit_exceeded if self._backend is not None else None
         with suppress(RuntimeError):  # the loop is closed
             if limit_exceeded is not None:
-                loop.call_soon_threadsafe(self._hear, f"{limit_exceeded.words}\n".encode())
+                loop.call_soon_threadsafe(self._on_output, f"{limit_exceeded.words}\n".encode())
             loop.call_soon_threadsafe(self._ended.set)
 
 
 class _Output(asyncio.Protocol):
     """The reading end of the kernel's raw output."""
 
-    def __init__(self, hear: Callable[[bytes], None]) -> None:
-        self._hear = hear
+    def __init__(self, on_output: Callable[[bytes], None]) -> None:
+        self._on_output = on_output
         self._harmless = Harmless()
 
     def data_received(self, data: bytes) -> None:
-        self._hear(self._harmless(data).encode())
+        self._on_output(self._harmless(data).encode())
 
 
 def _without_socket(preparation: str) -> str:
