@@ -82,9 +82,9 @@ class CodePipeline:
             code = await self._generator.generate_code(request, latest_errors(self._attempts))
         except CodeGeneratorConfigurationError as error:
             return _failed(attempt, Stage.CONFIGURATION, str(error))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # its text may have a key or a prompt, which no log may
             # A boundary: the generator is not ours. Whatever it raises is an attempt that gave no code.
-            log.exception("attempt %d: the generator of code failed", number)
+            log.warning("attempt %d: the generator of code raised %s", number, type(error).__name__)
             return _failed(attempt, Stage.GENERATION, f"{type(error).__name__}: {error}")
         if not _is_code(code):
             return _failed(attempt, Stage.GENERATION, "the generator gave no code")
@@ -107,9 +107,9 @@ class CodePipeline:
         try:
             metadata = tell() if callable(tell) else {}
             return dict(metadata or {})
-        except Exception:
+        except Exception as error:  # noqa: BLE001  # its text may have a key or a prompt, which no log may
             # A boundary: what a generator says of itself must not end what it made.
-            log.exception("the generator's metadata cannot be read")
+            log.warning("the metadata of the generator of code cannot be read: %s", type(error).__name__)
             return {}
 
     def _waits(self, is_waiting: bool) -> None:

@@ -18,9 +18,17 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         ("eval", "exec", "compile", "builtins", "__builtins__", "code", "codeop", "marshal", "types.CodeType"),
         ("AB102", "runs code that is made while it runs"),
     ),
+    **dict.fromkeys(("dill", "cloudpickle"), ("AB102", "makes objects of data, which can run code")),
     **dict.fromkeys(
         ("globals", "locals", "vars", "operator.attrgetter", "operator.methodcaller"),
         ("AB103", "reaches names that are computed"),
+    ),
+    **dict.fromkeys(
+        (
+            *("IPython", "ipykernel", "traitlets", "jupyter_agentbox.kernel", "jupyter_agentbox.headless"),
+            *("jupyter_agentbox.protocol", "jupyter_agentbox.services", "jupyter_agentbox.storage"),
+        ),
+        ("AB104", "reaches what runs the code"),
     ),
     **dict.fromkeys(
         ("ctypes", "cffi", "gc", "sys.settrace", "sys.setprofile", "sys._getframe", "inspect.currentframe", "_ctypes"),
@@ -79,6 +87,10 @@ METHODS: Final[Mapping[str, tuple[str, str]]] = {
         ),
         ("AB102", "runs code that is made while it runs"),
     ),
+    **dict.fromkeys(
+        ("to_csv", "to_excel", "to_hdf", "to_parquet", "to_pickle", "to_sql", "savefig"), ("AB202", "writes files")
+    ),
+    "read_pickle": ("AB102", "makes objects of a file, which can run code"),
     "import_module": ("AB101", "imports modules by a name that is computed"),
     "load_module": ("AB101", "imports modules by a name that is computed"),
     "exec_module": ("AB101", "imports modules by a name that is computed"),
@@ -88,22 +100,35 @@ METHODS: Final[Mapping[str, tuple[str, str]]] = {
 INTERNALS: Final = frozenset(
     {
         *("__class__", "__bases__", "__base__", "__mro__", "mro", "__subclasses__", "__globals__", "__builtins__"),
-        *("__code__", "__closure__", "__loader__", "__spec__", "__dict__", "__getattribute__", "__self__", "__func__"),
+        *(
+            "get_ipython",
+            "__code__",
+            "__closure__",
+            "__loader__",
+            "__spec__",
+            "__dict__",
+            "__getattribute__",
+            "__self__",
+            "__func__",
+        ),
         *("__reduce__", "__reduce_ex__", "__import__", "f_globals", "f_locals", "f_back", "f_builtins", "gi_frame"),
         *("cr_frame", "ag_frame", "tb_frame", "tb_next", "__traceback__", "__wrapped__", "user_ns", "user_global_ns"),
         *("input_transformers_cleanup", "input_transformers_post", "ast_transformers", "input_transformer_manager"),
     }
 )
+#: Modules below one that is known, of which nothing is to be said.
+UNKNOWN_BELOW: Final = frozenset({"IPython.display"})
+#: Begin addresses outside.
+ADDRESSES: Final = ("http://", "https://", "ftp://", "ftps://", "s3://", "gs://", "ssh://", "ws://", "wss://")
 #: IPython's names for what ``!``, ``!!`` and the script magics become.
 SHELL_CALLS: Final = frozenset({"system", "getoutput", "getoutputerror"})
 SHELL_MAGICS: Final = frozenset(
     {"sx", "system", "bash", "sh", "script", "perl", "ruby", "cmd", "pip", "conda", "mamba", "micromamba", "uv", "cd"}
     | {"rm", "rmdir", "mv", "cp", "ls", "mkdir", "cat", "python", "python2", "python3", "pypy", "javascript", "js"}
 )
-#: Magics that show something and do nothing else.
+#: Line magics that show something and do nothing else, if their arguments are plain words.
 HARMLESS_MAGICS: Final = frozenset(
-    {"matplotlib", "pylab", "time", "timeit", "prun", "who", "whos", "who_ls", "pinfo", "pinfo2", "precision", "pprint"}
-    | {"pwd", "lsmagic", "pdoc", "psource", "config"}
+    {"matplotlib", "precision", "pprint", "who", "whos", "who_ls", "pinfo", "pinfo2", "pwd"}
 )
 #: Words with which the names of tools begin, or end, that change something.
 WRITING_VERBS: Final = frozenset(

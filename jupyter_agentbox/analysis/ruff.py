@@ -16,7 +16,8 @@ RULES: Final = "S,E9,F7,PLE25"
 _ANSWER_SECONDS: Final = 10.0
 
 MISSING: Final = (
-    "ruff is not installed, so the code was looked at in part only: `pip install 'jupyter-agentbox[agent]'` installs it"
+    "ruff is not installed in this Python's environment, so the code was looked at in part only:"
+    " `pip install 'jupyter-agentbox[agent]'` installs it"
 )
 
 
@@ -27,13 +28,12 @@ class RuffError(Exception):
 def find_ruff() -> str | None:
     """Return the path of ruff in this Python's environment; ``None`` if it is not installed.
 
-    It is not looked for on the search path, nor by importing its package: both may name a directory in which a kernel
-    can write.
+    It is not looked for on the search path, in the home directory, nor by importing its package: a kernel may be able
+    to write there. In an environment's own directory no sandboxed kernel can.
     """
     name = "ruff.exe" if sys.platform == "win32" else "ruff"
-    schemes = ["", *(scheme for scheme in [sysconfig.get_preferred_scheme("user")] if scheme)]
-    places = [sysconfig.get_path("scripts", scheme) if scheme else sysconfig.get_path("scripts") for scheme in schemes]
-    return next((path for place in places if os.access(path := str(Path(place) / name), os.X_OK)), None)
+    path = Path(sysconfig.get_path("scripts")) / name
+    return str(path) if os.access(path, os.X_OK) else None
 
 
 def diagnostics(ruff: str, text: str) -> Sequence[dict[str, Any]]:

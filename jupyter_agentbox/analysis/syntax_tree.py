@@ -6,12 +6,14 @@ It goes by names. Code that wants around it finds a way, which is why what hides
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from .findings import DomainCalls
 from .known_names import (
+    ADDRESSES,
     BUILTINS,
     BY_NAME,
     HARMLESS_MAGICS,
@@ -21,9 +23,12 @@ from .known_names import (
     SHELL_CALLS,
     SHELL_MAGICS,
     TOOLS,
+    UNKNOWN_BELOW,
     WRITING_VERBS,
 )
 
+#: Arguments of a magic command that IPython does not evaluate: it does what stands in braces or after a dollar sign.
+_PLAIN_WORDS: Final = re.compile(r"[\w .,%-]*")
 #: How a name was reached that is not named: through a value.
 _ANY: Final = "*"
 
@@ -49,7 +54,7 @@ def places(tree: ast.Module, domains: Iterable[DomainCalls] = ()) -> list[Place]
         Calls that are named as reads and writes.
     """
     nodes = list(ast.walk(tree))
-    walk = _Pass(_imported_names(nodes), tuple(domains))
+    walk = _Pass(_imported_names(nodes), tuple(domains), frozenset(_shell_names(nodes)))
     # The first of a kind at a place is the outermost: of `os.environ.get`, not of `os`.
     found = list({(each.code, each.line, each.column): each for each in reversed(walk.all(nodes))}.values())[::-1]
     if not any(_binds_results(node) for node in nodes):
@@ -60,8 +65,11 @@ def places(tree: ast.Module, domains: Iterable[DomainCalls] = ()) -> list[Place]
 class _Pass:
     """Looks at nodes one by one; `aliases` has the dotted name for each name that an import binds."""
 
-    def __init__(self, aliases: Mapping[str, str], domains: tuple[DomainCalls, ...]) -> None:
+    def __init__(
+        self, aliases: Mapping[str, str], domains: tuple[DomainCalls, ...], shell_names: frozenset[int]
+    ) -> None:
         self._aliases = aliases
+        self._shell_names = shell_names
         self._bound = frozenset(dotted.split(".")[0] for dotted in aliases.values())
         self._domains = domains
 
@@ -74,6 +82,8 @@ class _Pass:
                 yield from self._imports(node)
             case ast.Name() if not isinstance(node.ctx, ast.Store):
                 yield from self._named(self._aliases.get(node.id, node.id), node)
+                if node.id in INTERNALS and id(node) not in self._shell_names:
+                    yield _place("AB104", f"uses `{node.id}`, by which all that is loaded can be reached", node)
             case ast.Attribute():
                 yield from self._attribute(node)
             case ast.Call():
@@ -173,10 +183,21 @@ def _plain_name(node: ast.expr) -> str:
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
+def _shell_names(nodes: Iterable[ast.AST]) -> Iterator[int]:
+    """Yield the `get_ipython` of each call that IPython's transformation makes: it is looked at for what it does."""
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="get_ipython") as name), attr=method)):
+                if method in SHELL_CALLS or method in {"run_line_magic", "run_cell_magic"}:
+                    yield id(name)
+
+
 def _entry(dotted: str) -> tuple[str, str] | None:
     """Return what is known of a dotted name, or of what it belongs to."""
     parts = dotted.split(".")
     for length in range(len(parts), 0, -1):
+        if ".".join(parts[:length]) in UNKNOWN_BELOW:
+            return None
         found = NAMES.get(".".join(parts[:length]))
         if found is not None:
             return found
@@ -190,6 +211,8 @@ def _is_builtin(dotted: str) -> bool:
 def _text(text: str, node: ast.AST) -> Iterator[Place]:
     if text in INTERNALS and text.startswith("__"):
         yield _place("AB104", f"names `{text}`, by which all that is loaded can be reached", node)
+    elif text.lower().startswith(ADDRESSES):
+        yield _place("AB203", "names an address of the network", node)
     elif "{" in text and ".__" in text:
         yield _place("AB104", "formats a string that reaches into its values", node)
 
@@ -218,7 +241,11 @@ def _shell_call(node: ast.Call, method: str) -> Iterator[Place]:
             yield _place("AB207", "runs a magic command whose name is computed", node)
         elif name in SHELL_MAGICS:
             yield _place("AB206", f"runs a shell command: `%{name}`{_quoted(node, 1)}", node)
-        elif name not in HARMLESS_MAGICS:
+        elif (
+            method != "run_line_magic"
+            or name not in HARMLESS_MAGICS
+            or not _PLAIN_WORDS.fullmatch(_literal(node, 1) or "")
+        ):
             yield _place("AB207", f"runs the magic command `%{name}`", node)
 
 
