@@ -8,7 +8,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from jupyter_agentbox.testing import FakeAnnouncer, FakeClock, FakeIds, MemoryApprovalStore
 
-from .scheduling import WholeFolders, rank
+from .scheduling import InOrder, rank
 
 # Whether a property holds does not depend on how busy the machine is, nor on what was drawn this time.
 # For other examples: pytest --hypothesis-profile=default
@@ -18,8 +18,8 @@ settings.load_profile("tests")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling | None:
-    """Keep together what shares something slow, unless another way of handing out tests is asked for."""
-    return WholeFolders(config, log) if config.getoption("dist") == "loadfile" else None
+    """Keep the files of a folder together, unless another way of handing out tests is asked for."""
+    return InOrder(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

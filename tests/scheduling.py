@@ -7,16 +7,20 @@ from typing import Final
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-#: Folders whose tests share what is slow to start. One process runs the whole of one, so that it is started once.
-WHOLE: Final = ("tests/attacks/", "tests/browser/", "tests/hub/", "tests/integration/")
+#: A folder whose tests share what is very slow to start. One process runs the whole of it.
+WHOLE: Final = ("tests/hub/",)
 
-#: What takes longest comes first, so that short files even out the end.
+#: Folder after folder, so that what its tests share is started once in a process, and is stopped when it goes on to the
+#: next. What takes longest comes first, so that short files even out the end.
 FIRST: Final = (
+    "tests/browser/",
+    "tests/attacks/",
     *WHOLE,
     "tests/packaging/",
     "tests/headless/",
     "tests/mcp_server/",
     "tests/sandbox/",
+    "tests/integration/",
     "tests/demo/",
     "tests/fuzz/",
     "tests/kernel/",
@@ -24,12 +28,12 @@ FIRST: Final = (
 )
 
 
-class WholeFolders(LoadScopeScheduling):
-    """Hands out whole folders where tests share something, and elsewhere whole files, in the order of the items."""
+class InOrder(LoadScopeScheduling):
+    """Hands out files, or whole folders where tests share much, in the order of the items."""
 
     def __init__(self, config: pytest.Config, log: object = None) -> None:
         super().__init__(config, log)
-        # Else it would begin with what has many tests, and tests of several folders would take turns.
+        # Else it would begin with what has many tests, and files of several folders would take turns.
         config.option.loadscopereorder = False
 
     def _split_scope(self, nodeid: str) -> str:
