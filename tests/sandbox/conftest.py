@@ -110,13 +110,18 @@ def work(tmp_path: Path) -> Path:
     return made
 
 
+def furnish(root: Path, patch: pytest.MonkeyPatch) -> None:
+    """Put the home directory and Jupyter's below a place of ours."""
+    for name in ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+        place = root / name.removeprefix("JUPYTER_").removesuffix("_DIR").lower()
+        place.mkdir(exist_ok=True)
+        patch.setenv(name, str(place))
+
+
 @pytest.fixture
 def places(tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home directory and Jupyter's places of its own."""
-    for name in ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
-        place = tmp_path / name.removeprefix("JUPYTER_").removesuffix("_DIR").lower()
-        place.mkdir(exist_ok=True)
-        monkeypatch.setenv(name, str(place))
+    furnish(tmp_path, monkeypatch)
     return tmp_path
 
 
@@ -130,22 +135,25 @@ def manager_of(level: Isolation, places: Path, **config: Any) -> AsyncKernelMana
     return manager
 
 
+@asynccontextmanager
+async def started(manager: AsyncKernelManager, cwd: Path | None) -> AsyncIterator[Sandboxed]:
+    """Start a kernel in a directory, or without one, and end it."""
+    await manager.start_kernel(**({} if cwd is None else {"cwd": str(cwd)}))
+    client = manager.client()
+    client.start_channels()
+    try:
+        await client.wait_for_ready(timeout=TIMEOUT)
+        yield Sandboxed(manager, client)
+    finally:
+        client.stop_channels()
+        await manager.shutdown_kernel(now=True)
+
+
 @pytest.fixture
 def start(level: Isolation, work: Path, places: Path) -> Start:
     """Starts a kernel at a level."""
 
-    @asynccontextmanager
-    async def start(*, cwd: Path | None = work, **config: Any) -> AsyncIterator[Sandboxed]:
-        manager = manager_of(level, places, **config)
-        await manager.start_kernel(**({} if cwd is None else {"cwd": str(cwd)}))
-        client = manager.client()
-        client.start_channels()
-        kernel = Sandboxed(manager, client)
-        try:
-            await client.wait_for_ready(timeout=TIMEOUT)
-            yield kernel
-        finally:
-            client.stop_channels()
-            await manager.shutdown_kernel(now=True)
+    def start(*, cwd: Path | None = work, **config: Any) -> AbstractAsyncContextManager[Sandboxed]:
+        return started(manager_of(level, places, **config), cwd)
 
     return start

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,44 @@ from traitlets.config import Config
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from tests.beats import beat_of_the_loop, slow_program
+from tests.loops import loop_of_the_file
 from tests.processes_alive import children, running, survivors
 
-from .conftest import TIMEOUT, Sandboxed, Start, can_reach, manager_of
+from .conftest import TIMEOUT, Sandboxed, Start, can_reach, furnish, manager_of, started
+
+jp_asyncio_loop = pytest.fixture(scope="module", autouse=True)(loop_of_the_file)
+
+
+@pytest.fixture(scope="module", params=SANDBOX_LEVELS, ids=lambda level: level.value)
+def level(request: pytest.FixtureRequest) -> Isolation:
+    """Every level that this machine can reach."""
+    can_reach(request.param)
+    found: Isolation = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def shared_kernel(
+    level: Isolation,
+    jp_asyncio_loop: asyncio.AbstractEventLoop,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Sandboxed]:
+    """A kernel at each level, without further settings."""
+    root = tmp_path_factory.mktemp(level.value)
+    (root / "home" / "project").mkdir(parents=True)
+    with pytest.MonkeyPatch.context() as patch:
+        furnish(root, patch)
+        starting = started(manager_of(level, root), root / "home" / "project")
+        kernel = jp_asyncio_loop.run_until_complete(starting.__aenter__())
+    yield kernel
+    jp_asyncio_loop.run_until_complete(starting.__aexit__(None, None, None))
+
+
+@pytest.fixture
+def kernel(shared_kernel: Sandboxed, jp_asyncio_loop: asyncio.AbstractEventLoop) -> Iterator[Sandboxed]:
+    """The kernel that the tests of a level share. Nothing runs in it, and it has no variables."""
+    yield shared_kernel
+    jp_asyncio_loop.run_until_complete(shared_kernel.run("%reset -f"))
 
 
 def below(process: int) -> list[psutil.Process]:
@@ -37,9 +73,8 @@ def process_of(kernel: Sandboxed) -> int:
     return pid
 
 
-async def test_kernel_says_which_isolation_it_has(start: Start, level: Isolation) -> None:
-    async with start() as kernel:
-        assert kernel.manager.provisioner.isolation is level  # type: ignore[union-attr]
+async def test_kernel_says_which_isolation_it_has(kernel: Sandboxed, level: Isolation) -> None:
+    assert kernel.manager.provisioner.isolation is level  # type: ignore[union-attr]
 
 
 async def test_what_a_kernel_writes_in_its_work_directory_stays(start: Start, work: Path) -> None:
@@ -85,20 +120,18 @@ async def test_kernel_without_a_path_gets_an_empty_directory_of_its_own(start: S
     assert not Path(where).exists()
 
 
-async def test_interrupt_ends_the_cell_and_not_the_kernel(start: Start) -> None:
-    async with start() as kernel:
-        await kernel.run("kept = 41")
-        cell = await kernel.begin("import time; print('go', flush=True); time.sleep(60)")
-        await kernel.manager.interrupt_kernel()
-        assert await cell == "KeyboardInterrupt"
-        assert await kernel.run("print(kept + 1)") == "42"
+async def test_interrupt_ends_the_cell_and_not_the_kernel(kernel: Sandboxed) -> None:
+    await kernel.run("kept = 41")
+    cell = await kernel.begin("import time; print('go', flush=True); time.sleep(60)")
+    await kernel.manager.interrupt_kernel()
+    assert await cell == "KeyboardInterrupt"
+    assert await kernel.run("print(kept + 1)") == "42"
 
 
-async def test_interrupt_reaches_a_program_that_the_kernel_runs(start: Start) -> None:
-    async with start() as kernel:
-        cell = await kernel.begin("import subprocess; print('go', flush=True); subprocess.run(['sleep', '60'])")
-        await kernel.manager.interrupt_kernel()
-        assert await cell == "KeyboardInterrupt"
+async def test_interrupt_reaches_a_program_that_the_kernel_runs(kernel: Sandboxed) -> None:
+    cell = await kernel.begin("import subprocess; print('go', flush=True); subprocess.run(['sleep', '60'])")
+    await kernel.manager.interrupt_kernel()
+    assert await cell == "KeyboardInterrupt"
 
 
 async def test_restart_gives_a_fresh_kernel_and_ends_the_old_one(start: Start, level: Isolation) -> None:
@@ -201,25 +234,21 @@ async def test_killing_the_server_ends_its_kernels(level: Isolation, work: Path,
     await gone(all_)
 
 
-async def test_input_asks_the_person(start: Start) -> None:
-    async with start() as kernel:
-        assert await kernel.run("print(input('name? ').upper())", answer="ada") == "ADA"
+async def test_input_asks_the_person(kernel: Sandboxed) -> None:
+    assert await kernel.run("print(input('name? ').upper())", answer="ada") == "ADA"
 
 
-async def test_programs_and_cells_of_bash_work(start: Start) -> None:
-    async with start() as kernel:
-        assert await kernel.run("%%bash\necho $((6 * 7))") == "42"
-        assert await kernel.run("!echo from a shell") == "from a shell"
+async def test_programs_and_cells_of_bash_work(kernel: Sandboxed) -> None:
+    assert await kernel.run("%%bash\necho $((6 * 7))") == "42"
+    assert await kernel.run("!echo from a shell") == "from a shell"
 
 
-async def test_widgets_can_be_made(start: Start) -> None:
-    async with start() as kernel:
-        assert await kernel.run("import ipywidgets; print(ipywidgets.IntSlider(3).value)") == "3"
+async def test_widgets_can_be_made(kernel: Sandboxed) -> None:
+    assert await kernel.run("import ipywidgets; print(ipywidgets.IntSlider(3).value)") == "3"
 
 
-async def test_multiprocessing_works_where_there_is_a_memory_of_its_own(start: Start, level: Isolation) -> None:
-    async with start() as kernel:
-        said = await kernel.run("import multiprocessing; print(multiprocessing.Pool(2).map(abs, [-1, -2]))")
+async def test_multiprocessing_works_where_there_is_a_memory_of_its_own(kernel: Sandboxed, level: Isolation) -> None:
+    said = await kernel.run("import multiprocessing; print(multiprocessing.Pool(2).map(abs, [-1, -2]))")
 
     assert said == "[1, 2]" if level is not Isolation.LANDLOCK else "PermissionError" in said
 
@@ -252,9 +281,8 @@ async def test_debugger_attaches_where_there_is_a_network_of_its_own_and_else_sa
     assert level is not Isolation.LANDLOCK or "TCP" in replies[0]["message"]
 
 
-async def test_the_kernel_side_can_be_imported(start: Start) -> None:
-    async with start() as kernel:
-        assert await kernel.run("import jupyter_agentbox.kernel.link; print('here')") == "here"
+async def test_the_kernel_side_can_be_imported(kernel: Sandboxed) -> None:
+    assert await kernel.run("import jupyter_agentbox.kernel.link; print('here')") == "here"
 
 
 async def test_file_size_limit_holds(start: Start) -> None:

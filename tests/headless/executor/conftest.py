@@ -11,21 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyter_core.utils import ensure_event_loop
 
 from jupyter_agentbox import CodeExecutor
+from tests.loops import loop_of_the_file
 
 MINI_SERVER = Path(__file__).with_name("mini_server.py")
 ADD = "from jupyter_agentbox import tools\nprint(tools.mini.add(a=1, b=2))"
 MINI = {"command": sys.executable, "args": [str(MINI_SERVER)]}
 
-
-@pytest.fixture(scope="module", autouse=True)
-def jp_asyncio_loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """Stand in for pytest-jupyter's fixture: what the tests of a file share lives longer than one of them."""
-    loop = ensure_event_loop(prefer_selector_loop=True)
-    yield loop
-    loop.close()
+jp_asyncio_loop = pytest.fixture(scope="module", autouse=True)(loop_of_the_file)
 
 
 def furnish(root: Path, patch: pytest.MonkeyPatch) -> None:
