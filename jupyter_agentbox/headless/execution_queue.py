@@ -254,7 +254,7 @@ class ExecutionQueue:
         """
         error = turn.error()
         if error is None:
-            turn.outputs.show_error()
+            turn.outputs.add_reply(turn.reply or {})
         try:
             if turn.outputs.has_images:
                 result = await asyncio.to_thread(turn.outputs.result, self._images_dir)

@@ -117,10 +117,22 @@ class Outputs:
             mime_bundles=self._bundles,
         )
 
-    def show_error(self) -> None:
-        """Take as text the error of code that ran to its end: it was shown only, as ``%tb`` does."""
+    def add_reply(self, reply: Mapping[str, Any]) -> None:
+        """Take as text what code that ran to its end had the front end show: an error (``%tb``), and help (``name?``).
+
+        Parameters
+        ----------
+        reply : mapping
+            The content of the ``execute_reply``.
+        """
         if self.error is not None:
             self._chunks.append(error_text(self.error))
+        payload = reply.get("payload")
+        for page in payload if isinstance(payload, list) else []:
+            data = page.get("data") if isinstance(page, dict) and page.get("source") == "page" else None
+            text = data.get("text/plain") if isinstance(data, dict) else None
+            if isinstance(text, str):
+                self._chunks.append(without_controls(text))
 
     @property
     def has_images(self) -> bool:

@@ -37,6 +37,12 @@ FORM: Final[JsonObject] = {
 }
 
 
+_CLOSED: Final = (
+    "the question was closed without a decision. A client that runs with nobody at it closes questions by itself: with"
+    " `--ask jupyterlab` a person decides in JupyterLab"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """Something that a person is to decide.
@@ -121,7 +127,7 @@ def read_consent(action: str, content: Mapping[str, object] | None) -> Consent:
     if action == "decline":
         return Consent(allowed=False)
     if action != "accept":
-        return Consent(allowed=False, reason="the question was closed without a decision")
+        return Consent(allowed=False, reason=_CLOSED)
     decision, reason = (content or {}).get("decision"), (content or {}).get("reason") or ""
     text = reason[:MAX_REASON] if isinstance(reason, str) else ""
     if decision == ALLOW:

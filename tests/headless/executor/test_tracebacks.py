@@ -77,6 +77,15 @@ async def test_the_whole_traceback_is_there_for_the_asking_and_in_a_chain(make_e
     assert [line for line in chain if "direct cause" in line]
 
 
+async def test_a_question_mark_shows_the_signature_and_the_help_of_a_tool(make_executor: Make) -> None:
+    async with make_executor() as executor:
+        shown = (await executor.execute("from jupyter_agentbox import tools\ntools.mini.add?")).text or ""
+
+    assert "add(*, a: int, b: int)" in shown
+    assert "Add two numbers." in shown
+    assert "\x1b" not in shown
+
+
 async def test_errors_that_are_none_of_tools_are_shown_as_ever(make_executor: Make) -> None:
     async with make_executor() as executor:
         lines = await error_of(executor, "1 / 0")
