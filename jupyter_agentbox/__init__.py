@@ -16,11 +16,15 @@ __version__ = "0.1.0"
 
 #: Public name -> the module that defines it. Resolved on first access (PEP 562).
 _LAZY = {
+    "Agent": "jupyter_agentbox.headless.sync_agent",
     "AgentBoxError": "jupyter_agentbox.exceptions",
+    "AgentConfigurationError": "jupyter_agentbox.exceptions",
     "AnalysisSettings": "jupyter_agentbox.analysis.findings",
     "ApprovalCancelledError": "jupyter_agentbox.exceptions",
     "ApprovalExpiredError": "jupyter_agentbox.exceptions",
+    "ApprovalMode": "jupyter_agentbox.core.threads",
     "ApprovalRequest": "jupyter_agentbox.headless.requests",
+    "AsyncAgent": "jupyter_agentbox.headless.agent",
     "AttemptError": "jupyter_agentbox.agents.results",
     "CodeExecutionChunk": "jupyter_agentbox.headless.results",
     "CodeExecutionError": "jupyter_agentbox.headless.results",
@@ -45,12 +49,14 @@ _LAZY = {
     "SandboxConfigError": "jupyter_agentbox.exceptions",
     "SandboxRefusedError": "jupyter_agentbox.exceptions",
     "ServerLogMessage": "jupyter_agentbox.headless.reports",
+    "ThreadBusyError": "jupyter_agentbox.exceptions",
     "ToolArgumentsError": "jupyter_agentbox.exceptions",
     "ToolCallRejectedError": "jupyter_agentbox.exceptions",
     "ToolCatalog": "jupyter_agentbox.core.ports",
     "ToolError": "jupyter_agentbox.exceptions",
     "ToolProgress": "jupyter_agentbox.headless.reports",
     "ToolServerError": "jupyter_agentbox.exceptions",
+    "UnknownThreadError": "jupyter_agentbox.exceptions",
     "create_code_generator": "jupyter_agentbox.agents.generators",
     "generate_mcp_sources": "jupyter_agentbox.headless.mcp_sources",
 }

@@ -24,6 +24,10 @@
     │   └── UnknownReviewerError  whether the reviewer may still decide cannot be found out now
     ├── CodeGenerationError       a generator of code gave none
     │   └── CodeGeneratorConfigurationError   it cannot, until a person sets something right
+    ├── ThreadError               an agent's thread cannot be used that way
+    │   ├── UnknownThreadError    no such thread, or no such turn in it
+    │   └── ThreadBusyError       a turn is in progress in the thread
+    ├── AgentConfigurationError   an agent cannot work as it is set up: a library, a key or a model is missing
     ├── SandboxRefusedError       a sandboxed kernel cannot be started as asked; none was started
     │   └── SandboxConfigError    the settings of the sandbox are not understood
     └── StorageError              the approval store cannot be read or written; nothing runs
@@ -230,6 +234,30 @@ class CodeGeneratorConfigurationError(CodeGenerationError, ValueError):
     """A generator of code is not there, or cannot work until a person sets something right: it is not tried again."""
 
     code = "code_generator_configuration"
+
+
+class ThreadError(AgentBoxError):
+    """An agent's thread cannot be used that way."""
+
+    code = "thread"
+
+
+class UnknownThreadError(ThreadError):
+    """There is no such thread, or no such turn in it."""
+
+    code = "unknown_thread"
+
+
+class ThreadBusyError(ThreadError):
+    """A turn is in progress in the thread: wait for its end, or interrupt it."""
+
+    code = "thread_busy"
+
+
+class AgentConfigurationError(AgentBoxError):
+    """An agent cannot work as it is set up: a library, a key or a model is missing. The model was asked nothing."""
+
+    code = "agent_configuration"
 
 
 class SandboxRefusedError(AgentBoxError):

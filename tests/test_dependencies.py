@@ -11,8 +11,10 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-#: Declared, though no module imports it: the program that the package extends.
-NOT_IMPORTED = {"jupyterlab"}
+#: Declared, though no module imports it: the program that the package extends, and one that it runs.
+NOT_IMPORTED = {"jupyterlab", "ruff"}
+#: Of the extras, those for users; what is installed by one is imported late.
+EXTRAS = ("agent", "keyring")
 
 
 def imported() -> Iterator[str]:
@@ -40,6 +42,8 @@ def normalized(name: str) -> str:
 
 def test_what_is_imported_is_what_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    declared = {normalized(re.split(r"[<>=\[;! ]", entry)[0]) for entry in project["dependencies"]}
+    extras = [entry for name in EXTRAS for entry in project["optional-dependencies"][name]]
+    entries = [*project["dependencies"], *extras]
+    declared = {normalized(re.split(r"[<>=\[;! ]", entry)[0]) for entry in entries}
 
     assert declared - NOT_IMPORTED == set(imported())

@@ -64,6 +64,7 @@ ONLY_IN = {
     "h11": {"sandbox"},
     "ipywidgets": {"kernel"},
     "jsonschema_rs": {"mcp_client"},
+    "pydantic_ai": {"agents"},
     "mcp": {"mcp_client", "mcp_server", "demo"},
     "sqlalchemy": {"storage"},
     "tornado": {"services", "bridge", "contents", "app", "kernel", "headless", "sandbox"},
@@ -80,6 +81,9 @@ _IN_THE_KERNEL = "this file is run by its path, and finds its package only then"
 _NO_SANDBOX = "most kernels have no sandbox, and importing must be light"
 _KERNEL_START = "loading the kernel side must cost a kernel's start next to nothing"
 
+_MODELS = "what asks models takes seconds to import, and is an extra that may be missing"
+_ONE_MAKER = "each maker's library takes half a second, and one is enough"
+
 #: (module, what it imports late) -> why. Paths are below the package.
 LATE = {
     ("", "kernel.extension"): _LIGHT,
@@ -95,6 +99,20 @@ LATE = {
     ("kernel.runtime", "kernel.link"): _KERNEL_START,
     ("kernel.runtime", "kernel.socket_transport"): _KERNEL_START,
     ("kernel.runtime", "kernel.transport"): _KERNEL_START,
+    ("agents.threads.keys", "keyring"): "an extra, and slow where it asks another program",
+    ("agents.threads.manager", "agents.threads.agent_tools"): _MODELS,
+    ("agents.threads.manager", "agents.threads.histories"): _MODELS,
+    ("agents.threads.manager", "agents.threads.turns"): _MODELS,
+    ("agents.threads.models", "pydantic_ai.models.anthropic"): _ONE_MAKER,
+    ("agents.threads.models", "pydantic_ai.models.openai"): _ONE_MAKER,
+    ("agents.threads.models", "pydantic_ai.providers.anthropic"): _ONE_MAKER,
+    ("agents.threads.models", "pydantic_ai.providers.openai"): _ONE_MAKER,
+    ("headless.agent", "agents.threads.keys"): _LIGHT,
+    ("headless.agent", "agents.threads.manager"): _LIGHT,
+    ("headless.agent", "agents.threads.models"): _MODELS,
+    ("headless.agent", "storage.approvals"): _LIGHT,
+    ("headless.agent", "storage.threads"): _LIGHT,
+    ("headless.agent", "system"): _LIGHT,
     ("cli", "mcp_server.command"): "the MCP SDK takes a second, which the other commands should not pay",
     ("cli", "termios"): "not on every platform",
     ("headless.mcp_sources", "codegen.packages"): "only where sources are written",

@@ -1,1 +1,1 @@
-"""Has code made for a task: generate, analyse, ask, run, and again with what went wrong."""
+"""Agents: who writes code for a task, with a model or without, that runs after a person or a rule said yes."""

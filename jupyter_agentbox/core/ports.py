@@ -10,6 +10,7 @@ from typing import Protocol
 from .approvals import ApprovalRequest, OutcomeState, Status
 from .calls import JsonObject, JsonValue, ToolCall
 from .isolation import Isolation
+from .threads import Thread, Turn
 from .tools import ConfigurationProblem, Progress, ServerStatus, ToolDescription, ToolResult
 
 
@@ -155,6 +156,91 @@ class ApprovalStore(Protocol):
 
     async def adopt_abandoned(self) -> Sequence[ApprovalRequest]:
         """Return the requests, pending or running, of server processes that are gone, now owned by this one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadQuery:
+    """Which threads to list.
+
+    Parameters
+    ----------
+    is_archived : bool
+        Whether to list those that were archived, instead of all others.
+    notebook_path : str or None
+        The notebook whose threads to list; ``None`` means any.
+    limit : int
+        Threads in a page, 1 to 500.
+    cursor : str or None
+        What the last page's `next` said.
+    """
+
+    is_archived: bool = False
+    notebook_path: str | None = None
+    limit: int = 50
+    cursor: str | None = None
+
+    @property
+    def page_size(self) -> int:
+        """`limit`, kept within 1 to 500."""
+        return min(max(self.limit, 1), 500)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadPage:
+    """A page of threads without their turns, the last changed first, and the cursor of the next page."""
+
+    threads: tuple[Thread, ...]
+    next: str | None = None
+
+
+class ThreadStore(Protocol):
+    """Keeps agents' threads. What it wrote when a method returns outlives this process.
+
+    Every method raises `StorageError` if the store cannot be read or written, and `UnknownThreadError` if there is no
+    such thread.
+    """
+
+    async def put(self, thread: Thread) -> None:
+        """Keep a thread, new or changed, without its turns."""
+
+    async def get(self, thread_id: str, *, include_turns: bool = False) -> Thread:
+        """Return a thread. A turn whose server process is gone is interrupted."""
+
+    async def list(self, query: ThreadQuery) -> ThreadPage:
+        """Return a page of threads, the last changed first.
+
+        Raises
+        ------
+        ValueError
+            The cursor is none of this list.
+        """
+
+    async def delete(self, thread_id: str) -> None:
+        """Remove a thread and its turns.
+
+        Raises
+        ------
+        ThreadBusyError
+            A turn of it is in progress.
+        """
+
+    async def begin(self, turn: Turn) -> None:
+        """Keep a new turn, the last of its thread.
+
+        Raises
+        ------
+        ThreadBusyError
+            Another one is in progress.
+        """
+
+    async def put_turn(self, turn: Turn, history: bytes) -> None:
+        """Keep what became of a turn that this process began, with what the model was sent and answered."""
+
+    async def histories(self, thread_id: str) -> Sequence[bytes]:
+        """Return what the model was sent and answered in each turn, the oldest first."""
+
+    async def copy(self, thread_id: str, copied: Thread, turn_ids: Mapping[str, str]) -> None:
+        """Keep a new thread with copies of some turns of another: by the id of each turn, the id of its copy."""
 
 
 class Announcer(Protocol):

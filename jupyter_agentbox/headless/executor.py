@@ -26,6 +26,7 @@ from jupyter_agentbox.core.sandbox_settings import SandboxSettings
 from jupyter_agentbox.exceptions import InvalidTransitionError
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 from jupyter_agentbox.protocol.shell import SHELL_SERVER
+from jupyter_agentbox.trusted_imports import in_kernel
 
 from .asked_code import AskedCode
 from .backend import LocalBackend
@@ -61,6 +62,12 @@ class _Running:
     budget: PausableDeadline | None = None
     withdrawals: set[asyncio.Task[None]] = field(default_factory=set)
 
+
+_PRINT_VARIABLES: Final = (
+    "from jupyter_agentbox.kernel.variables import print_variables\nprint_variables(get_ipython())"
+)
+#: Seconds that a kernel has to tell its variables.
+_VARIABLES: Final = 30.0
 
 _CANCELLED: Final = _End()
 _OVER: Final = _End()
@@ -227,6 +234,16 @@ class CodeExecutor:
         await self.stop()
 
     @property
+    def thread_id(self) -> str | None:
+        """The agent's thread that works in the kernel, for the record; ``None`` if none does."""
+        return self._backend.thread_id if self._backend is not None else None
+
+    @thread_id.setter
+    def thread_id(self, thread_id: str | None) -> None:
+        _, backend = self._require()
+        backend.thread_id = thread_id
+
+    @property
     def isolation(self) -> str:
         """The level of isolation that the running kernel has; ``"none"`` for a plain one, and if none runs."""
         return (self._running.kernel.isolation if self._running is not None else Isolation.NONE).value
@@ -307,7 +324,7 @@ class CodeExecutor:
 
     async def stream(
         self, code: str, timeout: float | None = None, chunks: bool = False, progress: bool = False
-    ) -> AsyncIterator[Item]:
+    ) -> AsyncGenerator[Item]:
         """Run code and yield what happens, as it happens.
 
         Cells of other tasks wait for this one. Leaving the iteration early interrupts the code. A request that is not
@@ -450,6 +467,24 @@ class CodeExecutor:
         except BaseExceptionGroup as errors:
             raise _most_telling(errors) from None
         return result
+
+    async def variables(self) -> str:
+        """Return the names, types and shapes of the variables in the kernel, a line each; never values.
+
+        Raises
+        ------
+        CodeExecutionError
+            The kernel cannot tell.
+        RuntimeError
+            The executor does not run.
+        """
+        async with aclosing(
+            self._cell(in_kernel(_PRINT_VARIABLES), timeout=_VARIABLES, chunks=False, progress=False)
+        ) as items:
+            async for item in items:
+                if isinstance(item, CodeExecutionResult):
+                    return item.text or ""
+        raise CodeExecutionError("the kernel was interrupted")
 
     async def servers(self) -> ToolCatalog:
         """Return the configured MCP servers: how they are doing and what tools they have. It calls none of the tools.

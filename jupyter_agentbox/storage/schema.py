@@ -48,6 +48,31 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         """,
         "CREATE INDEX agentbox_arguments_closed ON agentbox_arguments (closed_at)",
     ),
+    (
+        """
+        CREATE TABLE agentbox_threads (
+            id TEXT NOT NULL PRIMARY KEY,
+            updated_at BIGINT NOT NULL,
+            is_archived INTEGER NOT NULL,
+            notebook_path TEXT NOT NULL,
+            thread {blob} NOT NULL
+        )
+        """,
+        "CREATE INDEX agentbox_threads_newest ON agentbox_threads (is_archived, updated_at, id)",
+        "CREATE INDEX agentbox_threads_notebook ON agentbox_threads (notebook_path, updated_at, id)",
+        """
+        CREATE TABLE agentbox_turns (
+            id TEXT NOT NULL PRIMARY KEY,
+            thread_id TEXT NOT NULL REFERENCES agentbox_threads (id),
+            number BIGINT NOT NULL,
+            owner TEXT,
+            turn {blob} NOT NULL,
+            history {blob} NOT NULL
+        )
+        """,
+        "CREATE UNIQUE INDEX agentbox_turns_order ON agentbox_turns (thread_id, number)",
+        "CREATE INDEX agentbox_turns_owner ON agentbox_turns (owner)",
+    ),
 )
 
 #: The version that this code reads and writes.
@@ -99,6 +124,33 @@ arguments = Table(
     Column("arguments", LargeBinary, nullable=False),
 )
 Index("agentbox_arguments_closed", arguments.c.closed_at)
+
+#: Agents' conversations, without their turns.
+threads = Table(
+    "agentbox_threads",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("is_archived", Integer, nullable=False),
+    Column("notebook_path", Text, nullable=False),
+    Column("thread", LargeBinary, nullable=False),
+)
+Index("agentbox_threads_newest", threads.c.is_archived, threads.c.updated_at, threads.c.id)
+Index("agentbox_threads_notebook", threads.c.notebook_path, threads.c.updated_at, threads.c.id)
+
+#: Their turns. `owner` is the server process that works on a turn, NULL once it has ended; `history` is for the model.
+turns = Table(
+    "agentbox_turns",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("thread_id", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("owner", Text),
+    Column("turn", LargeBinary, nullable=False),
+    Column("history", LargeBinary, nullable=False),
+)
+Index("agentbox_turns_order", turns.c.thread_id, turns.c.number, unique=True)
+Index("agentbox_turns_owner", turns.c.owner)
 
 #: When server processes were last seen, where no file lock can tell.
 owners = Table(

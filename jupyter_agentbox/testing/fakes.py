@@ -28,17 +28,6 @@ from jupyter_agentbox.core.tools import (
 )
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError, UnknownServerError, UnknownToolError
 
-__all__ = [
-    "TIMEOUT",
-    "FakeAnnouncer",
-    "FakeClock",
-    "FakeIds",
-    "FakeKernelChannel",
-    "FakeNotebookFinder",
-    "FakeTools",
-    "MemoryApprovalStore",
-]
-
 #: How long a fake waits for something that should happen at once, in seconds.
 TIMEOUT: Final = 5
 

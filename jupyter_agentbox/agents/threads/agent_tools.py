@@ -1,0 +1,168 @@
+"""The functions that the model may call: to run code, and to look at what there is."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from pydantic_ai import FunctionToolset, RunContext
+
+from jupyter_agentbox.core.threads import CodeRun, ItemStatus, ToolCallItem
+from jupyter_agentbox.exceptions import AgentBoxError
+
+from . import tool_search
+from .approval import Approver
+from .limits import shortened
+from .ports import AgentKernel, ApprovalAsked, CodeEnded, PendingApproval, ToolCallEnded
+from .record import TurnRecord
+from .work_clock import WorkClock
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnContext:
+    """What the functions of one turn work with.
+
+    Parameters
+    ----------
+    record : TurnRecord
+        The turn.
+    kernel : AgentKernel
+        Where code runs.
+    approver : Approver
+        Answers what the thread's mode lets it answer.
+    clock : WorkClock
+        The turn's time.
+    output_characters : int
+        How much of an output the model is sent.
+    """
+
+    record: TurnRecord
+    kernel: AgentKernel
+    approver: Approver
+    clock: WorkClock
+    output_characters: int
+    _calls: dict[str, ToolCallItem] = field(default_factory=dict)
+    _waiting: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def run_code(self, code: str) -> str:
+        """Run code, and return what the model is told of it."""
+        item = CodeRun(id=self.record.new_id(), code=code, status=ItemStatus.IN_PROGRESS)
+        self.record.start(item)
+        async with aclosing(self.kernel.run(code, thread_id=self.record.turn.thread_id)) as events:
+            async for event in events:
+                match event:
+                    case ApprovalAsked(request=request) if request.server_name == "notebook":
+                        item = replace(item, request_id=request.id)
+                        await self._ask(item.id, event)
+                    case ApprovalAsked():
+                        await self._ask(self._start_call(event), event)
+                    case ToolCallEnded():
+                        self._end_call(event)
+                    case CodeEnded():
+                        item = replace(item, code=event.code, status=event.status, text=event.text, error=event.error)
+                        self.record.complete(item)
+                        return self._report(event, is_edited=event.code != code)
+        raise AgentBoxError("the kernel ended without a word")
+
+    async def _ask(self, item_id: str, event: ApprovalAsked) -> None:
+        if not await self.approver.answer(event.request):
+            waiting = asyncio.create_task(self._await_decision(event.request))
+            self._waiting.add(waiting)
+            waiting.add_done_callback(self._waiting.discard)
+            self.record.ask(item_id, event.request)
+
+    async def _await_decision(self, request: PendingApproval) -> None:
+        """Let the turn's time stand still while a person thinks."""
+        with self.clock.standing_still():
+            await request.response()
+
+    def close(self) -> None:
+        """Stop waiting: the turn ends."""
+        for waiting in self._waiting:
+            waiting.cancel()
+
+    def _start_call(self, event: ApprovalAsked) -> str:
+        request = event.request
+        item = ToolCallItem(
+            id=self.record.new_id(),
+            server=request.server_name,
+            tool=request.tool_name,
+            request_id=request.id,
+            status=ItemStatus.IN_PROGRESS,
+        )
+        self._calls[request.id] = item
+        self.record.start(item)
+        return item.id
+
+    def _end_call(self, event: ToolCallEnded) -> None:
+        item = self._calls.pop(event.request_id, None)
+        if item is not None:
+            self.record.complete(replace(item, status=event.status))
+
+    def _report(self, ended: CodeEnded, *, is_edited: bool) -> str:
+        if ended.status is ItemStatus.DECLINED:
+            return f"The code did not run: {ended.error}"
+        parts = [shortened(ended.text, self.output_characters)] if ended.text else []
+        if is_edited:
+            parts.insert(0, f"A person edited the code before it ran. This ran:\n{ended.code}\nIts output:")
+        if ended.images:
+            parts.append(f"({ended.images} images were displayed to the person)")
+        if ended.error:
+            parts.append(shortened(ended.error, self.output_characters))
+        return "\n".join(parts) or "(no output)"
+
+
+def make_toolset() -> FunctionToolset[TurnContext]:
+    """Return the functions that the model may call. Their docstrings are what it is told of them."""
+    toolset: FunctionToolset[TurnContext] = FunctionToolset(sequential=True, max_retries=3)
+
+    @toolset.tool
+    async def run_code(context: RunContext[TurnContext], code: str) -> str:
+        """Run Python in the person's kernel, after approval, and return what it printed, displayed and returned.
+
+        Args:
+            context: The turn.
+            code: The code of one notebook cell.
+        """
+        return await context.deps.run_code(code)
+
+    @toolset.tool
+    async def list_variables(context: RunContext[TurnContext]) -> str:
+        """Return the names, types and shapes of the variables in the person's namespace; no values."""
+        return await context.deps.kernel.variables()
+
+    @toolset.tool
+    async def search_tools(context: RunContext[TurnContext], query: str) -> str:
+        """Find tools of MCP servers by words: names and a line each. An empty query gives the servers.
+
+        Args:
+            context: The turn.
+            query: Words of what the tool should do.
+        """
+        return await tool_search.search_tools(await context.deps.kernel.catalog(), query)
+
+    @toolset.tool
+    async def describe_tool(context: RunContext[TurnContext], server: str, tool: str) -> str:
+        """Return how one tool is called from Python: its signature and description.
+
+        Args:
+            context: The turn.
+            server: The server's name.
+            tool: The tool's name.
+        """
+        try:
+            text = await (await context.deps.kernel.catalog()).documentation(server, tool)
+        except AgentBoxError as error:
+            return str(error)
+        return shortened(text, context.deps.output_characters)
+
+    @toolset.tool
+    async def read_cells(context: RunContext[TurnContext]) -> str:
+        """Return the source of the notebook's cells, if the person allowed it."""
+        cells = await context.deps.kernel.cells()
+        if cells is None:
+            return "The person did not share the notebook's cells."
+        return shortened(cells, context.deps.output_characters)
+
+    return toolset

@@ -1,0 +1,105 @@
+"""What a model was sent and answered, turn by turn: kept as JSON, and made shorter where it does not fit any more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelRequestPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+    repair_messages,
+)
+
+from jupyter_agentbox.exceptions import StorageError
+
+from .limits import shortened
+
+#: Characters that are left of an older output that was made shorter.
+SHORT_OUTPUT: Final = 400
+#: Characters of a conversation that the model summarises.
+TRANSCRIPT: Final = 40_000
+
+_FLAG: Final = TypeAdapter(bool)
+
+
+def dump_history(messages: Sequence[ModelMessage], *, replaces: bool) -> bytes:
+    """Return a turn's messages as they are kept.
+
+    Parameters
+    ----------
+    messages : sequence of ModelMessage
+        What the model was sent and answered in the turn.
+    replaces : bool
+        Whether they stand for all that was said before, too: the first is a summary of it.
+    """
+    flag = b"true" if replaces else b"false"
+    return b'{"replaces":' + flag + b',"messages":' + ModelMessagesTypeAdapter.dump_json(list(messages)) + b"}"
+
+
+def load_histories(kept: Sequence[bytes]) -> list[ModelMessage]:
+    """Return the messages of all turns, the oldest first.
+
+    Raises
+    ------
+    StorageError
+        They are damaged.
+    """
+    messages: list[ModelMessage] = []
+    for one in filter(None, kept):
+        try:
+            data = json.loads(one)
+            loaded = ModelMessagesTypeAdapter.validate_python(data["messages"])
+            messages = loaded if _FLAG.validate_python(data["replaces"]) else [*messages, *loaded]
+        except (KeyError, TypeError, ValueError, ValidationError) as error:
+            raise StorageError(f"what the model was sent in a thread is damaged: {type(error).__name__}") from error
+    return repair_messages(messages)  # a turn that was interrupted may have left a call without its result
+
+
+def with_short_outputs(messages: Sequence[ModelMessage], *, kept: int = 1) -> list[ModelMessage]:
+    """Return the messages with what tools returned made short, except in the last `kept` requests to the model."""
+    requests = [index for index, message in enumerate(messages) if isinstance(message, ModelRequest)]
+    spared = set(requests[len(requests) - kept :]) if kept else set[int]()
+    return [
+        replace(message, parts=[_short(part) for part in message.parts])
+        if isinstance(message, ModelRequest) and index not in spared
+        else message
+        for index, message in enumerate(messages)
+    ]
+
+
+def transcript(messages: Sequence[ModelMessage]) -> str:
+    """Return a conversation as text, with its middle left out if it is long."""
+    lines = [line for message in messages for line in _lines(message)]
+    return shortened("\n".join(lines), TRANSCRIPT)
+
+
+def _short(part: ModelRequestPart) -> ModelRequestPart:
+    if not isinstance(part, ToolReturnPart) or not isinstance(part.content, str):
+        return part
+    short: ToolReturnPart = replace(part)
+    short.content = shortened(part.content, SHORT_OUTPUT)
+    return short
+
+
+def _lines(message: ModelMessage) -> list[str]:
+    lines = []
+    for part in message.parts:
+        if isinstance(part, UserPromptPart) and isinstance(part.content, str):
+            lines.append(f"Person: {part.content}")
+        elif isinstance(part, TextPart):
+            lines.append(f"You: {part.content}")
+        elif isinstance(part, ToolCallPart):
+            lines.append(f"You called {part.tool_name}: {shortened(part.args_as_json_str(), SHORT_OUTPUT)}")
+        elif isinstance(part, ToolReturnPart):
+            lines.append(f"It returned: {shortened(str(part.content), SHORT_OUTPUT)}")
+    return lines

@@ -1,0 +1,63 @@
+"""Where a model's key comes from: the environment, a private file, the keyring of the operating system."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from jupyter_agentbox.core.model_keys import KEY_VARIABLES
+from jupyter_agentbox.exceptions import AgentConfigurationError
+
+#: The name under which the keyring has the keys; the user's name there is the maker's, such as ``openai``.
+KEYRING_SERVICE: Final = "jupyter-agentbox"
+
+
+def find_key(maker: str, *, environment: Mapping[str, str], file: Path | None) -> str | None:
+    """Return the key for a maker's models, from the first place that has one.
+
+    Parameters
+    ----------
+    maker : str
+        Such as ``openai``, or ``openai-chat``.
+    environment : mapping
+        The environment's variables.
+    file : Path or None
+        A JSON file that only its owner can read: ``{"openai": "…", "anthropic": "…"}``.
+
+    Raises
+    ------
+    AgentConfigurationError
+        The file can be read by others, or is no such file.
+    """
+    company = maker.removesuffix("-chat")
+    return environment.get(KEY_VARIABLES[maker]) or _from_file(company, file) or _from_keyring(company)
+
+
+def _from_file(company: str, file: Path | None) -> str | None:
+    if file is None or not file.exists():
+        return None
+    if stat.S_IMODE(file.stat().st_mode) & 0o077:
+        raise AgentConfigurationError(f"others can read `{file}`, which has models' keys: run `chmod 600 {file}`")
+    try:
+        keys = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # its text stays out of the message: it has keys
+        keys = None
+    key = keys.get(company) if isinstance(keys, dict) else None
+    if not isinstance(keys, dict) or not isinstance(key, str | None):
+        raise AgentConfigurationError(f'`{file}` must have models\' keys as JSON: {{"{company}": "the key"}}')
+    return key
+
+
+def _from_keyring(company: str) -> str | None:
+    try:
+        import keyring  # noqa: PLC0415  # optional, and slow where it asks another program
+    except ImportError:
+        return None
+    try:
+        key: str | None = keyring.get_password(KEYRING_SERVICE, company)
+    except Exception:  # noqa: BLE001  # its back ends raise anything; a keyring that is locked has no key for us
+        return None
+    return key

@@ -1,0 +1,349 @@
+"""`ThreadManager`: starts, resumes, forks and keeps threads, and begins their turns."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from jupyter_agentbox.core.ports import Clock, Ids, ThreadPage, ThreadQuery, ThreadStore
+from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn
+from jupyter_agentbox.exceptions import AgentConfigurationError, ThreadBusyError, UnknownThreadError
+
+from .approval import Approver
+from .limits import HourlyUse, TurnLimits
+from .ports import AgentKernel, Catalog, KernelEvent
+from .record import TurnRecord
+from .streams import TurnStream
+from .work_clock import WorkClock
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import Model
+
+    from .turns import TurnRunner
+
+
+class Workplace(Protocol):
+    """Has the kernels that agents work in."""
+
+    async def kernel(self, thread: Thread) -> AgentKernel:
+        """Return the thread's kernel; starts it if need be.
+
+        Raises
+        ------
+        AgentBoxError
+            It cannot be started, or is not the agent's to use.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningTurn:
+    """A turn that was begun.
+
+    Parameters
+    ----------
+    id, thread_id : str
+        The turn's and its thread's id.
+    stream : TurnStream
+        Its events.
+    """
+
+    id: str
+    thread_id: str
+    stream: TurnStream
+    _runner: TurnRunner
+    _task: asyncio.Task[None]
+    _started: asyncio.Event
+
+    @property
+    def turn(self) -> Turn:
+        """The turn as it is now."""
+        return self._runner.record.turn
+
+    def steer(self, text: str) -> None:
+        """Say something to the agent while it works.
+
+        Raises
+        ------
+        ThreadError
+            The turn has ended.
+        """
+        if self._task.done():
+            raise ThreadBusyError(f"turn `{self.id}` has ended: begin another one")
+        self._runner.steer(text)
+
+    async def interrupt(self) -> Turn:
+        """End the turn now, whatever it waits for. What ran, ran. Does nothing if it has ended."""
+        await self._started.wait()  # a task that is cancelled before it starts says nothing of its end
+        self._task.cancel()
+        return await self.wait()
+
+    async def wait(self) -> Turn:
+        """Wait for the turn's end."""
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(asyncio.wait([self._task]))
+        return self.turn
+
+
+class ThreadManager:
+    """Keeps threads, and begins their turns.
+
+    Parameters
+    ----------
+    store : ThreadStore
+        Where they are kept.
+    workplace : Workplace
+        Where agents work.
+    model : callable
+        Makes the client of a model from its name.
+    clock : Clock
+        The time of what is kept.
+    ids : Ids
+        Makes ids.
+    limits : TurnLimits
+        What agents may use.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: ThreadStore,
+        workplace: Workplace,
+        model: Callable[[str], Model],
+        clock: Clock,
+        ids: Ids,
+        limits: TurnLimits,
+    ) -> None:
+        self._store = store
+        self._workplace = workplace
+        self._model = model
+        self._clock = clock
+        self._ids = ids
+        self._limits = limits
+        self._use = HourlyUse(limits, time.monotonic)
+        self._running: dict[str, RunningTurn] = {}
+
+    async def start(
+        self, *, model: str, mode: ApprovalMode = ApprovalMode.ASK, name: str = "", notebook_path: str = ""
+    ) -> Thread:
+        """Start a thread."""
+        now = self._clock.now()
+        thread = Thread(
+            id=self._ids.new(),
+            created_at=now,
+            updated_at=now,
+            name=name,
+            approval_mode=mode,
+            model=model,
+            notebook_path=notebook_path,
+        )
+        await self._store.put(thread)
+        return thread
+
+    async def read(self, thread_id: str, *, include_turns: bool = False) -> Thread:
+        """Return a thread; a turn in progress here is as it is now.
+
+        Raises
+        ------
+        UnknownThreadError
+        """
+        thread = await self._store.get(thread_id, include_turns=include_turns)
+        running = self._running.get(thread_id)
+        if running is None or not include_turns:
+            return thread
+        return replace(thread, turns=tuple(running.turn if one.id == running.id else one for one in thread.turns))
+
+    async def list(self, query: ThreadQuery) -> ThreadPage:
+        """Return a page of threads, the last changed first."""
+        return await self._store.list(query)
+
+    async def set_name(self, thread_id: str, name: str) -> Thread:
+        """Name a thread."""
+        return await self._change(thread_id, name=name)
+
+    async def set_mode(self, thread_id: str, mode: ApprovalMode) -> Thread:
+        """Change who answers what the rules leave open, from the next turn on."""
+        return await self._change(thread_id, approval_mode=mode)
+
+    async def set_model(self, thread_id: str, model: str) -> Thread:
+        """Change which model answers, from the next turn on."""
+        return await self._change(thread_id, model=model)
+
+    async def archive(self, thread_id: str) -> Thread:
+        """Leave a thread out of lists."""
+        return await self._change(thread_id, is_archived=True)
+
+    async def unarchive(self, thread_id: str) -> Thread:
+        """Take a thread into lists again."""
+        return await self._change(thread_id, is_archived=False)
+
+    async def delete(self, thread_id: str) -> None:
+        """Remove a thread and its turns.
+
+        Raises
+        ------
+        ThreadBusyError
+            A turn of it is in progress.
+        """
+        await self._store.delete(thread_id)
+
+    async def fork(self, thread_id: str, *, turn_id: str | None = None) -> Thread:
+        """Start a thread as a copy of another one, with its turns up to one of them.
+
+        Parameters
+        ----------
+        thread_id : str
+            The thread that is copied from.
+        turn_id : str, optional
+            The last turn that is copied; by default, the last that has ended.
+
+        Raises
+        ------
+        UnknownThreadError
+            There is no such thread, or no such turn that has ended.
+        """
+        source = await self.read(thread_id, include_turns=True)
+        ended = [turn.id for turn in source.turns if turn.status.is_final]
+        if turn_id is not None and turn_id not in ended:
+            raise UnknownThreadError(f"thread `{thread_id}` has no turn `{turn_id}` that has ended")
+        copied = ended if turn_id is None else ended[: ended.index(turn_id) + 1]
+        now = self._clock.now()
+        fork = replace(
+            source,
+            id=self._ids.new(),
+            created_at=now,
+            updated_at=now,
+            forked_from=source.id,
+            is_archived=False,
+            turns=(),
+        )
+        await self._store.copy(thread_id, fork, {one: self._ids.new() for one in copied})
+        return fork
+
+    async def begin(
+        self, thread_id: str, prompt: str, *, mode: ApprovalMode | None = None, model: str | None = None
+    ) -> RunningTurn:
+        """Begin a turn.
+
+        Parameters
+        ----------
+        thread_id : str
+            The thread.
+        prompt : str
+            What the agent is asked.
+        mode, model : optional
+            Change the thread's, from this turn on.
+
+        Raises
+        ------
+        UnknownThreadError
+            There is no such thread.
+        ThreadBusyError
+            A turn of it is in progress.
+        AgentConfigurationError
+            The model cannot be used; it was asked nothing.
+        """
+        await asyncio.to_thread(_import_loop)
+        thread = await self._store.get(thread_id)
+        wanted = replace(thread, approval_mode=mode or thread.approval_mode, model=model or thread.model)
+        client = self._model(wanted.model)
+        turn = Turn(id=self._ids.new(), thread_id=thread_id, started_at=self._clock.now())
+        await self._store.begin(turn)
+        await self._store.put(replace(wanted, updated_at=turn.started_at))
+        running = self._make(turn, wanted, client, prompt)
+        self._running[thread_id] = running
+        return running
+
+    def running(self, thread_id: str) -> RunningTurn | None:
+        """Return the thread's turn that is in progress here, if one is."""
+        return self._running.get(thread_id)
+
+    async def aclose(self) -> None:
+        """Interrupt what is in progress."""
+        await asyncio.gather(*(running.interrupt() for running in list(self._running.values())))
+
+    async def _change(self, thread_id: str, **changes: object) -> Thread:
+        thread = await self._store.get(thread_id)
+        changed: Thread = replace(thread, updated_at=self._clock.now(), **changes)  # type: ignore[arg-type]  # fields of it
+        await self._store.put(changed)
+        return changed
+
+    def _make(self, turn: Turn, thread: Thread, client: Model, prompt: str) -> RunningTurn:
+        from .agent_tools import TurnContext  # noqa: PLC0415  # as in `_import_loop`
+        from .turns import TurnRunner  # noqa: PLC0415
+
+        stream = TurnStream()
+        record = TurnRecord(turn, stream=stream, ids=self._ids)
+        context = TurnContext(
+            record=record,
+            kernel=_LateKernel(self._workplace, thread),
+            approver=Approver(thread.approval_mode),
+            clock=WorkClock(self._limits.seconds),
+            output_characters=self._limits.output_characters,
+        )
+        runner = TurnRunner(
+            record=record,
+            model=client,
+            context=context,
+            limits=self._limits,
+            use=self._use,
+            clock=self._clock,
+            keep=self._store.put_turn,
+        )
+        started = asyncio.Event()
+        task = asyncio.create_task(self._work(runner, thread.id, prompt, started), name=f"turn {turn.id}")
+        return RunningTurn(id=turn.id, thread_id=thread.id, stream=stream, _runner=runner, _task=task, _started=started)
+
+    async def _work(self, runner: TurnRunner, thread_id: str, prompt: str, started: asyncio.Event) -> None:
+        from .histories import load_histories  # noqa: PLC0415  # as in `_import_loop`
+
+        async def history() -> list[ModelMessage]:
+            return load_histories(await self._store.histories(thread_id))
+
+        started.set()
+        try:
+            await runner.run(prompt, history)
+        finally:
+            self._running.pop(thread_id, None)
+
+
+def _import_loop() -> None:
+    """Import what asks models, in a thread at the first turn: it takes seconds, and the extra may be missing.
+
+    Raises
+    ------
+    AgentConfigurationError
+    """
+    try:
+        from . import turns  # noqa: F401, PLC0415
+    except ModuleNotFoundError as error:
+        raise AgentConfigurationError(
+            f'agents need a library that is missing: pip install "jupyter-agentbox[agent]" ({error})'
+        ) from error
+
+
+class _LateKernel:
+    """The kernel of a thread, started when it is first needed: many turns are words alone."""
+
+    def __init__(self, workplace: Workplace, thread: Thread) -> None:
+        self._workplace = workplace
+        self._thread = thread
+
+    async def run(self, code: str, *, thread_id: str) -> AsyncGenerator[KernelEvent]:
+        kernel = await self._workplace.kernel(self._thread)
+        async with aclosing(kernel.run(code, thread_id=thread_id)) as events:
+            async for event in events:
+                yield event
+
+    async def variables(self) -> str:
+        return await (await self._workplace.kernel(self._thread)).variables()
+
+    async def catalog(self) -> Catalog:
+        return await (await self._workplace.kernel(self._thread)).catalog()
+
+    async def cells(self) -> str | None:
+        return await (await self._workplace.kernel(self._thread)).cells()

@@ -1,0 +1,93 @@
+"""Makes the client of a language model from its name, its address and its key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from pydantic_ai.models import Model
+
+from jupyter_agentbox.core.model_keys import KEY_VARIABLES
+from jupyter_agentbox.exceptions import AgentConfigurationError
+
+#: What a server is sent that needs no key: the libraries insist on one.
+_NO_KEY: Final = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """Which model answers, and how it is reached.
+
+    Parameters
+    ----------
+    model : str
+        ``maker:name``: ``openai:gpt-5.2`` (Responses), ``openai-chat:llama3.3`` (Chat Completions), or
+        ``anthropic:claude-sonnet-5``.
+    base_url : str or None
+        The address of another server that speaks the maker's interface, such as Ollama, vLLM or a gateway.
+    api_key : str or None
+        The key. A server at `base_url` may need none.
+    """
+
+    model: str
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+
+
+def maker_of(model: str) -> str:
+    """Return the maker in a model's name.
+
+    Raises
+    ------
+    AgentConfigurationError
+        It has none, or one that is not known.
+    """
+    maker, colon, name = model.partition(":")
+    if not colon or not name or maker not in KEY_VARIABLES:
+        raise AgentConfigurationError(
+            f"`{model}` names no model: write `openai:NAME`, `openai-chat:NAME` or `anthropic:NAME`"
+        )
+    return maker
+
+
+def make_model(settings: ModelSettings) -> Model:
+    """Return the client of a model. Asks it nothing.
+
+    Raises
+    ------
+    AgentConfigurationError
+        The name or the key is missing, or the maker's library.
+    """
+    maker = maker_of(settings.model)
+    name = settings.model.partition(":")[2]
+    key = settings.api_key or (_NO_KEY if settings.base_url else None)
+    if key is None:
+        raise AgentConfigurationError(
+            f"there is no key for `{settings.model}`: set the environment variable `{KEY_VARIABLES[maker]}`"
+        )
+    try:
+        return _make(maker, name, key, settings.base_url)
+    except ImportError as error:
+        raise AgentConfigurationError(
+            f'`{settings.model}` needs a library that is missing: pip install "jupyter-agentbox[agent]" ({error})'
+        ) from error
+
+
+def _make(maker: str, name: str, key: str, base_url: str | None) -> Model:
+    # Late: each maker's library takes half a second, and one is enough.
+    if maker == "anthropic":
+        from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415
+        from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415
+
+        # its own library adds the version to the path
+        address = base_url.rstrip("/").removesuffix("/v1") if base_url else None
+        return AnthropicModel(name, provider=AnthropicProvider(base_url=address, api_key=key))
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: PLC0415
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
+
+    provider = OpenAIProvider(base_url=base_url, api_key=key)
+    return (
+        OpenAIChatModel(name, provider=provider)
+        if maker == "openai-chat"
+        else OpenAIResponsesModel(name, provider=provider)
+    )

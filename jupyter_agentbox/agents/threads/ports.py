@@ -1,0 +1,140 @@
+"""What an agent needs from outside: a kernel to work in, and the tools that code in it may call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from jupyter_agentbox.core.threads import ItemStatus
+
+
+class PendingApproval(Protocol):
+    """A call that waits for a decision."""
+
+    server_name: str
+    tool_name: str
+    tool_args: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        """The request's id in the approval store."""
+
+    async def accept(self, arguments: Mapping[str, Any] | None = None) -> None:
+        """Let the call run, with other arguments if some are given."""
+
+    async def reject(self, reason: str = "") -> None:
+        """Do not let the call run."""
+
+    async def response(self) -> bool:
+        """Wait until the request is settled; return whether the call may run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAsked:
+    """The code, or a tool that it calls, waits for a decision."""
+
+    request: PendingApproval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallEnded:
+    """A tool that the code called after approval ended, or was not approved."""
+
+    request_id: str
+    status: ItemStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeEnded:
+    """The code ended, or was not run.
+
+    Parameters
+    ----------
+    code : str
+        What ran, after edits.
+    status : ItemStatus
+        `ItemStatus.DECLINED` if it did not run.
+    text : str
+        What it printed, displayed and returned, as text.
+    error : str
+        Why it failed, or was declined; ends with the reason that a person gave.
+    images : int
+        How many images it displayed.
+    """
+
+    code: str
+    status: ItemStatus
+    text: str = ""
+    error: str = ""
+    images: int = 0
+
+
+KernelEvent: TypeAlias = ApprovalAsked | ToolCallEnded | CodeEnded
+
+
+class AgentKernel(Protocol):
+    """The kernel in which an agent's code runs."""
+
+    def run(self, code: str, *, thread_id: str) -> AsyncGenerator[KernelEvent]:
+        """Ask whether the code may run, and run it. Yields what happens, `CodeEnded` last.
+
+        Closing the iteration withdraws what waits and interrupts what runs.
+        """
+
+    async def variables(self) -> str:
+        """Return the names, types and shapes of the user's variables, a line each; never values."""
+
+    async def catalog(self) -> Catalog:
+        """Return the tools that code may call.
+
+        Raises
+        ------
+        AgentBoxError
+            They cannot be loaded.
+        """
+
+    async def cells(self) -> str | None:
+        """Return the source of the notebook's cells; ``None`` if the person did not allow it, or there is none."""
+
+
+class Catalog(Protocol):
+    """The MCP tools that code in the kernel may call."""
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the configured servers."""
+
+    async def tools(self, server: str) -> Sequence[ToolLine]:
+        """Return the server's tools.
+
+        Raises
+        ------
+        AgentBoxError
+            The server cannot be asked.
+        """
+
+    async def documentation(self, server: str, tool: str) -> str:
+        """Return how a tool is called from Python: signature and description.
+
+        Raises
+        ------
+        AgentBoxError
+            There is no such tool, or its server cannot be asked.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolLine:
+    """A tool in one line.
+
+    Parameters
+    ----------
+    server, name : str
+        Their names.
+    summary : str
+        The first sentence of its description. Untrusted text.
+    """
+
+    server: str
+    name: str
+    summary: str

@@ -1,0 +1,88 @@
+"""`TurnRecord`: what a turn is at this moment. Each change is an event of its stream."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from jupyter_agentbox.core.ports import Ids
+from jupyter_agentbox.core.threads import Item, Notice, Turn, TurnError, TurnStatus, Usage
+
+from .events import (
+    AgentMessageDelta,
+    ApprovalRequested,
+    ItemCompleted,
+    ItemStarted,
+    TurnCompleted,
+    TurnStarted,
+    UsageUpdated,
+)
+from .ports import PendingApproval
+from .streams import TurnStream
+
+
+class TurnRecord:
+    """Keeps a turn, and tells its stream what changes.
+
+    Parameters
+    ----------
+    turn : Turn
+        The turn as it begins.
+    stream : TurnStream
+        Gets the events.
+    ids : Ids
+        Makes the ids of items.
+
+    Attributes
+    ----------
+    turn : Turn
+        The turn as it is.
+    """
+
+    def __init__(self, turn: Turn, *, stream: TurnStream, ids: Ids) -> None:
+        self.turn = turn
+        self._stream = stream
+        self._ids = ids
+        stream.put(TurnStarted(turn=turn))
+
+    def new_id(self) -> str:
+        """Return an id for an item."""
+        return self._ids.new()
+
+    def start(self, item: Item) -> None:
+        """Add an item that goes on."""
+        self.turn = self.turn.with_item(item)
+        self._stream.put(ItemStarted(turn_id=self.turn.id, item=item))
+
+    def delta(self, item_id: str, text: str) -> None:
+        """Pass on the next piece of a message."""
+        self._stream.put(AgentMessageDelta(turn_id=self.turn.id, item_id=item_id, delta=text))
+
+    def complete(self, item: Item) -> None:
+        """Put an item that ended in the place of what it was, or at the end."""
+        if all(one.id != item.id for one in self.turn.items):
+            self._stream.put(ItemStarted(turn_id=self.turn.id, item=item))
+        self.turn = self.turn.with_item(item)
+        self._stream.put(ItemCompleted(turn_id=self.turn.id, item=item))
+
+    def notice(self, code: str, text: str) -> None:
+        """Say something about the turn."""
+        self.complete(Notice(id=self.new_id(), code=code, text=text))
+
+    def ask(self, item_id: str, request: PendingApproval) -> None:
+        """Say that a call waits for a person."""
+        self._stream.put(ApprovalRequested(turn_id=self.turn.id, item_id=item_id, request=request))
+
+    def use(self, usage: Usage) -> None:
+        """Note what the turn cost until now."""
+        if usage != self.turn.usage:
+            self.turn = replace(self.turn, usage=usage)
+            self._stream.put(UsageUpdated(turn_id=self.turn.id, usage=usage))
+
+    def end(self, status: TurnStatus, *, at: datetime, error: TurnError | None = None) -> None:
+        """End the turn, before it is kept; `close` tells its readers."""
+        self.turn = self.turn.end(status, at=at, error=error)
+
+    def close(self) -> None:
+        """Tell the readers that the turn ended."""
+        self._stream.put(TurnCompleted(turn=self.turn))

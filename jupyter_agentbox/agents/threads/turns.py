@@ -1,0 +1,308 @@
+"""`TurnRunner`: works on one turn. It asks the model, runs its code, and asks again, until the model has answered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pydantic_ai import Agent, AgentRun
+from pydantic_ai.exceptions import (
+    AgentRunError,
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelContextWindowExceededError,
+    ModelRateLimitError,
+    RunCancelled,
+    UnexpectedModelBehavior,
+)
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    PartDeltaEvent,
+    PartEndEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model
+
+from jupyter_agentbox.core.ports import Clock
+from jupyter_agentbox.core.threads import (
+    AgentMessage,
+    Phase,
+    Reasoning,
+    Turn,
+    TurnError,
+    TurnErrorCode,
+    TurnStatus,
+    Usage,
+    UserMessage,
+)
+from jupyter_agentbox.exceptions import AgentBoxError
+
+from .agent_tools import TurnContext, make_toolset
+from .histories import dump_history, transcript, with_short_outputs
+from .instructions import INSTRUCTIONS
+from .limits import HourlyUse, TurnLimits, shortened
+from .record import TurnRecord
+
+log = logging.getLogger(__name__)
+
+#: Keeps a turn, and what the model was sent of it.
+Keep = Callable[[Turn, bytes], Awaitable[None]]
+
+#: Characters of a provider's error that a person is shown.
+_ERROR: Final = 2000
+
+
+class _LimitReachedError(Exception):
+    """A limit was reached; the text says which."""
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """What the model has been sent and has answered; `start` is where this turn begins in it."""
+
+    messages: list[ModelMessage]
+    start: int
+    replaces: bool = False
+
+    def kept(self) -> bytes:
+        """Return what is kept of it with this turn."""
+        return dump_history(self.messages[self.start :], replaces=self.replaces)
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnRunner:
+    """Works on one turn.
+
+    Parameters
+    ----------
+    record : TurnRecord
+        The turn.
+    model : Model
+        The client of the language model.
+    context : TurnContext
+        What the model's functions work with.
+    limits : TurnLimits
+        What the turn may use.
+    use : HourlyUse
+        What all turns used in the last hour.
+    clock : Clock
+        The time of the turn's end.
+    keep : callable
+        Keeps the turn after each step.
+    """
+
+    record: TurnRecord
+    model: Model
+    context: TurnContext
+    limits: TurnLimits
+    use: HourlyUse
+    clock: Clock
+    keep: Keep
+    _run: AgentRun[TurnContext, str] | None = None
+    _words: list[str] = field(default_factory=list)
+    _spent: Usage = field(default_factory=Usage)
+
+    def steer(self, text: str) -> None:
+        """Say something to the model while it works; it hears it before it goes on."""
+        self.record.complete(UserMessage(id=self.record.new_id(), text=text))
+        if self._run is not None:
+            self._run.enqueue(text)
+        else:
+            self._words.append(text)
+
+    async def run(self, prompt: str, history: Callable[[], Awaitable[list[ModelMessage]]]) -> None:
+        """Work until the model has answered, or the turn ends otherwise; the record says how.
+
+        Cancelling the task interrupts the turn; this returns then as well.
+
+        Parameters
+        ----------
+        prompt : str
+            What the agent is asked.
+        history : callable
+            Returns what was said in earlier turns.
+        """
+        conversation = _Conversation([], 0)
+        self.record.complete(UserMessage(id=self.record.new_id(), text=prompt))
+        status, error = await self._outcome(prompt, conversation, history)
+        self.context.close()
+        self.record.end(status, at=self.clock.now(), error=error)
+        try:
+            await asyncio.shield(self.keep(self.record.turn, conversation.kept()))
+        except AgentBoxError:
+            log.exception("the end of turn %s could not be kept", self.record.turn.id)
+        self.record.close()
+
+    async def _outcome(
+        self, prompt: str, conversation: _Conversation, history: Callable[[], Awaitable[list[ModelMessage]]]
+    ) -> tuple[TurnStatus, TurnError | None]:
+        try:
+            async with self.context.clock, self.model:  # its connections end with the turn
+                conversation.messages = await history()
+                conversation.start = len(conversation.messages)
+                await self._converse(prompt, conversation)
+        except asyncio.CancelledError:
+            return TurnStatus.INTERRUPTED, None
+        except TimeoutError:
+            return self._limited(f"the turn worked for {self.limits.seconds:g} seconds, which is the limit")
+        except _LimitReachedError as reached:
+            return self._limited(str(reached))
+        except AgentRunError as error:
+            return TurnStatus.FAILED, _model_error(error)
+        except AgentBoxError as error:
+            return TurnStatus.FAILED, TurnError(code=TurnErrorCode.KERNEL, message=str(error))
+        except Exception as error:
+            # The root of a turn: whatever happens, its readers must hear that it ended.
+            log.exception("turn %s failed", self.record.turn.id)
+            return TurnStatus.FAILED, TurnError(code=TurnErrorCode.INTERNAL, message=type(error).__name__)
+        return TurnStatus.COMPLETED, None
+
+    def _limited(self, reached: str) -> tuple[TurnStatus, TurnError]:
+        text = f"The turn ended: {reached}. Ask the agent to go on, and it does."
+        self.record.notice("limit", text)
+        return TurnStatus.FAILED, TurnError(code=TurnErrorCode.LIMIT, message=text)
+
+    async def _converse(self, prompt: str, conversation: _Conversation) -> None:
+        """Talk with the model; if the conversation gets too long for it, make it shorter and go on."""
+        asked: str | None = prompt
+        for shorten in (self._drop_outputs, self._summarise, None):
+            try:
+                await self._steps(asked, conversation)
+            except ModelContextWindowExceededError:
+                if shorten is None:
+                    raise
+                if asked is not None and len(conversation.messages) == conversation.start:
+                    conversation.messages.append(ModelRequest(parts=[UserPromptPart(asked)]))
+                asked = None
+                await shorten(conversation)
+            else:
+                return
+
+    async def _drop_outputs(self, conversation: _Conversation) -> None:
+        conversation.messages = with_short_outputs(conversation.messages)
+        self.record.notice("shortened", "The conversation is too long for the model: older outputs were shortened.")
+
+    async def _summarise(self, conversation: _Conversation) -> None:
+        summary = await self._ask_for_summary(transcript(conversation.messages))
+        last = conversation.messages[-1]
+        question = [part for part in last.parts if isinstance(part, UserPromptPart)]
+        said = UserPromptPart(f"A summary of our conversation until now:\n\n{summary}\n\nGo on from there.")
+        conversation.messages = [ModelRequest(parts=[said, *question])]
+        conversation.start, conversation.replaces = 0, True
+        self.record.notice("summarised", "The conversation is too long for the model, which goes on from a summary.")
+
+    async def _ask_for_summary(self, text: str) -> str:
+        self._check_limits()
+        agent = Agent(self.model, output_type=str)
+        answer = await agent.run(
+            f"Summarise this conversation for yourself: what the person wants, what was done, what is known.\n\n{text}"
+        )
+        self._count(Usage(), answer.usage)
+        return answer.output
+
+    async def _steps(self, prompt: str | None, conversation: _Conversation) -> None:
+        before, at_start = list(conversation.messages), self._spent
+        agent: Agent[TurnContext, str] = Agent(
+            self.model, instructions=INSTRUCTIONS, toolsets=[make_toolset()], deps_type=TurnContext, retries=3
+        )
+        async with agent.iter(prompt, message_history=before, deps=self.context, usage_limits=None) as run:
+            self._run = run
+            for word in self._words:
+                run.enqueue(word)
+            self._words.clear()
+            with self._noting(conversation, before, run):
+                node = run.next_node
+                while not Agent.is_end_node(node):
+                    if Agent.is_model_request_node(node):
+                        conversation.messages = [*before, *run.new_messages(), node.request]
+                        self._check_limits()
+                        await self._listen(node, run.ctx)
+                        self._count(at_start, run.usage)
+                    node = await run.next(node)
+                    conversation.messages = [*before, *run.new_messages()]
+                    await self.keep(self.record.turn, conversation.kept())
+
+    @contextmanager
+    def _noting(self, conversation: _Conversation, before: list[ModelMessage], run: AgentRun[TurnContext, str]) -> Any:
+        """Keep what was said, however the run ends."""
+        try:
+            yield
+        except BaseException as error:
+            if not isinstance(error, _LimitReachedError):  # then the model was not asked what it would have been
+                cancelled = RunCancelled.from_cancellation(error)
+                said = cancelled.new_messages() if cancelled is not None else run.new_messages()
+                conversation.messages = [*before, *said]
+            raise
+        finally:
+            self._run = None
+
+    async def _listen(self, node: Any, ctx: Any) -> None:
+        """Pass on what the model says, as it says it."""
+        messages: dict[int, AgentMessage | Reasoning] = {}
+        async with node.stream(ctx) as events:
+            async for event in events:
+                match event:
+                    case PartStartEvent(part=TextPart() | ThinkingPart() as part):
+                        self._start(messages, event.index, part)
+                    case PartDeltaEvent(delta=TextPartDelta() as delta) if event.index in messages:
+                        self.record.delta(messages[event.index].id, delta.content_delta)
+                    case PartEndEvent(part=TextPart() | ThinkingPart() as part) if event.index in messages:
+                        self.record.complete(_item(messages.pop(event.index).id, part))
+                    case _:
+                        pass
+
+    def _start(self, messages: dict[int, AgentMessage | Reasoning], index: int, part: TextPart | ThinkingPart) -> None:
+        if not part.content and isinstance(part, ThinkingPart):
+            return  # many makers keep the model's thoughts to themselves
+        item = messages[index] = _item(self.record.new_id(), part)
+        self.record.start(item)
+        if isinstance(part, TextPart) and part.content:
+            self.record.delta(item.id, part.content)
+
+    def _check_limits(self) -> None:
+        steps, tokens = self.limits.steps, self.limits.tokens
+        used = self.record.turn.usage
+        if steps is not None and used.requests >= steps:
+            raise _LimitReachedError(f"the model was asked {steps:,} times, which is the limit of a turn")
+        if tokens is not None and used.total_tokens >= tokens:
+            raise _LimitReachedError(f"{tokens:,} tokens were used, which is the limit of a turn")
+        if reached := self.use.exceeded():
+            raise _LimitReachedError(reached)
+
+    def _count(self, before: Usage, used: Any) -> None:
+        """Note what the model's answer cost; `used` is what its run has cost until now."""
+        now = before + Usage(requests=used.requests, input_tokens=used.input_tokens, output_tokens=used.output_tokens)
+        self.use.add(now.total_tokens - self._spent.total_tokens)
+        self._spent = now
+        self.record.use(now)
+
+
+def _item(item_id: str, part: TextPart | ThinkingPart) -> AgentMessage | Reasoning:
+    if isinstance(part, ThinkingPart):
+        return Reasoning(id=item_id, text=part.content)
+    phase = (part.provider_details or {}).get("phase")
+    known = Phase(phase) if phase in {one.value for one in Phase} else None
+    return AgentMessage(id=item_id, text=part.content, phase=known)
+
+
+def _model_error(error: AgentRunError) -> TurnError:
+    text = shortened(str(error), _ERROR)
+    if isinstance(error, ModelAuthenticationError):
+        text = f"the model's server did not accept the key: {text}"
+    elif isinstance(error, ModelRateLimitError):
+        when = f"; it says to try again in {error.retry_after:g} seconds" if error.retry_after else ""
+        text = f"the model's server has had too many requests{when}: {text}"
+    elif isinstance(error, ModelAPIError):
+        text = f"the model's server failed: {text}"
+    elif isinstance(error, UnexpectedModelBehavior):
+        text = f"the model's answer cannot be used: {text}"
+    return TurnError(code=TurnErrorCode.MODEL, message=text)

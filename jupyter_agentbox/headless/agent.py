@@ -1,0 +1,463 @@
+"""`Agent` and `AsyncAgent`: threads with a language model that works in a kernel of its own, from a program."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
+
+from jupyter_agentbox import paths
+from jupyter_agentbox.agents.threads.events import ApprovalRequested, TurnEvent
+from jupyter_agentbox.agents.threads.limits import TurnLimits
+from jupyter_agentbox.core.policy import Policy
+from jupyter_agentbox.core.ports import ThreadQuery
+from jupyter_agentbox.core.threads import ApprovalMode, Item, Thread, Turn, TurnError, TurnStatus, Usage
+from jupyter_agentbox.exceptions import AgentConfigurationError, ApprovalError
+
+from .agent_kernel import ExecutorKernel
+from .executor import CodeExecutor
+from .sandbox_config import SandboxConfig
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+    from jupyter_agentbox.agents.threads.manager import RunningTurn, ThreadManager
+    from jupyter_agentbox.agents.threads.ports import AgentKernel, PendingApproval
+    from jupyter_agentbox.storage.threads import SqlThreadStore
+
+#: Decides about a request: returns whether to accept it, or ``None`` if it answered the request itself.
+OnApproval: TypeAlias = "Callable[[PendingApproval], bool | Awaitable[bool | None] | None]"
+
+#: Is in the environment of kernels that agents work in: code there starts no agents.
+IN_AGENT_KERNEL: Final = "JUPYTER_AGENTBOX_AGENT_KERNEL"
+
+#: Why a request is rejected that nobody was given.
+NOBODY: Final = "nobody is there to ask: the program passes no `on_approval`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnResult:
+    """What became of a turn.
+
+    Parameters
+    ----------
+    id : str
+        The turn's id.
+    status : TurnStatus
+        How it ended.
+    final_response : str or None
+        The agent's answer: its last final answer, else its last message that is not marked as commentary.
+    items : tuple of Item
+        What was said and done, in order.
+    usage : Usage
+        What it cost.
+    error : TurnError or None
+        Why it failed.
+    started_at, completed_at : datetime
+        When it began and ended, with time zone.
+    """
+
+    id: str
+    status: TurnStatus
+    final_response: str | None
+    items: tuple[Item, ...]
+    usage: Usage
+    error: TurnError | None
+    started_at: datetime
+    completed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadList:
+    """A page of threads, the last changed first.
+
+    Parameters
+    ----------
+    data : tuple of Thread
+        The threads, without their turns.
+    next_cursor : str or None
+        Gives the next page, if there is one.
+    """
+
+    data: tuple[Thread, ...]
+    next_cursor: str | None = None
+
+
+class AsyncAgent:
+    """A language model that writes Python, a kernel that runs it, and threads that keep what was said.
+
+    Code and tool calls ask before they run, as a `CodeExecutor`'s do. Threads are kept beside the approvals.
+
+    ::
+
+        async with AsyncAgent(model="openai:gpt-5.2", sandbox=True) as agent:
+            thread = await agent.thread_start()
+            result = await thread.run("What is 6 * 7?", on_approval=decide)
+            print(result.final_response)
+
+    Parameters
+    ----------
+    model : str
+        ``openai:NAME`` (Responses), ``openai-chat:NAME`` (Chat Completions) or ``anthropic:NAME``.
+    base_url : str, optional
+        The address of another server that speaks the maker's interface, such as Ollama, vLLM or a gateway.
+    api_key : str, optional
+        The model's key. By default it is looked for in the environment, in ``model-keys.json`` in Jupyter's
+        configuration directory (mode 0600), and in the keyring of the operating system. No kernel gets it.
+    approval_mode : ApprovalMode
+        Who answers what the rules leave open, in new threads.
+    sandbox : bool
+        Whether kernels run in a sandbox; see `CodeExecutor`.
+    sandbox_config : mapping, Path or str, optional
+        The sandbox's settings.
+    working_dir : Path or str, optional
+        Where kernels start.
+    policy : Policy, optional
+        Rules that allow, ask for or deny calls; they stand above every mode.
+    mcp_config_path : Path or str, optional
+        The file that names the MCP servers; Jupyter's by default.
+    database_url : str, optional
+        SQLAlchemy URL of the approval store, which has the threads, too; JupyterLab's by default.
+    approval_timeout : float, optional
+        Seconds that a request waits for its decision; for ever by default.
+    limits : TurnLimits, optional
+        What turns may use.
+
+    Raises
+    ------
+    AgentConfigurationError
+        This is code that an agent runs.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        approval_mode: ApprovalMode = ApprovalMode.ASK,
+        sandbox: bool = False,
+        sandbox_config: SandboxConfig | None = None,
+        working_dir: Path | str | None = None,
+        policy: Policy | None = None,
+        mcp_config_path: Path | str | None = None,
+        database_url: str | None = None,
+        approval_timeout: float | None = None,
+        limits: TurnLimits | None = None,
+    ) -> None:
+        if os.environ.get(IN_AGENT_KERNEL):
+            raise AgentConfigurationError("code that an agent runs cannot start agents")
+        self.model = model
+        self.approval_mode = approval_mode
+        self._base_url = base_url
+        self._api_key = api_key
+        self._kernels = _Kernels(
+            partial(
+                CodeExecutor,
+                approve_code=True,
+                kernel_env={IN_AGENT_KERNEL: "1"},
+                sandbox=sandbox,
+                sandbox_config=sandbox_config,
+                working_dir=working_dir,
+                policy=policy,
+                mcp_config_path=mcp_config_path,
+                database_url=database_url,
+                approval_timeout=approval_timeout,
+            )
+        )
+        self._threads, self._store = self._build(database_url, limits or TurnLimits())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Interrupt what is in progress, and end the kernels. Threads stay, and can be resumed."""
+        await self._threads.aclose()
+        await self._kernels.close()
+        await self._store.aclose()
+
+    async def thread_start(
+        self, *, approval_mode: ApprovalMode | None = None, model: str | None = None, name: str = ""
+    ) -> AsyncThread:
+        """Start a thread.
+
+        Parameters
+        ----------
+        approval_mode : ApprovalMode, optional
+            Another than the agent's.
+        model : str, optional
+            Another than the agent's.
+        name : str
+            What people call the thread.
+        """
+        mode = approval_mode or self.approval_mode
+        thread = await self._threads.start(model=model or self.model, mode=mode, name=name)
+        return AsyncThread(self._threads, thread.id)
+
+    async def thread_resume(self, thread_id: str) -> AsyncThread:
+        """Return a thread that was started before, also by another process.
+
+        Raises
+        ------
+        UnknownThreadError
+        """
+        return AsyncThread(self._threads, (await self._threads.read(thread_id)).id)
+
+    async def thread_fork(self, thread_id: str, *, turn_id: str | None = None) -> AsyncThread:
+        """Start a thread as a copy of another one, with its turns up to `turn_id`, or to its last.
+
+        Raises
+        ------
+        UnknownThreadError
+        """
+        return AsyncThread(self._threads, (await self._threads.fork(thread_id, turn_id=turn_id)).id)
+
+    async def thread_list(self, *, archived: bool = False, limit: int = 50, cursor: str | None = None) -> ThreadList:
+        """Return a page of threads, the last changed first.
+
+        Parameters
+        ----------
+        archived : bool
+            Whether to list those that were archived, instead of all others.
+        limit : int
+            Threads in a page, 1 to 500.
+        cursor : str, optional
+            The last page's `next_cursor`.
+
+        Raises
+        ------
+        ValueError
+            The cursor is none of this list.
+        """
+        page = await self._threads.list(ThreadQuery(is_archived=archived, limit=limit, cursor=cursor))
+        return ThreadList(data=page.threads, next_cursor=page.next)
+
+    async def thread_archive(self, thread_id: str) -> None:
+        """Leave a thread out of lists."""
+        await self._threads.archive(thread_id)
+
+    async def thread_unarchive(self, thread_id: str) -> AsyncThread:
+        """Take a thread into lists again."""
+        return AsyncThread(self._threads, (await self._threads.unarchive(thread_id)).id)
+
+    async def thread_delete(self, thread_id: str) -> None:
+        """Remove a thread and its turns.
+
+        Raises
+        ------
+        ThreadBusyError
+            A turn of it is in progress.
+        """
+        await self._threads.delete(thread_id)
+        await self._kernels.end(thread_id)
+
+    def _build(self, database_url: str | None, limits: TurnLimits) -> tuple[ThreadManager, SqlThreadStore]:
+        # Late: importing the package must be light.
+        from jupyter_agentbox.agents.threads.manager import ThreadManager  # noqa: PLC0415
+        from jupyter_agentbox.storage.approvals import sqlite_url  # noqa: PLC0415
+        from jupyter_agentbox.storage.threads import SqlThreadStore  # noqa: PLC0415
+        from jupyter_agentbox.system import RandomIds, SystemClock  # noqa: PLC0415
+
+        clock = SystemClock()
+        url = database_url or sqlite_url(str(paths.data_dir() / "approvals.sqlite"))
+        store = SqlThreadStore(url, clock=clock)
+        threads = ThreadManager(
+            store=store, workplace=self._kernels, model=self._client, clock=clock, ids=RandomIds(), limits=limits
+        )
+        return threads, store
+
+    def _client(self, model: str) -> Model:
+        from jupyter_agentbox.agents.threads.keys import find_key  # noqa: PLC0415
+        from jupyter_agentbox.agents.threads.models import ModelSettings, make_model, maker_of  # noqa: PLC0415
+
+        file = paths.config_dir() / "model-keys.json"
+        key = self._api_key or find_key(maker_of(model), environment=os.environ, file=file)
+        return make_model(ModelSettings(model=model, base_url=self._base_url, api_key=key))
+
+
+class AsyncThread:
+    """A thread of an `AsyncAgent`.
+
+    Parameters
+    ----------
+    threads : ThreadManager
+        Has the thread.
+    id : str
+        The thread's id.
+    """
+
+    def __init__(self, threads: ThreadManager, id: str) -> None:
+        self._threads = threads
+        self.id = id
+
+    async def read(self, *, include_turns: bool = False) -> Thread:
+        """Return what the thread is now: `id`, `name`, `approval_mode`, and `turns` if they are asked for."""
+        return await self._threads.read(self.id, include_turns=include_turns)
+
+    async def set_name(self, name: str) -> None:
+        """Name the thread."""
+        await self._threads.set_name(self.id, name)
+
+    async def turn(
+        self, prompt: str, *, approval_mode: ApprovalMode | None = None, model: str | None = None
+    ) -> AsyncTurn:
+        """Begin a turn.
+
+        Parameters
+        ----------
+        prompt : str
+            What the agent is asked.
+        approval_mode, model : optional
+            Change the thread's, from this turn on.
+
+        Raises
+        ------
+        ThreadBusyError
+            A turn of the thread is in progress.
+        AgentConfigurationError
+            The model cannot be used, or the extra ``agent`` is not installed; it was asked nothing.
+        """
+        return AsyncTurn(await self._threads.begin(self.id, prompt, mode=approval_mode, model=model))
+
+    async def run(
+        self,
+        prompt: str,
+        *,
+        on_approval: OnApproval | None = None,
+        approval_mode: ApprovalMode | None = None,
+        model: str | None = None,
+    ) -> TurnResult:
+        """Begin a turn and wait for its end. Cancelling interrupts it.
+
+        Parameters
+        ----------
+        prompt, approval_mode, model
+            As for `turn`.
+        on_approval : callable, optional
+            Gets each request that waits for a person: returns whether to accept it, or answers it itself and returns
+            ``None``; may be async. Without it, what would ask is rejected.
+
+        Raises
+        ------
+        ThreadBusyError, AgentConfigurationError
+            As for `turn`. A turn that fails does not raise: see `TurnResult.error`.
+        """
+        turn = await self.turn(prompt, approval_mode=approval_mode, model=model)
+        return await turn.run(on_approval=on_approval)
+
+
+class AsyncTurn:
+    """A turn that was begun.
+
+    Parameters
+    ----------
+    running : RunningTurn
+        The turn.
+    """
+
+    def __init__(self, running: RunningTurn) -> None:
+        self._running = running
+        self.id = running.id
+        self.thread_id = running.thread_id
+
+    async def stream(self, *, after: int = 0) -> AsyncIterator[TurnEvent]:
+        """Yield what happened and happens in the turn, until its end.
+
+        Parameters
+        ----------
+        after : int
+            How many events to leave out, because they were seen.
+        """
+        async for event in self._running.stream.read(after):
+            yield event
+
+    async def steer(self, text: str) -> None:
+        """Say something to the agent while it works.
+
+        Raises
+        ------
+        ThreadError
+            The turn has ended.
+        """
+        self._running.steer(text)
+
+    async def interrupt(self) -> TurnResult:
+        """End the turn now, whatever it waits for. What ran, ran."""
+        return _result(await self._running.interrupt())
+
+    async def run(self, *, on_approval: OnApproval | None = None) -> TurnResult:
+        """Answer the turn's requests and wait for its end. Cancelling interrupts it."""
+        try:
+            async for event in self._running.stream.read():
+                if isinstance(event, ApprovalRequested):
+                    await _answer(event.request, on_approval)
+        except BaseException:
+            await self._running.interrupt()
+            raise
+        return _result(self._running.turn)
+
+
+async def _answer(request: PendingApproval, on_approval: OnApproval | None) -> None:
+    answer: bool | None = False
+    reason = NOBODY
+    if on_approval is not None:
+        answered = on_approval(request)
+        answer = await answered if inspect.isawaitable(answered) else answered
+        reason = ""
+    try:
+        if answer is not None:
+            await (request.accept() if answer else request.reject(reason))
+    except ApprovalError:
+        pass  # somebody was quicker, or it was withdrawn; the code hears of it
+
+
+def _result(turn: Turn) -> TurnResult:
+    return TurnResult(
+        id=turn.id,
+        status=turn.status,
+        final_response=turn.final_response,
+        items=turn.items,
+        usage=turn.usage,
+        error=turn.error,
+        started_at=turn.started_at,
+        completed_at=turn.completed_at,
+    )
+
+
+class _Kernels:
+    """A kernel for each thread, started when it is first needed."""
+
+    def __init__(self, make: Callable[[], CodeExecutor]) -> None:
+        self._make = make
+        self._executors: dict[str, CodeExecutor] = {}
+
+    async def kernel(self, thread: Thread) -> AgentKernel:
+        """Return the thread's kernel."""
+        executor = self._executors.get(thread.id)
+        if executor is None:
+            executor = self._make()
+            await executor.start()
+            self._executors[thread.id] = executor
+        return ExecutorKernel(executor)
+
+    async def end(self, thread_id: str) -> None:
+        """End the thread's kernel, if it has one."""
+        executor = self._executors.pop(thread_id, None)
+        if executor is not None:
+            await executor.stop()
+
+    async def close(self) -> None:
+        """End all kernels."""
+        for thread_id in list(self._executors):
+            await self.end(thread_id)

@@ -1,0 +1,252 @@
+"""`Agent`: an `AsyncAgent` for programs without an event loop. It works in a thread of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from jupyter_agentbox.agents.threads.events import ApprovalRequested
+from jupyter_agentbox.core.threads import ApprovalMode, Thread
+from jupyter_agentbox.exceptions import ApprovalError
+
+from .agent import NOBODY, AsyncAgent, AsyncThread, AsyncTurn, ThreadList, TurnResult
+
+if TYPE_CHECKING:
+    from jupyter_agentbox.agents.threads.events import TurnEvent
+    from jupyter_agentbox.agents.threads.ports import PendingApproval
+
+
+class Agent:
+    """A language model that writes Python, a kernel that runs it, and threads that keep what was said.
+
+    ::
+
+        with Agent(model="openai:gpt-5.2", sandbox=True) as agent:
+            thread = agent.thread_start()
+            result = thread.run("What is 6 * 7?", on_approval=decide)
+            print(result.final_response)
+
+    Parameters
+    ----------
+    model : str
+        ``openai:NAME`` (Responses), ``openai-chat:NAME`` (Chat Completions) or ``anthropic:NAME``.
+    **options
+        As for `AsyncAgent`.
+    """
+
+    def __init__(self, model: str, **options: Any) -> None:
+        self._make: Callable[[], AsyncAgent] = partial(AsyncAgent, model, **options)
+        self._stack = ExitStack()
+        self._agent: AsyncAgent | None = None
+        self._portal: BlockingPortal | None = None
+
+    def __enter__(self) -> Self:
+        portal = self._stack.enter_context(start_blocking_portal("asyncio"))
+        try:
+            self._agent = portal.call(self._construct)
+        except BaseException:
+            self._stack.close()
+            raise
+        self._portal = portal
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Interrupt what is in progress, and end the kernels. Threads stay, and can be resumed."""
+        agent, self._agent = self._agent, None
+        if agent is not None and self._portal is not None:
+            try:
+                self._portal.call(agent.close)
+            finally:
+                self._portal = None
+                self._stack.close()
+
+    def thread_start(
+        self, *, approval_mode: ApprovalMode | None = None, model: str | None = None, name: str = ""
+    ) -> AgentThread:
+        """Start a thread; see `AsyncAgent.thread_start`."""
+        agent, portal = self._require()
+        made = portal.call(partial(agent.thread_start, approval_mode=approval_mode, model=model, name=name))
+        return AgentThread(portal, made)
+
+    def thread_resume(self, thread_id: str) -> AgentThread:
+        """Return a thread that was started before; see `AsyncAgent.thread_resume`."""
+        agent, portal = self._require()
+        return AgentThread(portal, portal.call(agent.thread_resume, thread_id))
+
+    def thread_fork(self, thread_id: str, *, turn_id: str | None = None) -> AgentThread:
+        """Start a thread as a copy of another one; see `AsyncAgent.thread_fork`."""
+        agent, portal = self._require()
+        return AgentThread(portal, portal.call(partial(agent.thread_fork, thread_id, turn_id=turn_id)))
+
+    def thread_list(self, *, archived: bool = False, limit: int = 50, cursor: str | None = None) -> ThreadList:
+        """Return a page of threads; see `AsyncAgent.thread_list`."""
+        agent, portal = self._require()
+        return portal.call(partial(agent.thread_list, archived=archived, limit=limit, cursor=cursor))
+
+    def thread_archive(self, thread_id: str) -> None:
+        """Leave a thread out of lists."""
+        agent, portal = self._require()
+        portal.call(agent.thread_archive, thread_id)
+
+    def thread_unarchive(self, thread_id: str) -> AgentThread:
+        """Take a thread into lists again."""
+        agent, portal = self._require()
+        return AgentThread(portal, portal.call(agent.thread_unarchive, thread_id))
+
+    def thread_delete(self, thread_id: str) -> None:
+        """Remove a thread and its turns; see `AsyncAgent.thread_delete`."""
+        agent, portal = self._require()
+        portal.call(agent.thread_delete, thread_id)
+
+    async def _construct(self) -> AsyncAgent:
+        return self._make()
+
+    def _require(self) -> tuple[AsyncAgent, BlockingPortal]:
+        if self._agent is None or self._portal is None:
+            raise RuntimeError("the agent does not run: use it in a `with` block")
+        return self._agent, self._portal
+
+
+class AgentThread:
+    """A thread of an `Agent`; `AsyncThread` says what each method does."""
+
+    def __init__(self, portal: BlockingPortal, thread: AsyncThread) -> None:
+        self._portal = portal
+        self._thread = thread
+
+    @property
+    def id(self) -> str:
+        """The thread's id."""
+        return self._thread.id
+
+    def read(self, *, include_turns: bool = False) -> Thread:
+        """Return what the thread is now: `id`, `name`, `approval_mode`, and `turns` if they are asked for."""
+        return self._portal.call(partial(self._thread.read, include_turns=include_turns))
+
+    def set_name(self, name: str) -> None:
+        """Name the thread."""
+        self._portal.call(self._thread.set_name, name)
+
+    def turn(self, prompt: str, *, approval_mode: ApprovalMode | None = None, model: str | None = None) -> AgentTurn:
+        """Begin a turn."""
+        begin = partial(self._thread.turn, prompt, approval_mode=approval_mode, model=model)
+        return AgentTurn(self._portal, self._portal.call(begin))
+
+    def run(
+        self,
+        prompt: str,
+        *,
+        on_approval: Callable[[BlockingRequest], bool | None] | None = None,
+        approval_mode: ApprovalMode | None = None,
+        model: str | None = None,
+    ) -> TurnResult:
+        """Begin a turn and wait for its end. `on_approval` is called in this thread; Ctrl-C interrupts the turn."""
+        turn = self.turn(prompt, approval_mode=approval_mode, model=model)
+        return turn.run(on_approval=on_approval)
+
+
+class AgentTurn:
+    """A turn that was begun; `AsyncTurn` says what each method does."""
+
+    def __init__(self, portal: BlockingPortal, turn: AsyncTurn) -> None:
+        self._portal = portal
+        self._turn = turn
+        self.id = turn.id
+        self.thread_id = turn.thread_id
+
+    def stream(self, *, after: int = 0) -> Iterator[TurnEvent]:
+        """Yield what happened and happens in the turn, until its end. A request of it is a `BlockingRequest`."""
+        events = self._turn.stream(after=after)
+        while (event := self._portal.call(_next, events)) is not None:
+            yield _blocking(event, self._portal)
+
+    def steer(self, text: str) -> None:
+        """Say something to the agent while it works."""
+        self._portal.call(self._turn.steer, text)
+
+    def interrupt(self) -> TurnResult:
+        """End the turn now, whatever it waits for. What ran, ran."""
+        return self._portal.call(self._turn.interrupt)
+
+    def run(self, *, on_approval: Callable[[BlockingRequest], bool | None] | None = None) -> TurnResult:
+        """Answer the turn's requests and wait for its end."""
+        try:
+            for event in self.stream():
+                if isinstance(event, ApprovalRequested):
+                    _answer(cast("BlockingRequest", event.request), on_approval)
+        except BaseException:
+            self.interrupt()
+            raise
+        return self.interrupt()  # it has ended; this is its result
+
+
+class BlockingRequest:
+    """A request that waits for a decision, for a program without an event loop.
+
+    Parameters
+    ----------
+    portal : BlockingPortal
+        Where the agent works.
+    request : PendingApproval
+        The request.
+
+    Attributes
+    ----------
+    server_name, tool_name : str
+        The MCP server's and the tool's name; ``notebook`` and ``run_code`` for code.
+    tool_args : dict
+        The arguments.
+    """
+
+    def __init__(self, portal: BlockingPortal, request: PendingApproval) -> None:
+        self._portal = portal
+        self._request = request
+        self.server_name = request.server_name
+        self.tool_name = request.tool_name
+        self.tool_args: dict[str, Any] = request.tool_args
+
+    @property
+    def id(self) -> str:
+        """The request's id in the approval store."""
+        return self._request.id
+
+    def __str__(self) -> str:
+        return str(self._request)
+
+    def accept(self, arguments: Mapping[str, Any] | None = None) -> None:
+        """Let the call run; see `ApprovalRequest.accept`."""
+        self._portal.call(self._request.accept, arguments)
+
+    def reject(self, reason: str = "") -> None:
+        """Do not let the call run; see `ApprovalRequest.reject`."""
+        self._portal.call(self._request.reject, reason)
+
+
+async def _next(events: AsyncIterator[TurnEvent]) -> TurnEvent | None:
+    return await anext(events, None)
+
+
+def _blocking(event: TurnEvent, portal: BlockingPortal) -> TurnEvent:
+    if not isinstance(event, ApprovalRequested):
+        return event
+    return replace(event, request=cast("PendingApproval", BlockingRequest(portal, event.request)))
+
+
+def _answer(request: BlockingRequest, on_approval: Callable[[BlockingRequest], bool | None] | None) -> None:
+    answer = on_approval(request) if on_approval is not None else False
+    with suppress(ApprovalError):  # somebody was quicker, or it was withdrawn; the code hears of it
+        if answer:
+            request.accept()
+        elif answer is not None:
+            request.reject("" if on_approval is not None else NOBODY)

@@ -1,0 +1,242 @@
+"""Agents' threads in the database of the approvals: conversations, their turns, and what the model is sent of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+from uuid import uuid4
+
+from sqlalchemy import Connection, Row, Select, func, select, tuple_
+
+from jupyter_agentbox.core.pagination import Cursor, microseconds
+from jupyter_agentbox.core.ports import Clock, ThreadPage, ThreadQuery
+from jupyter_agentbox.core.threads import (
+    Thread,
+    Turn,
+    TurnStatus,
+    thread_from_json,
+    thread_to_json,
+    turn_from_json,
+    turn_to_json,
+)
+from jupyter_agentbox.exceptions import StorageError, ThreadBusyError, UnknownThreadError
+
+from .database import Database, JournalMode
+from .group_commit import GroupCommitter
+from .leases import owners_for
+from .rows import text_key
+from .schema import threads, turns
+
+T = TypeVar("T")
+
+_JSON: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+class SqlThreadStore:
+    """A `ThreadStore` in an SQL database.
+
+    A turn belongs to the process that began it until it ends. When that process is gone, whoever reads the thread next
+    finds the turn interrupted.
+
+    Parameters
+    ----------
+    url : str
+        A SQLAlchemy URL, as the approval store's.
+    clock : Clock
+        The times of what is interrupted.
+    journal_mode : {"wal", "delete"}
+        As the approval store's.
+    busy_timeout : float
+        As the approval store's, in seconds.
+    """
+
+    def __init__(self, url: str, *, clock: Clock, journal_mode: JournalMode = "wal", busy_timeout: float = 5.0) -> None:
+        self._clock = clock
+        self._owner = uuid4().hex
+        self._database = Database(url, journal_mode=journal_mode, busy_timeout=busy_timeout, on_connect=self._claim)
+        self._owners = owners_for(self._database.path, owner=self._owner, clock=clock)
+        self._committer = GroupCommitter(
+            self._database,
+            on_interval=self._owners.claim,
+            interval=self._owners.interval,
+            on_close=self._owners.release,
+        )
+
+    async def aclose(self) -> None:
+        """Finish what was asked for and close the database."""
+        await self._committer.aclose()
+
+    async def put(self, thread: Thread) -> None:
+        """Keep a thread, new or changed; its turns are kept by `begin` and `put_turn`."""
+        row = _thread_row(thread)
+
+        def job(connection: Connection) -> None:
+            changed = connection.execute(threads.update().where(threads.c.id == row["id"]).values(row))
+            if changed.rowcount == 0:
+                connection.execute(threads.insert().values(row))
+
+        await self._committer.run(job, write=True)
+
+    async def get(self, thread_id: str, *, include_turns: bool = False) -> Thread:
+        """Return a thread."""
+        return await self._committer.run(
+            lambda connection: self._get(connection, thread_id, include_turns=include_turns), write=True, durable=False
+        )
+
+    async def list(self, query: ThreadQuery) -> ThreadPage:
+        """Return a page of threads without their turns, the last changed first."""
+        statement = _list_statement(query)
+
+        def job(connection: Connection) -> ThreadPage:
+            rows = connection.execute(statement).all()
+            page = rows[: query.page_size]
+            last = Cursor(created_at=page[-1].updated_at, id=page[-1].id) if len(rows) > len(page) else None
+            return ThreadPage(
+                threads=tuple(_read(row.thread, thread_from_json) for row in page),
+                next=last.encode() if last is not None else None,
+            )
+
+        return await self._committer.run(job, write=False)
+
+    async def delete(self, thread_id: str) -> None:
+        """Remove a thread and its turns."""
+
+        def job(connection: Connection) -> None:
+            thread = self._get(connection, thread_id, include_turns=True)
+            _require_idle(thread)
+            connection.execute(turns.delete().where(turns.c.thread_id == text_key(thread_id)))
+            connection.execute(threads.delete().where(threads.c.id == text_key(thread_id)))
+
+        await self._committer.run(job, write=True)
+
+    async def begin(self, turn: Turn) -> None:
+        """Keep a new turn. A thread has one in progress at a time."""
+
+        def job(connection: Connection) -> None:
+            _require_idle(self._get(connection, turn.thread_id, include_turns=True))
+            own = turns.c.thread_id == text_key(turn.thread_id)
+            last = connection.scalar(select(func.max(turns.c.number)).where(own))
+            number = 0 if last is None else int(last) + 1
+            connection.execute(turns.insert().values(self._turn_row(turn, number=number, history=b"")))
+
+        await self._committer.run(job, write=True)
+
+    async def put_turn(self, turn: Turn, history: bytes) -> None:
+        """Keep what became of a turn that this process began, and the model's own history of it."""
+        row = self._turn_row(turn, number=0, history=history)
+        values = {name: row[name] for name in ("owner", "turn", "history")}
+        own = (turns.c.id == row["id"]) & (turns.c.owner == self._owner)
+
+        def job(connection: Connection) -> int:
+            return connection.execute(turns.update().where(own).values(values)).rowcount
+
+        if await self._committer.run(job, write=True, durable=turn.status.is_final) != 1:
+            raise UnknownThreadError(f"turn `{turn.id}` is not in progress here")
+
+    async def histories(self, thread_id: str) -> Sequence[bytes]:
+        """Return the model's own histories of the thread's turns, the oldest first."""
+        statement = select(turns.c.history).where(turns.c.thread_id == text_key(thread_id)).order_by(turns.c.number)
+        return await self._committer.run(lambda connection: connection.scalars(statement).all(), write=False)
+
+    async def copy(self, thread_id: str, copied: Thread, turn_ids: Mapping[str, str]) -> None:
+        """Keep a new thread with copies of some turns of another one.
+
+        Parameters
+        ----------
+        thread_id : str
+            The thread that is copied from.
+        copied : Thread
+            The new thread.
+        turn_ids : mapping
+            The turns that are copied, by their ids: the copies' ids.
+        """
+        found = select(turns).where(turns.c.thread_id == text_key(thread_id)).order_by(turns.c.number)
+
+        def job(connection: Connection) -> None:
+            rows = [row for row in connection.execute(found).all() if row.id in turn_ids]
+            connection.execute(threads.insert().values(_thread_row(copied)))
+            for row in rows:
+                turn = _read(row.turn, turn_from_json)
+                turn = replace(turn, id=turn_ids[turn.id], thread_id=copied.id)
+                values = self._turn_row(turn, number=row.number, history=row.history)
+                connection.execute(turns.insert().values(values))
+
+        await self._committer.run(job, write=True)
+
+    def _claim(self, connection: Connection) -> None:
+        self._owners.claim(connection)
+
+    def _get(self, connection: Connection, thread_id: str, *, include_turns: bool) -> Thread:
+        key = text_key(thread_id)
+        data = connection.scalar(select(threads.c.thread).where(threads.c.id == key))
+        if data is None:
+            raise UnknownThreadError(f"no thread `{thread_id}`")
+        thread = _read(data, thread_from_json)
+        if not include_turns:
+            return thread
+        statement = select(turns).where(turns.c.thread_id == key).order_by(turns.c.number)
+        found = [self._living(connection, row) for row in connection.execute(statement).all()]
+        return replace(thread, turns=tuple(found))
+
+    def _living(self, connection: Connection, row: Row[Any]) -> Turn:
+        """Return the turn of a row; one whose process is gone is interrupted first."""
+        turn = _read(row.turn, turn_from_json)
+        if row.owner in (None, self._owner) or not self._owners.is_gone(connection, row.owner):
+            return turn
+        turn = turn.end(TurnStatus.INTERRUPTED, at=self._clock.now())
+        values = {"owner": None, "turn": _dump(turn_to_json(turn))}
+        connection.execute(turns.update().where(turns.c.id == row.id, turns.c.owner == row.owner).values(values))
+        return turn
+
+    def _turn_row(self, turn: Turn, *, number: int, history: bytes) -> dict[str, Any]:
+        return {
+            "id": text_key(turn.id),
+            "thread_id": text_key(turn.thread_id),
+            "number": number,
+            "owner": None if turn.status.is_final else self._owner,
+            "turn": _dump(turn_to_json(turn)),
+            "history": history,
+        }
+
+
+def _thread_row(thread: Thread) -> dict[str, Any]:
+    return {
+        "id": text_key(thread.id),
+        "updated_at": microseconds(thread.updated_at),
+        "is_archived": int(thread.is_archived),
+        "notebook_path": text_key(thread.notebook_path),
+        "thread": _dump(thread_to_json(replace(thread, turns=()))),
+    }
+
+
+def _list_statement(query: ThreadQuery) -> Select[Any]:
+    columns = threads.c
+    statement = select(columns.id, columns.updated_at, columns.thread)
+    statement = statement.where(columns.is_archived == int(query.is_archived))
+    if query.notebook_path is not None:
+        statement = statement.where(columns.notebook_path == text_key(query.notebook_path))
+    if query.cursor is not None:
+        after = Cursor.decode(query.cursor)
+        last = tuple_(after.created_at, text_key(after.id))
+        statement = statement.where(tuple_(columns.updated_at, columns.id) < last)
+    return statement.order_by(columns.updated_at.desc(), columns.id.desc()).limit(query.page_size + 1)
+
+
+def _require_idle(thread: Thread) -> None:
+    if any(not turn.status.is_final for turn in thread.turns):
+        raise ThreadBusyError(
+            f"a turn is in progress in thread `{thread.id}`: wait for its end, or interrupt it, and try again"
+        )
+
+
+def _dump(value: Any) -> bytes:
+    return _JSON.encode(value).encode("utf-8", "surrogatepass")
+
+
+def _read(data: bytes, read: Callable[[Any], T]) -> T:
+    try:
+        return read(json.loads(data.decode("utf-8", "surrogatepass")))
+    except (KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"a thread in the approval store is damaged: {error}") from error

@@ -1,0 +1,28 @@
+"""What tests of the services and of your own extensions need: fakes of everything outside, and a scripted model."""
+
+from __future__ import annotations
+
+from .fakes import (
+    TIMEOUT,
+    FakeAnnouncer,
+    FakeClock,
+    FakeIds,
+    FakeKernelChannel,
+    FakeNotebookFinder,
+    FakeTools,
+    MemoryApprovalStore,
+)
+from .model_server import MockModelServer, ModelRequest
+
+__all__ = [
+    "TIMEOUT",
+    "FakeAnnouncer",
+    "FakeClock",
+    "FakeIds",
+    "FakeKernelChannel",
+    "FakeNotebookFinder",
+    "FakeTools",
+    "MemoryApprovalStore",
+    "MockModelServer",
+    "ModelRequest",
+]

@@ -1,0 +1,313 @@
+"""`MockModelServer`: a local server that answers like a language model, with what a test told it to say."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+from .model_formats import FORMATS, FunctionCall, Json, Message, ModelFormat, Part
+
+#: How long an answer that is held back waits for `MockModelServer.release`, in seconds.
+_PATIENCE: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """A request that the server was sent.
+
+    Parameters
+    ----------
+    path : str
+        Its path, such as ``/v1/responses``.
+    headers : mapping
+        Its headers, by their names in small letters.
+    body : bytes
+        What was sent.
+    """
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """Return the body, read as JSON."""
+        return json.loads(self.body)
+
+    def user_texts(self) -> list[str]:
+        """Return what the user said, one text a message, the oldest first, whatever the format of the request."""
+        body = self.json()
+        spoken = body.get("input", body.get("messages", []))
+        if isinstance(spoken, str):
+            return [spoken]
+        said = [_text_of(one.get("content", "")) for one in spoken if one.get("role") == "user"]
+        return [text for text in said if text]
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What one request gets."""
+
+    parts: Sequence[Part] = ()
+    status: int = 200
+    #: An error's text and name.
+    error: tuple[str, str | None] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    #: Sent as it is instead of an answer.
+    raw: bytes | None = None
+    #: The connection breaks after so many events.
+    cut_after: int | None = None
+    #: Set when the answer may be sent.
+    free: threading.Event | None = None
+
+
+class MockModelServer:
+    """A model whose answers are written beforehand, for tests of programs that talk to one.
+
+    It speaks OpenAI's Responses and Chat Completions and Anthropic's Messages, streamed or not, on a port of its own on
+    127.0.0.1. Each request takes the next answer from the queue; without one it gets an error that says so.
+
+    ::
+
+        with MockModelServer() as model:
+            model.enqueue_tool_call("run_code", {"code": "print(6 * 7)"})
+            model.enqueue_message("It is 42.", phase="final_answer")
+            agent = Agent(model="openai:scripted", base_url=model.base_url, api_key="none")
+
+    Attributes
+    ----------
+    requests : list of ModelRequest
+        What it was sent, the oldest first.
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[ModelRequest] = []
+        self._answers: deque[_Answer] = deque()
+        self._held: list[threading.Event] = []
+        self._ids = itertools.count(1)
+        self._came = threading.Condition()
+        self._server: _Server | None = None
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        self._server = _Server(self)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+        if self._server is not None and self._thread is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+        self._server = self._thread = None
+
+    @property
+    def base_url(self) -> str:
+        """The address that clients are given.
+
+        Raises
+        ------
+        RuntimeError
+            The server does not run: it does within a ``with`` block.
+        """
+        if self._server is None:
+            raise RuntimeError("the model server does not run: use it in a `with` block")
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def enqueue_message(
+        self, text: str, phase: str | None = None, deltas: Sequence[str] | None = None, *, is_held: bool = False
+    ) -> None:
+        """Answer the next request with words.
+
+        Parameters
+        ----------
+        text : str
+            What the model says.
+        phase : str, optional
+            ``"commentary"`` or ``"final_answer"``; only the Responses format has it.
+        deltas : sequence of str, optional
+            The pieces in which the text comes when it is streamed; by default, its words.
+        is_held : bool
+            Whether the answer waits for `release`.
+        """
+        self._enqueue(_Answer(parts=[self.message(text, phase, deltas)]), is_held=is_held)
+
+    def enqueue_tool_call(self, name: str, arguments: Mapping[str, Any] | str, *, is_held: bool = False) -> None:
+        """Answer the next request with the call of a function.
+
+        Parameters
+        ----------
+        name : str
+            The function's name.
+        arguments : mapping or str
+            Its arguments; a text is sent as it is, also where it is not JSON.
+        is_held : bool
+            Whether the answer waits for `release`.
+        """
+        self._enqueue(_Answer(parts=[self.tool_call(name, arguments)]), is_held=is_held)
+
+    def enqueue_parts(self, *parts: Part, is_held: bool = False) -> None:
+        """Answer the next request with several messages and calls at once, made by `message` and `tool_call`."""
+        self._enqueue(_Answer(parts=parts), is_held=is_held)
+
+    def enqueue_error(
+        self, status: int, retry_after: float | None = None, *, text: str = "", code: str | None = None
+    ) -> None:
+        """Answer the next request with an error.
+
+        Parameters
+        ----------
+        status : int
+            The HTTP status, 400 and above.
+        retry_after : float, optional
+            Seconds after which the client may try again, sent as ``Retry-After``.
+        text : str
+            What the error says.
+        code : str, optional
+            OpenAI's name of the error, such as ``context_length_exceeded``.
+        """
+        headers = {"Retry-After": f"{retry_after:g}"} if retry_after is not None else {}
+        self._enqueue(_Answer(status=status, headers=headers, error=(text or f"error {status}", code)))
+
+    def enqueue_cut(self, text: str, after: int = 4) -> None:
+        """Answer the next request with words, and break the connection after some events of the stream."""
+        self._enqueue(_Answer(parts=[self.message(text)], cut_after=after))
+
+    def enqueue_raw(self, body: bytes, status: int = 200) -> None:
+        """Answer the next request with anything."""
+        self._enqueue(_Answer(status=status, raw=body))
+
+    def wait_for_requests(self, count: int, timeout: float = 10.0) -> None:
+        """Wait until it was sent so many requests in all.
+
+        Raises
+        ------
+        TimeoutError
+            It was not within `timeout` seconds.
+        """
+        with self._came:
+            if not self._came.wait_for(lambda: len(self.requests) >= count, timeout):
+                raise TimeoutError(f"the model was sent {len(self.requests)} requests, not {count}")
+
+    def release(self) -> None:
+        """Send what was held back."""
+        held, self._held = self._held, []
+        for one in held:
+            one.set()
+
+    def message(self, text: str, phase: str | None = None, deltas: Sequence[str] | None = None) -> Message:
+        """Make a message for `enqueue_parts`."""
+        return Message(text=text, phase=phase, deltas=tuple(deltas if deltas is not None else _words(text)))
+
+    def tool_call(self, name: str, arguments: Mapping[str, Any] | str) -> FunctionCall:
+        """Make a call for `enqueue_parts`."""
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        return FunctionCall(id=f"call_{next(self._ids)}", name=name, arguments=text)
+
+    def _enqueue(self, answer: _Answer, *, is_held: bool = False) -> None:
+        if is_held:
+            answer.free = threading.Event()
+            self._held.append(answer.free)
+        self._answers.append(answer)
+
+    def _take(self, request: ModelRequest) -> tuple[str, _Answer]:
+        with self._came:
+            self.requests.append(request)
+            self._came.notify_all()
+            id_ = f"resp_{len(self.requests)}"
+            if self._answers:
+                return id_, self._answers.popleft()
+        text = f"request {len(self.requests)} came, and no answer was enqueued for it"
+        return id_, _Answer(status=400, error=(text, None))
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, model: MockModelServer) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.model = model
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Keep silent: clients go away in the middle of an answer, as tests want them to."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        path = urlsplit(self.path).path
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        used = next((one for one in FORMATS if path.endswith(one.path)), None)
+        if used is None:
+            self._send(404, b'{"error": {"message": "no such path"}}')
+            return
+        request = ModelRequest(path=path, headers=headers, body=body)
+        id_, answer = self.server.model._take(request)
+        if answer.free is not None:
+            answer.free.wait(_PATIENCE)
+        self._answer(used, id_, request.json(), answer)
+
+    def _answer(self, used: ModelFormat, id_: str, asked: Json, answer: _Answer) -> None:
+        model = str(asked.get("model", ""))
+        if answer.raw is not None:
+            self._send(answer.status, answer.raw, answer.headers)
+        elif answer.error is not None:
+            body = used.error(answer.status, *answer.error)
+            self._send(answer.status, json.dumps(body).encode(), answer.headers)
+        elif asked.get("stream"):
+            self._stream(used.events(id_, model, answer.parts), answer.cut_after)
+        else:
+            self._send(200, json.dumps(used.whole(id_, model, answer.parts)).encode())
+
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _stream(self, events: Iterator[tuple[str, str]], cut_after: int | None) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for name, data in itertools.islice(events, cut_after):
+            event = (f"event: {name}\n" if name else "") + f"data: {data}\n\n"
+            self._chunk(event.encode())
+        if cut_after is None:
+            self._chunk(b"")
+        else:
+            self.close_connection = True
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+        self.wfile.flush()
+
+    def log_message(self, *args: Any) -> None:
+        """Log nothing."""
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.replace(" ", " \0").split("\0") if word]
+
+
+def _text_of(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(str(one.get("text", "")) for one in content if isinstance(one, dict))

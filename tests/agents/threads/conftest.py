@@ -1,0 +1,39 @@
+"""A model that says what a test wrote for it, and agents that ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox import AsyncAgent
+from jupyter_agentbox.storage.approvals import sqlite_url
+from jupyter_agentbox.testing import MockModelServer
+
+MakeAgent = Callable[..., AsyncAgent]
+
+
+@pytest.fixture
+def model() -> Iterator[MockModelServer]:
+    with MockModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    return sqlite_url(str(tmp_path / "approvals.db"))
+
+
+@pytest.fixture
+def make_agent(model: MockModelServer, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeAgent:
+    for name in ("CONFIG", "DATA", "RUNTIME"):
+        monkeypatch.setenv(f"JUPYTER_{name}_DIR", str(tmp_path / name.lower()))
+
+    def make(maker: str = "openai", **options: Any) -> AsyncAgent:
+        return AsyncAgent(
+            **{"model": f"{maker}:scripted", "base_url": model.base_url, "database_url": database, **options}
+        )
+
+    return make

@@ -1,0 +1,136 @@
+"""Threads in SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from jupyter_agentbox.core.ports import ThreadQuery
+from jupyter_agentbox.core.threads import AgentMessage, CodeRun, ItemStatus, Thread, Turn, TurnStatus
+from jupyter_agentbox.exceptions import StorageError, ThreadBusyError, UnknownThreadError
+from jupyter_agentbox.storage.approvals import sqlite_url
+from jupyter_agentbox.storage.schema import threads
+from jupyter_agentbox.storage.threads import SqlThreadStore
+from jupyter_agentbox.testing import FakeClock
+from tests.samples import NOON
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return sqlite_url(str(tmp_path / "approvals.db"))
+    made: str = request.getfixturevalue("make_postgresql_database")()
+    return made
+
+
+@pytest.fixture
+def store(url: str, jp_asyncio_loop: asyncio.AbstractEventLoop) -> Iterator[SqlThreadStore]:
+    made = SqlThreadStore(url, clock=FakeClock())
+    yield made
+    jp_asyncio_loop.run_until_complete(made.aclose())
+
+
+def a_thread(id: str = "th1", **options: object) -> Thread:
+    return replace(Thread(id=id, created_at=NOON, updated_at=NOON, name="\ud800 October"), **options)  # type: ignore[arg-type]
+
+
+def a_turn(id: str = "t1", thread_id: str = "th1") -> Turn:
+    return Turn(id=id, thread_id=thread_id, started_at=NOON)
+
+
+async def test_a_thread_reads_back_with_its_turns_in_order(store: SqlThreadStore) -> None:
+    await store.put(a_thread())
+    turns = []
+    for number in range(3):
+        turn = a_turn(f"t{number}")
+        await store.begin(turn)
+        turns.append(turn.with_item(AgentMessage(id="m", text="hello")).end(TurnStatus.COMPLETED, at=NOON))
+        await store.put_turn(turns[-1], b"%d" % number)
+    await store.put(a_thread(name="November"))
+
+    assert await store.get("th1", include_turns=True) == a_thread(name="November", turns=tuple(turns))
+    assert await store.get("th1") == a_thread(name="November")
+    assert await store.histories("th1") == [b"0", b"1", b"2"]
+
+
+async def test_one_turn_of_a_thread_is_in_progress_at_a_time_in_all_processes(store: SqlThreadStore, url: str) -> None:
+    other = SqlThreadStore(url, clock=FakeClock())
+    await store.put(a_thread())
+    await store.begin(a_turn())
+
+    for one in (store, other):
+        with pytest.raises(ThreadBusyError):
+            await one.begin(a_turn("t2"))
+        with pytest.raises(ThreadBusyError):
+            await one.delete("th1")
+    with pytest.raises(UnknownThreadError):
+        await other.put_turn(a_turn().end(TurnStatus.COMPLETED, at=NOON), b"")
+    await store.put_turn(a_turn().end(TurnStatus.COMPLETED, at=NOON), b"")
+    await other.begin(a_turn("t2"))
+    await other.aclose()
+
+
+async def test_a_turn_is_interrupted_whose_process_is_gone(tmp_path: Path) -> None:
+    url = sqlite_url(str(tmp_path / "approvals.db"))
+    gone, here = SqlThreadStore(url, clock=FakeClock()), SqlThreadStore(url, clock=FakeClock())
+    await gone.put(a_thread())
+    await gone.begin(a_turn())
+    running = a_turn().with_item(CodeRun(id="c", code="1", status=ItemStatus.IN_PROGRESS))
+    await gone.put_turn(running, b"kept")
+    await gone.aclose()  # as at its end, its lock is free
+
+    thread = await here.get("th1", include_turns=True)
+
+    assert thread.turns == (running.end(TurnStatus.INTERRUPTED, at=FakeClock().now()),)
+    assert await here.histories("th1") == [b"kept"]
+    await here.begin(a_turn("t2"))
+    await here.aclose()
+
+
+async def test_threads_are_listed_page_by_page_the_last_changed_first(store: SqlThreadStore) -> None:
+    for thread in [a_thread(f"th{n}", updated_at=NOON + timedelta(seconds=n)) for n in range(5)]:
+        await store.put(thread)
+    await store.put(a_thread("away", is_archived=True))
+    await store.put(a_thread("book", notebook_path="a.ipynb"))
+
+    first = await store.list(ThreadQuery(limit=4))
+    second = await store.list(ThreadQuery(limit=4, cursor=first.next))
+
+    assert [thread.id for thread in (*first.threads, *second.threads)] == ["th4", "th3", "th2", "th1", "th0", "book"]
+    assert second.next is None
+    assert [one.id for one in (await store.list(ThreadQuery(is_archived=True))).threads] == ["away"]
+    assert [one.id for one in (await store.list(ThreadQuery(notebook_path="a.ipynb"))).threads] == ["book"]
+
+
+async def test_a_copy_has_the_turns_that_are_named_and_lives_by_itself(store: SqlThreadStore) -> None:
+    await store.put(a_thread())
+    for number in range(2):
+        await store.begin(a_turn(f"t{number}"))
+        await store.put_turn(a_turn(f"t{number}").end(TurnStatus.COMPLETED, at=NOON), b"%d" % number)
+
+    await store.copy("th1", a_thread("th2", forked_from="th1"), {"t0": "c0"})
+    await store.delete("th1")
+
+    copied = await store.get("th2", include_turns=True)
+    assert [(turn.id, turn.thread_id) for turn in copied.turns] == [("c0", "th2")]
+    assert await store.histories("th2") == [b"0"]
+    await store.begin(a_turn("t9", "th2"))
+
+
+async def test_what_is_not_there_is_unknown(store: SqlThreadStore) -> None:
+    for call in (store.get("th1"), store.delete("th1"), store.begin(a_turn())):
+        with pytest.raises(UnknownThreadError):
+            await call
+
+
+async def test_a_damaged_thread_is_a_storage_error(store: SqlThreadStore) -> None:
+    await store.put(a_thread())
+    await store._committer.run(lambda connection: connection.execute(threads.update().values(thread=b"{}")), write=True)
+
+    with pytest.raises(StorageError, match="damaged"):
+        await store.get("th1")
