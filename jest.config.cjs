@@ -1,6 +1,7 @@
 /** Unit tests of the lab extension's models and forms; what a person does is tested in a browser. */
 const esModules = [
   '@jupyter',
+  '@jupyter-widgets',
   '@jupyterlab',
   '@microsoft',
   '@rjsf',

@@ -17,10 +17,13 @@ import type { KernelLevels } from './levels';
 import { withoutModules } from './messages';
 import { gateOf, guardRegistry } from './registry';
 import { keepUntrusted } from './trust';
+import { findSurprises } from './upstream';
 import { guardManager, hardenErrors } from './widgets';
 
 /** What the guard stands before, and what it needs to know. */
 export interface IOutputsContext extends ISessionTrackers {
+  /** The version of the application. */
+  version: string;
   rendermime: IRenderMimeRegistry;
   levels: KernelLevels;
   serverSettings: ServerConnection.ISettings;
@@ -35,6 +38,7 @@ export class OutputsGuard {
   /** Guard what is open and what is opened from now on. */
   install(): void {
     const { rendermime, notebooks, consoles, serverSettings } = this._context;
+    this._warn();
     hardenErrors();
     const isRefused = (): boolean => this._page.verdict !== 'open';
     if (!withoutModules(serverSettings, isRefused)) {
@@ -61,6 +65,18 @@ export class OutputsGuard {
         );
       }
     });
+  }
+
+  /** Say which of the parts that are replaced are not as they were when the guard was tested. */
+  private _warn(): void {
+    const { rendermime, version } = this._context;
+    const surprises = findSurprises(rendermime, version);
+    if (surprises.length > 0) {
+      console.warn(
+        'Jupyter AgentBox: the guard of outputs was not tested with this. ' +
+          `Outputs of sandboxed kernels may be blocked more or less than they should be: ${surprises.join('; ')}.`
+      );
+    }
   }
 
   private _addNotebook({ content, sessionContext }: NotebookPanel): void {

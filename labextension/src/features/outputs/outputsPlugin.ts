@@ -31,7 +31,7 @@ export const outputsPlugin: JupyterFrontEndPlugin<void> = {
   ],
   optional: [INotebookTracker, IConsoleTracker, ISanitizer, ITranslator],
   activate: (
-    _: JupyterFrontEnd,
+    { version }: JupyterFrontEnd,
     rendermime: IRenderMimeRegistry,
     client: IAgentBoxClient,
     serverSettings: ServerConnection.ISettings,
@@ -43,6 +43,7 @@ export const outputsPlugin: JupyterFrontEndPlugin<void> = {
   ): void => {
     const levels = new KernelLevels(client, kernelspecs, enforcePolicy);
     const guard = new OutputsGuard({
+      version,
       rendermime,
       notebooks,
       consoles,
