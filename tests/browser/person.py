@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .lab import Lab
 
 CARD = re.compile("^Approval request ")
-WAITING = re.compile("approval requests? waits?$")
+WAITING = re.compile("requests? awaiting approval$")
 
 
 #: The page shows a kernel as idle before it is connected to it; who runs a cell then is asked to choose a kernel.

@@ -22,16 +22,16 @@ COMMANDS = [
 def test_status_bar_and_panel_title_count_what_waits(person: Person, notebook: Callable[..., str]) -> None:
     person.open(notebook(ASK))
     tab = person.page.locator(".jp-SideBar .lm-TabBar-tab[data-id=jupyter-agentbox-panel]")
-    expect(person.status).to_have_accessible_name("0 approval requests wait")
+    expect(person.status).to_have_accessible_name("0 requests awaiting approval")
     expect(tab).to_have_attribute("title", "Approval requests")
     person.run(0)
-    expect(person.status).to_have_accessible_name("1 approval request waits")
+    expect(person.status).to_have_accessible_name("1 request awaiting approval")
     expect(tab).to_have_attribute("title", "Approval requests (1 waiting)")
     expect(tab).to_have_accessible_name("Approval requests (1 waiting)")
     expect(tab).to_have_attribute("data-agentbox-count", "1")
     tab.click()
     decide(person.item("shop.list_orders"), "Allow once")
-    expect(person.status).to_have_accessible_name("0 approval requests wait")
+    expect(person.status).to_have_accessible_name("0 requests awaiting approval")
     expect(tab).to_have_attribute("title", "Approval requests")
 
 
@@ -52,7 +52,7 @@ def test_notification_of_a_request_out_of_view_shows_it(person: Person, notebook
     expect(person.cell(0)).to_contain_text("another notebook")
     lab.decide(lab.approvals(path)[0])
     # one for the first request may come, and go, before it
-    toast = person.toasts.filter(has_text=f"shop.list_orders waits for your approval ({path}, cell 2)")
+    toast = person.toasts.filter(has_text=f"shop.list_orders needs your approval ({path}, cell 2)")
     # the request's card comes another way than its notification, which would show the panel in its stead
     expect(person.page.locator(".jp-NotebookPanel .jp-AgentBox-card[data-request-id]")).to_have_count(2)
     toast.get_by_role("button", name="Show").click()

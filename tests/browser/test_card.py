@@ -31,7 +31,7 @@ def test_card_says_what_would_run_and_allowing_it_gives_the_cell_its_value(
     expect(card).to_contain_text(re.compile(r"Server says:\s*read-only"))
     expect(card).to_contain_text(f"From {path}, cell 1")
     expect(card).to_contain_text("category“tea”")
-    card.get_by_text("Description by the server").click()
+    card.get_by_text("Server’s description").click()
     expect(card).to_contain_text("List what the shop sells, with prices in euros and the stock.")
     card.get_by_text("Details", exact=True).click()
     expect(card).to_contain_text(lab.approvals(path)[0]["call"]["digest"])
@@ -139,7 +139,7 @@ def test_card_that_is_covered_has_buttons_that_are_off_and_says_so(
         }"""
     )
     expect(allow).to_be_disabled()
-    expect(card.get_by_role("status")).to_contain_text("Something covers a part of this card")
+    expect(card.get_by_role("status")).to_contain_text("Something covers part of this card")
     allow.focus()
     person.keyboard.press("Enter")
     person.page.locator("#cover").evaluate("cover => cover.remove()")

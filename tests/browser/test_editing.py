@@ -13,7 +13,7 @@ from .person import Person, decide
 PRICE = "from jupyter_agentbox import tools\ntools.shop.set_price(product_id=5, price=149.0).price"
 ORDER = """from jupyter_agentbox import tools
 tools.shop.add_order(customer="Ada Nilsen", lines=[{"product_id": 1, "quantity": 2}]).customer"""
-ALLOW = "Allow once with these arguments"
+ALLOW = "Allow once with edits"
 
 
 def test_form_edits_arguments_and_both_versions_are_kept(
@@ -24,7 +24,7 @@ def test_form_edits_arguments_and_both_versions_are_kept(
     person.run(0)
     card = person.card()
     decide(card, "Edit")
-    expect(card).to_contain_text("Nothing changed yet.")
+    expect(card).to_contain_text("No changes")
     price = card.get_by_role("textbox", name="price")
     expect(price).to_have_value("149.0")
     expect(card.get_by_role("textbox", name="product_id")).to_be_focused()
@@ -34,8 +34,8 @@ def test_form_edits_arguments_and_both_versions_are_kept(
     expect(person.cell(0).locator(".jp-OutputArea-executeResult")).to_contain_text("14.9")
     expect(card).to_contain_text("Allowed with edited arguments by you")
     card.get_by_text("Allowed with edited arguments").click()
-    expect(card).to_contain_text("Arguments after editing")
-    expect(card).to_contain_text("Arguments as the code asked")
+    expect(card).to_contain_text("Edited arguments")
+    expect(card).to_contain_text("Original arguments")
     (approved,) = lab.approvals(path, "approved")
     assert approved["call"]["arguments"] == {"product_id": 5, "price": 149.0}
     assert approved["decision"]["arguments"] == {"product_id": 5, "price": 14.9}
@@ -79,7 +79,7 @@ def test_raw_json_edits_arguments_and_says_where_it_is_broken(person: Person, no
     expect(card.get_by_role("alert").filter(has_text="Line 2, column 12")).to_be_visible()
     expect(card.get_by_role("button", name=ALLOW)).to_be_disabled()
     decide(card, "Form")
-    expect(card).to_contain_text("Correct the JSON before you go back to the form.")
+    expect(card).to_contain_text("Fix the JSON before switching to the form.")
     text.fill('{"customer": "Emi Tanaka", "lines": [{"product_id": 2, "quantity": 1}]}')
     expect(card).to_contain_text("Changed: customer, lines")
     decide(card, "Form")

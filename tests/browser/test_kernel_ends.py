@@ -10,7 +10,9 @@ from .lab import Lab
 from .person import Person
 from .test_pictures import TAKE_MEMORY
 
-REASON = "The sandbox ended the kernel of {}: it needed more than 2 GiB of memory. Raise `memory_limit` or use less."
+REASON = (
+    "The sandbox stopped the kernel of {}: it needed more than 2 GiB of memory. Raise `memory_limit` to allow more."
+)
 
 
 def close_jupyters_own_word(person: Person) -> None:

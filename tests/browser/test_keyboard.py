@@ -22,7 +22,7 @@ def test_request_is_reached_read_and_allowed_in_the_panel_by_keys(person: Person
     expect(card).to_be_focused()
     allow = card.get_by_role("button", name="Allow once")
     expect(allow).to_be_enabled()
-    for name in ("Go to cell", "Description by the server", "Details"):
+    for name in ("Go to cell", "Server’s description", "Details"):
         person.keyboard.press("Tab")
         expect(card.get_by_text(name)).to_be_focused()
     person.keyboard.press("Enter")
@@ -109,7 +109,7 @@ def test_shift_enter_after_edit_runs_the_next_cell(person: Person, notebook: Cal
     decide(person.card(), "Edit")
     person.card().get_by_role("textbox", name="limit").fill("2")
     person.card().get_by_text("Details").click()
-    decide(person.card(), "Allow once with these arguments")
+    decide(person.card(), "Allow once with edits")
     expect(person.cell(1)).to_be_focused()
     person.keyboard.press("Shift+Enter")
     expect(person.cell(1)).to_contain_text("'runs: 1'")

@@ -57,7 +57,7 @@ def test_second_tab_shows_the_request_and_can_decide_it(
     first.open(path)
     second.open(other)
     first.run(0)
-    expect(second.toasts).to_contain_text(f"shop.list_orders waits for your approval ({path})")
+    expect(second.toasts).to_contain_text(f"shop.list_orders needs your approval ({path})")
     second.open_panel()
     decide(second.item("shop.list_orders"), "Allow once")
     expect(first.card()).to_contain_text(re.compile(r"Allowed by another browser \(\w{6}\)\. Done in"))
@@ -82,7 +82,7 @@ def test_two_tabs_that_decide_at_once_get_one_winner_and_one_clear_message(
     decide(first.card(), "Allow once")
     expect(first.card()).to_contain_text("Allowed by you. Done in")
     held[0].continue_()
-    expect(second.panel.get_by_role("alert").filter(has_text="Your answer was not used.")).to_contain_text(
+    expect(second.panel.get_by_role("alert").filter(has_text="Your answer was discarded.")).to_contain_text(
         re.compile(r"shop\.list_orders: Already decided by another browser \(\w{6}\)")
     )
     expect(item).to_have_count(0)
@@ -122,11 +122,11 @@ def test_panel_says_when_the_server_is_out_of_reach_and_when_it_is_back(
     person.open_panel()
     person.page.route("**/jupyter-agentbox/**", lambda route: route.abort())
     person.execute("jupyter-agentbox:refresh")
-    expect(person.panel).to_contain_text("The server does not answer. What you see may be out of date.")
+    expect(person.panel).to_contain_text("The server cannot be reached. This list may be out of date.")
     expect(person.item("shop.list_orders")).to_be_visible()
     person.page.unroute("**/jupyter-agentbox/**")
     person.execute("jupyter-agentbox:refresh")
-    expect(person.panel).not_to_contain_text("The server does not answer.")
+    expect(person.panel).not_to_contain_text("The server cannot be reached.")
 
 
 def test_request_of_a_kernel_that_restarts_is_closed(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
@@ -138,5 +138,5 @@ def test_request_of_a_kernel_that_restarts_is_closed(person: Person, notebook: C
     expect(person.card()).to_be_visible()
     (session,) = lab.ask("api/sessions")
     lab.ask(f"api/kernels/{session['kernel']['id']}/restart", {})
-    expect(person.card()).to_contain_text("Its kernel went away before a decision. The tool did not run.")
+    expect(person.card()).to_contain_text("The kernel stopped or restarted before a decision. The tool did not run.")
     expect(person.item("shop.list_orders")).to_have_count(0)

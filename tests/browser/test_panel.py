@@ -27,7 +27,7 @@ def test_panel_and_card_show_the_same_request_and_a_decision_in_one_closes_the_o
 ) -> None:
     person.open(notebook(RESTOCK, RESTOCK.replace("=2", "=3")))
     person.open_panel()
-    expect(person.panel).to_contain_text("Nothing waits for you.")
+    expect(person.panel).to_contain_text("No requests are waiting.")
     person.run(0)
     item = person.item("shop.restock")
     expect(item).to_contain_text("Restock a product")
@@ -39,7 +39,7 @@ def test_panel_and_card_show_the_same_request_and_a_decision_in_one_closes_the_o
     expect(item).to_contain_text("quantity3")
     decide(person.card(1), "Allow once")
     expect(item).to_have_count(0)
-    expect(person.panel).to_contain_text("Nothing waits for you.")
+    expect(person.panel).to_contain_text("No requests are waiting.")
     expect(person.history.get_by_role("listitem").first).to_contain_text("shop.restock Allowed by you. Done in")
 
 

@@ -128,7 +128,7 @@ def test_forms(person: Person, lab: Lab, save_picture: Callable[..., None]) -> N
     decide(card, "Edit")
     expect(card.get_by_role("textbox", name="product_id")).to_be_focused()  # the form takes the focus when it opens
     card.get_by_role("textbox", name="price").fill("14.90")
-    expect(card.get_by_role("button", name="Allow once with these arguments")).to_be_enabled()
+    expect(card.get_by_role("button", name="Allow once with edits")).to_be_enabled()
     assert_legible(card)
     save_picture("edit-light", person.cell(0))
     decide(card, "Cancel")
@@ -172,7 +172,7 @@ def test_blocked_output(person: Person, lab: Lab, boxed: str, save_picture: Call
     look_at(person, lab, BLOCKED, kernel=boxed)
     person.run(0)
     card = person.cell(0).get_by_role("group", name="Blocked output: JavaScript")
-    card.get_by_text("What would run").click()
+    card.get_by_text("Show code").click()
     expect(card.get_by_role("button", name="Run this output")).to_have_attribute("aria-disabled", "false")
     assert_legible(card)
     save_picture(f"blocked-{theme}", person.cell(0))

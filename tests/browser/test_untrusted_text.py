@@ -51,7 +51,7 @@ def test_hostile_text_is_shown_as_text_and_runs_nothing(person: Person, notebook
     for place in (person.card(0), person.panel.get_by_role("group", name="Approval request")):
         expect(place).to_contain_text("<b>odd</b>\\u202eserver.<b>delete</b>_all")
         expect(place).to_contain_text(f"{HOSTILE}\\u202etxt.exe\\u202c")
-        place.get_by_text("Description by the server").click()
+        place.get_by_text("Server’s description").click()
         expect(place).to_contain_text("[link](javascript:alert(1)) **bold** \\u202etxt.exe\\u202c")
         expect(place.get_by_role("note")).to_contain_text("characters that cannot be seen")
         decide(place, "Edit")
@@ -72,7 +72,7 @@ def test_letter_that_is_not_what_it_looks_like_is_named(person: Person, notebook
     expect(person.card(0)).to_be_visible()
     person.open_panel()
     for place in (person.card(0), person.panel.get_by_role("group", name="Approval request")):
-        note = place.get_by_role("note").filter(has_text="not what it looks like")
+        note = place.get_by_role("note").filter(has_text="look-alike")
         expect(note.get_by_role("listitem")).to_have_text(
             [
                 "Argument: U+043E CYRILLIC SMALL LETTER O looks like “o”",

@@ -29,7 +29,7 @@ export function addCommands(
 ): string[] {
   registry.addCommand(COMMANDS.openPanel, {
     label: trans.__('Show Approval Requests'),
-    caption: trans.__('Show the tool calls that wait for your approval'),
+    caption: trans.__('Show tool calls awaiting your approval'),
     icon: approvalIcon,
     execute: () => {
       panel.open();

@@ -32,15 +32,19 @@ function StatusButton({ model, panel, trans }: IStatusOptions): JSX.Element {
   useSignal(model.changed);
   const count = model.pending.length;
   const name = trans._n(
-    '%1 approval request waits',
-    '%1 approval requests wait',
+    '%1 request awaiting approval',
+    '%1 requests awaiting approval',
     count
   );
   return (
     <button
       type="button"
       className={count > 0 ? 'jp-mod-waiting' : undefined}
-      title={trans.__('%1. Show the panel.', name)}
+      title={trans._n(
+        '%1 request awaiting approval. Show the panel.',
+        '%1 requests awaiting approval. Show the panel.',
+        count
+      )}
       aria-label={name}
       onClick={() => {
         panel.open();

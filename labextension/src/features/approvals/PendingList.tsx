@@ -60,8 +60,9 @@ export function PendingList(props: IPendingListProps): JSX.Element {
       ))}
       {pending.length > limit ? (
         <LinkButton
-          label={trans.__(
-            'Show %1 more of %2 requests',
+          label={trans._n(
+            'Show %1 more (%2 in total)',
+            'Show %1 more (%2 in total)',
             Math.min(MAX_SHOWN, pending.length - limit),
             pending.length
           )}
@@ -81,13 +82,13 @@ function ConnectionNote(): JSX.Element | null {
     connecting: null,
     connected: null,
     unreachable: trans.__(
-      'The server does not answer. What you see may be out of date.'
+      'The server cannot be reached. This list may be out of date.'
     ),
     forbidden: trans.__(
-      'The server does not let you see requests. Log in again.'
+      'The server refused to list the requests. Log in again.'
     ),
     failing: trans.__(
-      'The server failed to list requests; its log says why. What you see may be out of date.'
+      'The server could not list the requests; its log says why. This list may be out of date.'
     ),
     absent: trans.__(
       'The server extension is not enabled: run “jupyter server extension enable jupyter_agentbox” and restart the server.'
@@ -101,10 +102,10 @@ function Empty(): JSX.Element {
   const trans = useTrans();
   return (
     <div className="jp-AgentBox-empty">
-      <p>{trans.__('Nothing waits for you.')}</p>
+      <p>{trans.__('No requests are waiting.')}</p>
       <p>
         {trans.__(
-          'When code in a notebook calls a tool, the call waits here, and under its cell, until you allow, edit or reject it.'
+          'When notebook code calls a tool, the request appears here and under its cell until you allow, edit or reject it.'
         )}
       </p>
     </div>

@@ -36,7 +36,11 @@ export class Announcer implements IDisposable {
     this._node.textContent =
       arrived.length === 1
         ? this._trans.__('New approval request: %1', name)
-        : this._trans.__('%1 new approval requests', arrived.length);
+        : this._trans._n(
+            '%1 new approval request',
+            '%1 new approval requests',
+            arrived.length
+          );
   }
 
   private readonly _node = document.createElement('div');

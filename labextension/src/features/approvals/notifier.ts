@@ -140,18 +140,22 @@ export class Notifier implements IDisposable {
     const count = this._waiting.size;
     return count === 1
       ? trans.__(
-          '%1 waits for your approval (%2)',
+          '%1 needs your approval (%2)',
           label(qualifiedName(first.call), 60),
           label(origins.describe(first), 60)
         )
-      : trans.__('%1 tool calls wait for your approval', count);
+      : trans._n(
+          '%1 tool call needs your approval',
+          '%1 tool calls need your approval',
+          count
+        );
   }
 
   private _action(): Notification.IAction {
     const { trans } = this._options;
     return {
       label: trans.__('Show'),
-      caption: trans.__('Show what waits for your approval'),
+      caption: trans.__('Show the pending requests'),
       displayType: 'accent',
       callback: () => {
         const [first, ...others] = this._waiting.values();

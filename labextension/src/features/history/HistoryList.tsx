@@ -52,7 +52,7 @@ function Empty(): JSX.Element {
   const trans = useTrans();
   return (
     <p className="jp-AgentBox-empty">
-      {trans.__('Calls that were decided, or that nobody decided, stay here.')}
+      {trans.__('Decided and expired requests appear here.')}
     </p>
   );
 }

@@ -70,7 +70,7 @@ export class EndNotifier implements IDisposable {
     return end.limit === null
       ? trans.__('The kernel of %1 ended: %2.', name, reason)
       : trans.__(
-          'The sandbox ended the kernel of %1: %2. Raise `%3` or use less.',
+          'The sandbox stopped the kernel of %1: %2. Raise `%3` to allow more.',
           name,
           reason,
           label(end.limit)

@@ -59,8 +59,8 @@ export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
         <span className="jp-AgentBox-title">
           <strong>
             {props.isPartShown
-              ? trans.__('A part of this output was left out')
-              : trans.__('This output was not run')}
+              ? trans.__('Part of this output was blocked')
+              : trans.__('Output blocked')}
           </strong>
         </span>
         <span className="jp-AgentBox-hint">
@@ -70,23 +70,21 @@ export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
       <p id={textId}>
         {props.isSandboxed
           ? trans.__('It came from a sandboxed kernel.')
-          : trans.__(
-              'The server did not say whether the kernel that it came from is sandboxed.'
-            )}{' '}
+          : trans.__('It is not known whether its kernel is sandboxed.')}{' '}
         {trans.__(
-          'In this page it would act as you: approve requests, run code in any kernel, read and change your files.'
+          'If run, it could act as you on this page: approve requests, run code in any kernel, and read or change your files.'
         )}
       </p>
       {props.source ? (
         <details className="jp-AgentBox-details">
-          <summary>{trans.__('What would run')}</summary>
-          <TextBlock text={props.source} name={trans.__('What would run')} />
+          <summary>{trans.__('Show code')}</summary>
+          <TextBlock text={props.source} name={trans.__('Show code')} />
         </details>
       ) : null}
       {props.isIsolated ? (
         <p className="jp-AgentBox-note">
           {trans.__(
-            'It asks for a frame of its own (“isolated” in its metadata) and cannot be allowed there.'
+            'It requests an isolated frame (“isolated” metadata), where it cannot be allowed.'
           )}
         </p>
       ) : (

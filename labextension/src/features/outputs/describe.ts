@@ -15,7 +15,7 @@ export function describeType(
     case 'text/javascript':
       return trans.__('JavaScript');
     case 'image/svg+xml':
-      return trans.__('Drawing that is shown as markup');
+      return trans.__('SVG image');
     default:
       return trans.__('Output of the type %1', mimeType);
   }
@@ -34,8 +34,8 @@ export function describeFinding(
     frame: trans.__('HTML with a frame'),
     object: trans.__('HTML with an embedded object'),
     style: trans.__('HTML with style sheets'),
-    remote: trans.__('Content of other addresses'),
-    other: trans.__('HTML with parts that are not plain markup')
+    remote: trans.__('External content'),
+    other: trans.__('HTML with unsupported elements')
   };
   return texts[finding];
 }

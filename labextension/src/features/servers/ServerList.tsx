@@ -103,7 +103,9 @@ function Server({ server, onRestart }: IServerProps): JSX.Element {
       ))}
       {server.log.length > 0 ? (
         <details className="jp-AgentBox-details">
-          <summary>{trans.__('Log (%1 lines)', server.log.length)}</summary>
+          <summary>
+            {trans._n('Log (%1 line)', 'Log (%1 lines)', server.log.length)}
+          </summary>
           <TextBlock
             text={server.log.join('\n')}
             name={trans.__('Log of %1', name)}
@@ -128,7 +130,7 @@ function facts(server: IServer, trans: TranslationBundle): string {
 function describeState(state: ServerState, trans: TranslationBundle): string {
   const texts: Record<ServerState, string> = {
     needs_configuration: trans.__('needs configuration'),
-    stopped: trans.__('starts on first use'),
+    stopped: trans.__('stopped (starts on first use)'),
     starting: trans.__('starting…'),
     running: trans.__('running'),
     failed: trans.__('failed')
@@ -160,7 +162,7 @@ function Empty(): JSX.Element {
   return (
     <p className="jp-AgentBox-empty">
       {trans.__(
-        'No MCP server is configured. Name your servers in “mcp.json” in Jupyter’s configuration directory.'
+        'No MCP servers are configured. Add them to “mcp.json” in Jupyter’s configuration directory.'
       )}
     </p>
   );

@@ -48,7 +48,8 @@ export function Arguments({ values }: IArgumentsProps): JSX.Element {
       </dl>
       {shown.length < names.length ? (
         <LinkButton
-          label={trans.__(
+          label={trans._n(
+            'Only the first argument is shown. Show all %2',
             'Only the first %1 arguments are shown. Show all %2',
             shown.length,
             names.length
@@ -83,7 +84,7 @@ function HiddenWarning(): JSX.Element {
   return (
     <p className="jp-AgentBox-warning" role="note">
       {trans.__(
-        'Some text has characters that cannot be seen or that change the order of others. They are shown as escapes:'
+        'Some text contains invisible or direction-changing characters, shown as escapes:'
       )}{' '}
       <span className="jp-AgentBox-escape">\u202e</span>
     </p>

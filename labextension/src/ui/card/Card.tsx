@@ -168,7 +168,7 @@ function Origin({ approval, origin, onReveal }: ICardProps): JSX.Element {
       {onReveal ? (
         <LinkButton
           label={trans.__('Go to cell')}
-          title={trans.__('Go to where this call comes from: %1', origin)}
+          title={trans.__('Go to the source of this call: %1', origin)}
           onClick={() => {
             onReveal(approval);
           }}
@@ -193,9 +193,9 @@ function Final(props: ICardProps): JSX.Element {
         </summary>
         <LookAlikes found={approval.call.look_alikes} />
         <Origin {...props} />
-        {edited ? <h4>{trans.__('Arguments after editing')}</h4> : null}
+        {edited ? <h4>{trans.__('Edited arguments')}</h4> : null}
         {edited ? <Arguments values={edited} /> : null}
-        {edited ? <h4>{trans.__('Arguments as the code asked')}</h4> : null}
+        {edited ? <h4>{trans.__('Original arguments')}</h4> : null}
         {approval.call.omitted ? (
           <LongArguments
             omitted={approval.call.omitted}

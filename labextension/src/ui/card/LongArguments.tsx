@@ -25,8 +25,13 @@ export function LongArguments(props: ILongArgumentsProps): JSX.Element {
     <div className="jp-AgentBox-arguments">
       <p className="jp-AgentBox-note">
         {onShow
-          ? trans.__('Long arguments (%1 bytes). They begin:', omitted.size)
-          : trans.__(
+          ? trans._n(
+              'Long arguments (%1 byte). They begin:',
+              'Long arguments (%1 bytes). They begin:',
+              omitted.size
+            )
+          : trans._n(
+              'These arguments (%1 byte) are no longer kept. They began:',
               'These arguments (%1 bytes) are no longer kept. They began:',
               omitted.size
             )}
@@ -58,7 +63,7 @@ export function LongRequest(props: {
       <span className="jp-AgentBox-name">{name}</span>
       <LongArguments omitted={approval.call.omitted} onShow={onShow} />
       <p className="jp-AgentBox-note">
-        {trans.__('You can decide once you have seen all of them.')}
+        {trans.__('You can decide once you have seen them all.')}
       </p>
     </div>
   ) : null;

@@ -19,7 +19,7 @@ export function LookAlikes({ found }: ILookAlikesProps): JSX.Element | null {
   }
   return (
     <div className="jp-AgentBox-warning jp-AgentBox-lookAlikes" role="note">
-      {trans.__('A name or an address here is not what it looks like:')}
+      {trans.__('Possible look-alike characters:')}
       <ul>
         {found.map(one => (
           <li key={one.of + one.code}>
@@ -36,7 +36,7 @@ function describe(one: ILookAlike, trans: TranslationBundle): string {
   const where = whose(one.of, trans);
   return one.like
     ? trans.__('%1: %2 looks like “%3”', where, letter, one.like)
-    : trans.__('%1: %2 is of another alphabet', where, letter);
+    : trans.__('%1: %2 belongs to another script', where, letter);
 }
 
 function whose(of: string, trans: TranslationBundle): string {

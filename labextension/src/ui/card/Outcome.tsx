@@ -77,7 +77,12 @@ function Progress({ progress }: IProgressProps): JSX.Element {
         <progress aria-label={trans.__('Progress')} />
       )}
       {isKnown ? (
-        <span>{Math.round((100 * progress.progress) / total)} %</span>
+        <span>
+          {trans.__(
+            '%1%',
+            Math.min(100, Math.round((100 * progress.progress) / total))
+          )}
+        </span>
       ) : null}
       {message ? <span>{message}</span> : null}
     </span>

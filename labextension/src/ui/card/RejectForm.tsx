@@ -54,7 +54,7 @@ export function RejectForm(props: IRejectFormProps): JSX.Element {
         rows={2}
         maxLength={4000}
         value={props.reason}
-        placeholder={trans.__('The code that called gets this text')}
+        placeholder={trans.__('Sent to the calling code')}
         onChange={event => {
           props.onChange(event.target.value);
         }}

@@ -87,10 +87,10 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
       <p className="jp-AgentBox-note">
         {state === 'loading' ? trans.__('Loading the approval request…') : null}
         {state === 'unreachable'
-          ? trans.__('The server does not answer. Trying again…')
+          ? trans.__('The server cannot be reached. Retrying…')
           : null}
         {state === 'unknown' && !fallback
-          ? trans.__('This server has no such approval request.')
+          ? trans.__('This request is not on this server.')
           : null}
       </p>
     </div>

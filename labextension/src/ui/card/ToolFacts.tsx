@@ -29,7 +29,7 @@ export function Hints({ annotations }: IHintsProps): JSX.Element | null {
     hints.push(['destructive', trans.__('destructive')]);
   }
   if (annotations['openWorldHint'] === true) {
-    hints.push(['open', trans.__('reaches outside')]);
+    hints.push(['open', trans.__('accesses external systems')]);
   }
   if (hints.length === 0) {
     return null;
@@ -37,7 +37,7 @@ export function Hints({ annotations }: IHintsProps): JSX.Element | null {
   return (
     <span
       className="jp-AgentBox-hints"
-      title={trans.__('The server’s own claim; nothing checks it.')}
+      title={trans.__('Claimed by the server; not verified.')}
     >
       <span>{trans.__('Server says:')}</span>
       {hints.map(([kind, text]) => (
@@ -62,7 +62,7 @@ export function Facts(props: IFactsProps): JSX.Element {
     <>
       {tool.description ? (
         <details className="jp-AgentBox-details">
-          <summary>{trans.__('Description by the server')}</summary>
+          <summary>{trans.__('Server’s description')}</summary>
           <TextBlock text={tool.description} name={trans.__('Description')} />
         </details>
       ) : null}
@@ -79,19 +79,16 @@ function Record({ approval }: IFactsProps): JSX.Element {
   const nameOf = useNameOf();
   const { call, decision, outcome } = approval;
   const rows: [string, string | null | undefined][] = [
-    [trans.__('Asked at'), time(approval.created_at)],
-    [trans.__('Why you are asked'), reasonToAsk(approval, trans)],
+    [trans.__('Requested'), time(approval.created_at)],
+    [trans.__('Why approval is needed'), reasonToAsk(approval, trans)],
     [trans.__('Notebook'), call.notebook_path],
     [trans.__('Cell'), call.cell_id],
     [trans.__('Kernel'), call.kernel_id],
     [trans.__('Agent thread'), call.thread_id],
     [trans.__('Decided by'), decision && decidedBy(approval, nameOf, trans)],
-    [trans.__('Decided at'), decision && time(decision.decided_at)],
+    [trans.__('Decided'), decision && time(decision.decided_at)],
     [trans.__('Reason'), decision?.reason],
-    [
-      trans.__('Finished at'),
-      outcome?.finished_at && time(outcome.finished_at)
-    ],
+    [trans.__('Finished'), outcome?.finished_at && time(outcome.finished_at)],
     [trans.__('Error'), outcome?.error],
     [trans.__('Request'), approval.id],
     [trans.__('Digest'), call.digest]
@@ -115,9 +112,14 @@ function Record({ approval }: IFactsProps): JSX.Element {
 function reasonToAsk(approval: IApproval, trans: TranslationBundle): string {
   const { effect, rule } = approval.evaluation;
   if (rule) {
-    return trans.__('Rule “%1” (%2)', rule, effect);
+    const effects = {
+      allow: trans.__('Rule “%1” allows this call.', rule),
+      ask: trans.__('Rule “%1” asks for approval.', rule),
+      deny: trans.__('Rule “%1” denies this call.', rule)
+    };
+    return effects[effect];
   }
-  return trans.__('No rule covers this call, so a person is asked.');
+  return trans.__('No rule covers this call, so it needs approval.');
 }
 
 function time(iso: string): string {

@@ -116,7 +116,9 @@ export function interruption(
         'The kernel stopped or restarted while you were answering.'
       );
     default:
-      return trans.__('This was decided elsewhere while you were answering.');
+      return trans.__(
+        'Someone else decided this request while you were answering.'
+      );
   }
 }
 
@@ -141,11 +143,11 @@ export function explain(
   }
   const why = label(error instanceof Error ? error.message : '', 300);
   if (error instanceof RequestError && error.status === 404) {
-    return trans.__('This server has no such approval request any more.');
+    return trans.__('This request is no longer on the server.');
   }
   if (error instanceof RequestError) {
     return trans.__(
-      'The server answered with an error (%1). Look at what became of the request before you try again.',
+      'The server answered with an error (%1). Check what became of the request before you try again.',
       why
     );
   }
@@ -162,13 +164,13 @@ function conflict(
 ): string {
   if (present?.decision) {
     return trans.__(
-      'Already decided by %1. Your answer was not used.',
+      'Already decided by %1. Your answer was discarded.',
       decidedBy(present, nameOf, trans)
     );
   }
   return present && present.status !== 'pending'
-    ? trans.__('The request was already closed. Your answer was not used.')
+    ? trans.__('The request had already ended. Your answer was discarded.')
     : trans.__(
-        'The request changed, so your answer was not used. Look at it again.'
+        'The request changed, so your answer was discarded. Please review it again.'
       );
 }

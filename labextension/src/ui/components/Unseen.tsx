@@ -38,8 +38,10 @@ export function UnseenNote({ unseen }: IUnseenNoteProps): JSX.Element {
       {[...unseen].map(([name, characters]) =>
         characters > 0 ? (
           <p key={name} className="jp-AgentBox-warning">
-            {trans.__(
-              'You have not been shown %1 characters of “%2”.',
+            {trans._n(
+              'You have not seen %2 character of “%3”.',
+              'You have not seen %2 characters of “%3”.',
+              characters,
               characters.toLocaleString(),
               label(name, 60)
             )}

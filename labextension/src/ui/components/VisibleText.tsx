@@ -65,20 +65,25 @@ export function TextBlock({ text, name }: ITextBlockProps): JSX.Element {
       {isLong ? (
         <div className="jp-AgentBox-blockFoot">
           <span>
-            {lines === 1
-              ? trans.__('1 line, %1 characters', text.length.toLocaleString())
-              : trans.__(
-                  '%1 lines, %2 characters',
-                  lines.toLocaleString(),
-                  text.length.toLocaleString()
-                )}
+            {trans.__(
+              '%1, %2',
+              trans._n('%2 line', '%2 lines', lines, lines.toLocaleString()),
+              trans._n(
+                '%2 character',
+                '%2 characters',
+                text.length,
+                text.length.toLocaleString()
+              )
+            )}
           </span>
           <LinkButton
             label={
               isOpen
                 ? trans.__('Show less')
-                : trans.__(
-                    'Show all %1 characters',
+                : trans._n(
+                    'Show all %2 character',
+                    'Show all %2 characters',
+                    text.length,
                     text.length.toLocaleString()
                   )
             }
@@ -102,7 +107,12 @@ function BothEnds(props: { text: string; hidden: number }): JSX.Element {
     <>
       <VisibleText text={text.slice(0, MAX_SHOWN / 2)} />
       <span className="jp-AgentBox-leftOut">
-        {trans.__('%1 characters are left out here', hidden.toLocaleString())}
+        {trans._n(
+          '%2 character not shown here',
+          '%2 characters not shown here',
+          hidden,
+          hidden.toLocaleString()
+        )}
       </span>
       <VisibleText text={text.slice(-MAX_SHOWN / 2)} />
     </>

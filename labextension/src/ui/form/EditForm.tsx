@@ -100,12 +100,12 @@ export function EditForm(props: IEditFormProps): JSX.Element {
       <p className="jp-AgentBox-changes">
         {changed.length > 0
           ? trans.__('Changed: %1', changed.map(name => label(name)).join(', '))
-          : trans.__('Nothing changed yet.')}
+          : trans.__('No changes')}
       </p>
       <div className="jp-AgentBox-buttons">
         <DecisionButton
           kind="allow"
-          label={trans.__('Allow once with these arguments')}
+          label={trans.__('Allow once with edits')}
           describedBy={props.describedBy}
           isBusy={props.isBusy || !read.values}
           onActivate={onAllow}
@@ -208,7 +208,7 @@ function Fields(props: IEditFormProps): JSX.Element | null {
       {form.jsonOnly.length > 0 ? (
         <p className="jp-AgentBox-note">
           {trans.__(
-            'Only JSON can edit: %1',
+            'Editable as JSON only: %1',
             form.jsonOnly.map(name => label(name)).join(', ')
           )}
         </p>

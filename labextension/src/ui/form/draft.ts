@@ -73,9 +73,7 @@ export function switchMode(
   }
   const { values } = draftArguments(draft, trans);
   if (!values) {
-    const problem = trans.__(
-      'Correct the JSON before you go back to the form.'
-    );
+    const problem = trans.__('Fix the JSON before switching to the form.');
     return { ...draft, problem };
   }
   if (!toFormSchema(schema, values)) {
@@ -98,14 +96,30 @@ export function changedNames(
   );
 }
 
+/** What the parser expected, in the page's language. */
+function describeExpected(expected: string, trans: TranslationBundle): string {
+  const texts: Record<string, string> = {
+    'the end': trans.__('the end'),
+    'a name in double quotes': trans.__('a name in double quotes'),
+    'a colon': trans.__('a colon'),
+    'a comma or a closing brace': trans.__('a comma or a closing brace'),
+    'a comma or a closing bracket': trans.__('a comma or a closing bracket'),
+    'a string that ends on its line, with valid escapes': trans.__(
+      'a string that ends on its line, with valid escapes'
+    ),
+    'a value': trans.__('a value')
+  };
+  return texts[expected] ?? expected;
+}
+
 function syntaxMessage(error: unknown, trans: TranslationBundle): string {
   if (error instanceof JsonSyntaxError) {
     return trans.__(
-      'This is not JSON yet. Line %1, column %2: expected %3.',
+      'Invalid JSON: expected %3 at line %1, column %2.',
       error.line,
       error.column,
-      error.expected
+      describeExpected(error.expected, trans)
     );
   }
-  return trans.__('This is not JSON.');
+  return trans.__('Invalid JSON.');
 }

@@ -90,7 +90,7 @@ export function Guarded(props: IGuardedProps): JSX.Element {
       <>
         <p className="jp-AgentBox-note">
           {trans.__(
-            'Inside a widget, this card has no buttons: the kernel could cover them.'
+            'Inside a widget this card has no buttons, because the kernel could cover them.'
           )}
         </p>
         {link}
@@ -104,7 +104,7 @@ export function Guarded(props: IGuardedProps): JSX.Element {
         {isCovered ? (
           <p className="jp-AgentBox-warning">
             {trans.__(
-              'Something covers a part of this card, so its buttons are off. Close or move what covers it.'
+              'Something covers part of this card, so its buttons are disabled. Close or move whatever covers it.'
             )}
           </p>
         ) : null}

@@ -20,12 +20,12 @@ export function describeLoss(
       );
     case 'unreachable':
       return trans.__(
-        'The server does not answer, so this cannot be decided now. It comes back when the server does; if that was stopped, start it again.'
+        'The server cannot be reached, so this cannot be decided now. It returns when the server does; if the server was stopped, start it again.'
       );
     case 'failing':
     case 'absent':
       return trans.__(
-        'The server was stopped, or cannot tell what waits. If it was stopped, start it again and reload the page.'
+        'The server was stopped, or cannot list its requests. If it was stopped, start it again and reload the page.'
       );
   }
 }

@@ -13,7 +13,7 @@ export function describeIsolation(
       return trans.__('Sandboxed kernel (bubblewrap)');
     case 'bubblewrap-host-proc':
       return trans.__(
-        'Sandboxed kernel (bubblewrap, sees names of other processes)'
+        'Sandboxed kernel (bubblewrap, can see other process names)'
       );
     case 'landlock':
       return trans.__('Sandboxed kernel (Landlock, no namespaces)');
@@ -21,7 +21,7 @@ export function describeIsolation(
       return trans.__('Sandboxed kernel (srt)');
     case 'none':
     case undefined:
-      return trans.__('No sandbox: this code runs with your rights');
+      return trans.__('Not sandboxed: this code runs with your permissions');
     default:
       return trans.__('Isolation: %1', level);
   }

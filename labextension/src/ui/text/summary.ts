@@ -32,20 +32,20 @@ export function summarize(
     case 'expired':
       return {
         mood: 'neutral',
-        text: trans.__(
-          'Expired: nobody answered in time. The tool did not run.'
-        )
+        text: trans.__('Expired without an answer. The tool did not run.')
       };
     case 'cancelled':
       return {
         mood: 'neutral',
-        text: trans.__('Withdrawn before a decision. The tool did not run.')
+        text: trans.__(
+          'Cancelled by the caller before a decision. The tool did not run.'
+        )
       };
     case 'orphaned':
       return {
         mood: 'neutral',
         text: trans.__(
-          'Its kernel went away before a decision. The tool did not run.'
+          'The kernel stopped or restarted before a decision. The tool did not run.'
         )
       };
   }
@@ -65,7 +65,10 @@ export function decidedBy(
 }
 
 /** How long a call ran, for people. */
-export function duration(outcome: IOutcome): string | null {
+export function duration(
+  outcome: IOutcome,
+  trans: TranslationBundle
+): string | null {
   if (!outcome.started_at || !outcome.finished_at) {
     return null;
   }
@@ -73,12 +76,16 @@ export function duration(outcome: IOutcome): string | null {
     Date.parse(outcome.finished_at) - Date.parse(outcome.started_at);
   const seconds = Math.max(0, milliseconds / 1000);
   if (seconds < 1) {
-    return `${Math.max(0, milliseconds)} ms`;
+    return trans.__('%1 ms', Math.max(0, milliseconds));
   }
   if (seconds < 60) {
-    return `${seconds.toFixed(1)} s`;
+    return trans.__('%1 s', seconds.toFixed(1));
   }
-  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  return trans.__(
+    '%1 min %2 s',
+    Math.floor(seconds / 60),
+    Math.floor(seconds % 60)
+  );
 }
 
 function approvedSummary(
@@ -88,37 +95,34 @@ function approvedSummary(
 ): ISummary {
   const who = decidedBy(approval, nameOf, trans);
   const allowed = approval.decision?.arguments
-    ? trans.__('Allowed with edited arguments by %1', who)
-    : trans.__('Allowed by %1', who);
+    ? trans.__('Allowed with edited arguments by %1.', who)
+    : trans.__('Allowed by %1.', who);
   const { outcome } = approval;
+  const then = (mood: Mood, sentence: string): ISummary => ({
+    mood,
+    text: `${allowed} ${sentence}`
+  });
   switch (outcome?.state) {
     case undefined:
-      return { mood: 'running', text: trans.__('%1. About to run.', allowed) };
+      return then('running', trans.__('Starting…'));
     case 'running':
-      return { mood: 'running', text: trans.__('%1. Running…', allowed) };
+      return then('running', trans.__('Running…'));
     case 'succeeded': {
-      const span = outcome ? duration(outcome) : null;
-      return {
-        mood: 'good',
-        text: span
-          ? trans.__('%1. Done in %2.', allowed, span)
-          : trans.__('%1. Done.', allowed)
-      };
+      const span = outcome ? duration(outcome, trans) : null;
+      return then(
+        'good',
+        span ? trans.__('Done in %1.', span) : trans.__('Done.')
+      );
     }
     case 'failed': {
       const error = label(outcome?.error ?? '', 200);
-      return {
-        mood: 'bad',
-        text: error
-          ? trans.__('%1. It failed: %2', allowed, error)
-          : trans.__('%1. It failed.', allowed)
-      };
+      return then(
+        'bad',
+        error ? trans.__('It failed: %1', error) : trans.__('It failed.')
+      );
     }
     case 'cancelled':
-      return {
-        mood: 'neutral',
-        text: trans.__('%1. Cancelled while it ran.', allowed)
-      };
+      return then('neutral', trans.__('Cancelled while it ran.'));
   }
 }
 

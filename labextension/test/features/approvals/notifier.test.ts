@@ -75,11 +75,11 @@ async function press(): Promise<void> {
 test('one notification counts all that wait out of view', async () => {
   await arrive('a1');
   expect(messages()).toEqual([
-    'shop.delete_order waits for your approval (orders.ipynb, cell 3)'
+    'shop.delete_order needs your approval (orders.ipynb, cell 3)'
   ]);
   inView.add('a3');
   await arrive('a2', 'a3');
-  expect(messages()).toEqual(['2 tool calls wait for your approval']);
+  expect(messages()).toEqual(['2 tool calls need your approval']);
 });
 
 test('it goes when the last request is decided, or comes into view', async () => {
@@ -119,7 +119,7 @@ test('a person who closed it is told of the next request, not of the rest', asyn
   model.remember([allowed({ id: 'a1' })]);
   expect(messages()).toEqual([]);
   await arrive('a3');
-  expect(messages()).toEqual(['2 tool calls wait for your approval']);
+  expect(messages()).toEqual(['2 tool calls need your approval']);
 });
 
 test('its button leads to the card, and to the panel where there is no one card', async () => {

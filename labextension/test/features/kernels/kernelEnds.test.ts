@@ -137,8 +137,8 @@ describe('EndNotifier', () => {
     end('k1', anEnd());
     const [shown] = notifications.notifications;
     expect(shown.message).toBe(
-      'The sandbox ended the kernel of analysis.ipynb: it needed more than 512 MiB of memory. ' +
-        'Raise `memory_limit` or use less.'
+      'The sandbox stopped the kernel of analysis.ipynb: it needed more than 512 MiB of memory. ' +
+        'Raise `memory_limit` to allow more.'
     );
     expect([shown.type, shown.options.autoClose]).toEqual(['error', false]);
   });
@@ -154,7 +154,7 @@ describe('EndNotifier', () => {
   test('a long path keeps its end, and the whole fits', () => {
     end('k1', anEnd({ notebook_path: `${'deep/'.repeat(40)}analysis.ipynb` }));
     const [message] = messages();
-    expect(message).toMatch(/of ….*\/analysis\.ipynb: .* use less\.$/);
+    expect(message).toMatch(/of ….*\/analysis\.ipynb: .* to allow more\.$/);
     expect(message).toHaveLength(140);
   });
 

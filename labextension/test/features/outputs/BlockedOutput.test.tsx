@@ -47,9 +47,7 @@ test('a script cannot allow it', () => {
 
 test('it does not claim what the server did not say', () => {
   show({ isSandboxed: false });
-  expect(screen.getByRole('group').textContent).toContain(
-    'The server did not say'
-  );
+  expect(screen.getByRole('group').textContent).toContain('It is not known');
 });
 
 test('in a frame of its own, where no button works, it has none', () => {

@@ -48,7 +48,7 @@ test('hidden characters are shown, with a warning', () => {
   const node = show(item);
   expect(node.textContent).not.toContain('\u202e');
   expect(node.textContent).toContain('invoice\\u202efdp.exe');
-  expect(screen.getByRole('note').textContent).toContain('cannot be seen');
+  expect(screen.getByRole('note').textContent).toContain('invisible');
 });
 
 test('a letter that is not what it looks like is named, wherever it is', () => {
@@ -74,12 +74,12 @@ test('a letter that is not what it looks like is named, wherever it is', () => {
     'Tool: U+043E CYRILLIC SMALL LETTER O looks like “o”'
   );
   expect(second?.textContent).toBe(
-    'Argument: U+13E2 CHEROKEE LETTER TLV is of another alphabet'
+    'Argument: U+13E2 CHEROKEE LETTER TLV belongs to another script'
   );
   expect(third?.textContent).toBe(
     'Value: U+0430 CYRILLIC SMALL LETTER A looks like “a”'
   );
-  expect(screen.getByRole('note').textContent).toContain('not what it looks');
+  expect(screen.getByRole('note').textContent).toContain('look-alike');
 });
 
 test('a final request keeps the note, and one with plain names has none', () => {
@@ -100,13 +100,13 @@ test('a long text shows both ends, and a line says how much was never shown', ()
   expect(node.textContent).toMatch(/first.*last/);
   expect(node.textContent).toContain('1 line, 60,015 characters');
   expect(node.textContent).not.toContain('middle');
-  const unseen = 'You have not been shown 40,015 characters of “sql”.';
+  const unseen = 'You have not seen 40,015 characters of “sql”.';
   expect(node.textContent).toContain(unseen);
   fireEvent.click(screen.getByText('Show all 60,015 characters'));
   expect(node.textContent).toContain('middle');
-  expect(node.textContent).not.toContain('You have not been shown');
+  expect(node.textContent).not.toContain('You have not seen');
   fireEvent.click(screen.getByText('Show less'));
-  expect(node.textContent).not.toContain('You have not been shown');
+  expect(node.textContent).not.toContain('You have not seen');
 });
 
 test('the time that is left is shown', () => {

@@ -45,7 +45,7 @@ function show(item: IApproval): Model {
 }
 
 test.each<[Connection, string]>([
-  ['unreachable', 'does not answer'],
+  ['unreachable', 'cannot be reached'],
   ['forbidden', 'Log in again'],
   ['failing', 'was stopped'],
   ['absent', 'was stopped']

@@ -32,7 +32,7 @@ test('a text that is not JSON is kept and explained', () => {
   };
   const { values, error } = draftArguments(draft, trans);
   expect(values).toBeNull();
-  expect(error).toContain('Line 1, column 11');
+  expect(error).toContain('line 1, column 11');
   const same = switchMode(draft, 'form', SCHEMA, trans);
   expect(same).toMatchObject({ mode: 'json', text: '{"price": }' });
   expect(same.problem).toBeTruthy();

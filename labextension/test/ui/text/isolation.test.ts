@@ -2,8 +2,8 @@ import { describeIsolation } from '../../../src/ui/text/isolation';
 import { trans } from '../../examples';
 
 test('a kernel without a sandbox is named as one', () => {
-  expect(describeIsolation('none', trans)).toContain('No sandbox');
-  expect(describeIsolation(undefined, trans)).toContain('No sandbox');
+  expect(describeIsolation('none', trans)).toContain('Not sandboxed');
+  expect(describeIsolation(undefined, trans)).toContain('Not sandboxed');
 });
 
 test('every level of a sandbox reads differently', () => {

@@ -52,7 +52,7 @@ test('a page that was opened with a token is told to log in', () => {
 test('a conflict names the winner', () => {
   const error = new RequestError(409, '', null, allowed());
   expect(explain(error, nameOf, trans)).toBe(
-    'Already decided by ada. Your answer was not used.'
+    'Already decided by ada. Your answer was discarded.'
   );
 });
 
@@ -60,7 +60,7 @@ test('an answer that reached the server is not said to have been lost', () => {
   const failed = new RequestError(500, 'disk full', null, null);
   expect(explain(failed, nameOf, trans)).toContain('an error (disk full)');
   const gone = new RequestError(404, 'none', null, null);
-  expect(explain(gone, nameOf, trans)).toContain('no such approval request');
+  expect(explain(gone, nameOf, trans)).toContain('no longer on the server');
   expect(explain(new TypeError('offline'), nameOf, trans)).toContain(
     'did not reply (offline)'
   );

@@ -1,0 +1,257 @@
+import '../browser';
+
+import { Signal } from '@lumino/signaling';
+import { act, render } from '@testing-library/react';
+import React from 'react';
+
+import type { IApproval } from '../../src/api/protocol';
+import { BlockedOutput } from '../../src/features/outputs/BlockedOutput';
+import { PendingList } from '../../src/features/approvals/PendingList';
+import { HistoryList } from '../../src/features/history/HistoryList';
+import { ServerList } from '../../src/features/servers/ServerList';
+import { ApprovalModel } from '../../src/model/approvals';
+import type { IHistoryModel, IServersModel } from '../../src/internalTokens';
+import { Forms, OpenForms } from '../../src/ui/card/forms';
+import { openDraft } from '../../src/ui/form/draft';
+import { RequestCard } from '../../src/ui/card/RequestCard';
+import { CardProvider, LanguageProvider } from '../../src/ui/context';
+import type { ICardContext } from '../../src/ui/context';
+import { approval, trans as source } from '../examples';
+
+/** A language in which each translated text stands in brackets. */
+const trans: typeof source = Object.create(source);
+for (const name of ['__', '_n', 'gettext', 'ngettext'] as const) {
+  const translate = source[name].bind(source) as (...args: never[]) => string;
+  trans[name] = ((...args: never[]) => `⟦${translate(...args)}⟧`) as never;
+}
+const translator = { ...({} as object), load: () => trans } as never;
+
+/** What reads as a word of the page; data of tests have none. */
+const WORD = /[A-Za-z]{2,}/;
+
+/** All that a person can read or hear in a node. */
+function texts(node: Element): string[] {
+  const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+  const found: string[] = [];
+  while (walker.nextNode()) {
+    found.push(walker.currentNode.textContent ?? '');
+  }
+  for (const each of node.querySelectorAll('*')) {
+    for (const name of ['aria-label', 'title', 'placeholder', 'alt']) {
+      found.push(each.getAttribute(name) ?? '');
+    }
+  }
+  return found;
+}
+
+/** The texts that are in no brackets. */
+function untranslated(node: Element): string[] {
+  return texts(node).filter(text => {
+    let rest = text;
+    while (/⟦[^⟦⟧]*⟧/.test(rest)) {
+      rest = rest.replace(/⟦[^⟦⟧]*⟧/g, '');
+    }
+    return WORD.test(rest);
+  });
+}
+
+/** A request all of whose data are in Greek. */
+function request(fields: Partial<IApproval> = {}): IApproval {
+  const base = approval();
+  return approval({
+    id: '1',
+    call: {
+      ...base.call,
+      server: 'αγορά',
+      tool: 'αγοράζω',
+      arguments: { ποσό: 7, κείμενο: 'α\u202e'.repeat(900) },
+      digest: '1',
+      kernel_id: '1',
+      notebook_path: 'α',
+      cell_id: '1',
+      look_alikes: [
+        { of: 'value', code: '1', name: 'α', like: '' },
+        { of: 'server', code: '1', name: 'α', like: 'α' }
+      ]
+    },
+    tool: {
+      title: 'τίτλος',
+      description: 'λέξη',
+      annotations: {
+        readOnlyHint: false,
+        destructiveHint: true,
+        openWorldHint: true
+      },
+      input_schema: {
+        type: 'object',
+        properties: { ποσό: { type: 'integer' } }
+      }
+    },
+    ...fields
+  });
+}
+
+const decision = {
+  decision: 'allow_once' as const,
+  reviewer: 'α',
+  reviewer_kind: 'user' as const,
+  reviewer_name: null,
+  via: 'browser' as const,
+  reason: '',
+  decided_at: '2026-01-01T00:01:00Z',
+  arguments: { ποσό: 8 },
+  digest: '1'
+};
+
+function outcome(state: string, error = ''): Partial<IApproval> {
+  return {
+    status: 'approved',
+    decision,
+    outcome: {
+      state,
+      error,
+      started_at: '2026-01-01T00:01:00Z',
+      finished_at: state === 'running' ? null : '2026-01-01T00:02:02Z',
+      progress: { progress: 1, total: 2, message: 'α' }
+    } as IApproval['outcome']
+  };
+}
+
+const STATES: [string, Partial<IApproval>][] = [
+  ['pending', { expires_at: '2026-01-01T00:10:00Z' }],
+  ['with a rule', { evaluation: { effect: 'ask', rule: 'α' } }],
+  ['running', outcome('running')],
+  ['succeeded', outcome('succeeded')],
+  ['failed', outcome('failed', 'α')],
+  ['cancelled while running', outcome('cancelled')],
+  ['rejected', { status: 'rejected', decision }],
+  ['expired', { status: 'expired' }],
+  ['cancelled', { status: 'cancelled' }],
+  ['orphaned', { status: 'orphaned' }]
+];
+
+/** A page that knows some requests. */
+function context(
+  ...known: IApproval[]
+): ICardContext & { model: ApprovalModel } {
+  const model = new ApprovalModel({
+    listApprovals: () => Promise.resolve({ approvals: known, next: null }),
+    getApproval: id =>
+      Promise.resolve(known.find(one => one.id === id) ?? known[0]),
+    decide: () => Promise.reject(new Error()),
+    now: () => Date.parse('2026-01-01T00:00:00Z')
+  });
+  model.remember(known);
+  return {
+    model,
+    origins: {
+      isInView: () => true,
+      describe: () => '1',
+      reveal: () => Promise.resolve(true),
+      describePlace: () => '',
+      revealPlace: () => Promise.resolve(true)
+    },
+    nameOf: () => 'α',
+    translator,
+    trans,
+    openInPanel: () => undefined
+  };
+}
+
+beforeEach(() => {
+  // Dates are in the language of the browser.
+  jest.spyOn(Date.prototype, 'toLocaleString').mockReturnValue('1.1.2026');
+  jest.spyOn(Date.prototype, 'toLocaleTimeString').mockReturnValue('12:00');
+});
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+test.each(STATES)('no word of a card is only English: %s', (_, fields) => {
+  const shared = context(request(fields));
+  const { container } = render(
+    <CardProvider value={shared}>
+      <RequestCard requestId="1" hasLink={true} />
+    </CardProvider>
+  );
+  expect(texts(container).join('')).toContain('⟦');
+  expect(untranslated(container)).toEqual([]);
+  Signal.clearData(shared.model);
+});
+
+test.each(['reject', 'edit'] as const)(
+  'no word of an open form is only English: %s',
+  async mode => {
+    const shared = context(request());
+    const { call, tool } = request();
+    const draft = openDraft(call.arguments, tool.input_schema);
+    const forms = new Forms();
+    forms.set('1', {
+      mode,
+      reason: '',
+      draft: { ...draft, mode: 'json', text: '{', problem: null }
+    });
+    const { container } = render(
+      <OpenForms.Provider value={forms}>
+        <CardProvider value={shared}>
+          <RequestCard requestId="1" />
+        </CardProvider>
+      </OpenForms.Provider>
+    );
+    await act(async () => {
+      await import('../../src/ui/form/EditForm');
+    });
+    expect(container.querySelector('textarea')).not.toBeNull();
+    expect(untranslated(container)).toEqual([]);
+    Signal.clearData(shared.model);
+  }
+);
+
+test.each([
+  ['empty', []],
+  ['full', [request(), request({ ...outcome('succeeded'), id: '2' })]]
+])('no word of the panel is only English: %s', async (_, known) => {
+  const changed = new Signal<object, void>({});
+  const server = {
+    name: 'α',
+    transport: 'stdio',
+    state: 'stopped',
+    error: null,
+    log: ['α'],
+    tool_count: 1,
+    protocol_version: '1'
+  };
+  const list = { servers: known.length ? [server] : [], problems: [] };
+  const servers = { changed, list } as unknown as IServersModel;
+  const items = known.filter(({ status }) => status !== 'pending');
+  const history = { changed, items, hasMore: items.length > 0 };
+  const shared = context(...known);
+  await shared.model.refresh();
+  const { container } = render(
+    <CardProvider value={shared}>
+      <PendingList wanted={null} />
+      <HistoryList history={history as unknown as IHistoryModel} />
+      <ServerList servers={servers} />
+    </CardProvider>
+  );
+  await act(() => Promise.resolve());
+  // The name of a transport is MCP's.
+  const found = untranslated(container).filter(text => !/stdio/.test(text));
+  expect(found).toEqual([]);
+  Signal.clearData(shared.model);
+});
+
+test('no word of a blocked output is only English', () => {
+  const { container } = render(
+    <LanguageProvider value={{ translator, trans }}>
+      <BlockedOutput
+        kind="α"
+        source="α"
+        isSandboxed={false}
+        onAllow={() => Promise.resolve()}
+      />
+    </LanguageProvider>
+  );
+  expect(untranslated(container)).toEqual([]);
+});
