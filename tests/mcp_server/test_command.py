@@ -18,7 +18,7 @@ from mcp_types import CallToolResult, ElicitResult
 from jupyter_agentbox.core.approvals import OutcomeState, Status
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.core.reviewers import Reviewer, Via
-from jupyter_agentbox.mcp_server.questions import read_answer
+from jupyter_agentbox.mcp_server.questions import read_consent
 from jupyter_agentbox.mcp_server.server import PULSE
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.system import SystemClock
@@ -204,7 +204,7 @@ async def test_a_person_at_the_client_decides_and_sees_what_would_run(connect: C
         ("mini.add", Status.APPROVED, ""),
         ("mini.add", Status.REJECTED, "not today"),
         ("mini.add", Status.REJECTED, ""),
-        ("mini.add", Status.REJECTED, read_answer("cancel", None).reason),
+        ("mini.add", Status.REJECTED, read_consent("cancel", None).reason),
     ]
 
 
