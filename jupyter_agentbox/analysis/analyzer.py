@@ -35,7 +35,7 @@ class CodeAnalyzer:
     def __init__(self, settings: AnalysisSettings | None = None, *, ruff: str | None = None) -> None:
         self.settings = settings or AnalysisSettings()
         self._ruff = ruff or find_ruff()
-        self._worker = WorkerProcess(_WORKER, _import_path, margin=_MARGIN)
+        self._worker = _make_worker()
         self._lock = asyncio.Lock()
 
     async def preload(self) -> None:
@@ -65,8 +65,9 @@ class CodeAnalyzer:
             return self._of(*await asyncio.to_thread(self._find, code))
 
     def close(self) -> None:
-        """End the process."""
-        self._worker.close()
+        """End the process. Another analysis starts another one."""
+        worker, self._worker = self._worker, _make_worker()
+        worker.close()
 
     def _of(self, *findings: Finding) -> Analysis:
         return Analysis.of(findings, self.settings)
@@ -84,6 +85,10 @@ class CodeAnalyzer:
             return [Finding.from_json(each) for each in answer["findings"]]
         except (OutOfTimeError, OSError, LookupError, TypeError, ValueError):
             return [_unknown("the analysis took too long, or did not answer: the code was not looked at")]
+
+
+def _make_worker() -> WorkerProcess:
+    return WorkerProcess(_WORKER, _import_path, margin=_MARGIN)
 
 
 def _unknown(message: str) -> Finding:

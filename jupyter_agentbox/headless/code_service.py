@@ -168,8 +168,9 @@ class CodeService:
         analysis: AnalysisSettings | None = None,
         fresh_kernel: bool = False,
     ) -> None:
-        if not isinstance(generator, CodeGenerator):
-            raise TypeError(f"`generator` has no method `generate_code`: {generator!r:.80}")
+        given: object = generator  # whatever a caller without types gives: a class has the method, too
+        if isinstance(given, type) or not isinstance(given, CodeGenerator):
+            raise TypeError(f"`generator` must be an object with a method `generate_code`: {generator!r:.80}")
         self._generator = generator
         self._approve = approve
         self._timeout = timeout
