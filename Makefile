@@ -11,6 +11,7 @@ endif
 VENV := .venv
 VENV_IK630 := .venv-ik630
 VENV_PEER := .venv-peer
+VENV_OLDEST := .venv-oldest-lab
 BIN := $(VENV)/bin
 PATH := $(CURDIR)/$(BIN):$(PATH):$(CURDIR)/node_modules/.bin
 export PATH
@@ -23,6 +24,7 @@ ARGS ?=
 
 PYTHON_READY := $(VENV)/.stamp-python
 IK630_READY := $(VENV_IK630)/.stamp-python
+OLDEST_READY := $(VENV_OLDEST)/.stamp-python
 NODE_READY := node_modules/.stamp-node
 LAB_BUILT := jupyter_agentbox/labextension/package.json
 LAB_LINKED := $(VENV)/.stamp-labextension
@@ -51,6 +53,11 @@ $(IK630_READY): pyproject.toml | $(PYTHON_READY)
 	@[ -x $(VENV_IK630)/bin/python ] || $(BIN)/python -m venv $(VENV_IK630)
 	$(VENV_IK630)/bin/python -m pip install --quiet 'ipykernel==6.30.*' comm ipywidgets
 	SKIP_JUPYTER_BUILDER=1 $(VENV_IK630)/bin/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+$(OLDEST_READY): pyproject.toml | $(PYTHON_READY)
+	@[ -x $(VENV_OLDEST)/bin/python ] || $(BIN)/python -m venv $(VENV_OLDEST)
+	SKIP_JUPYTER_BUILDER=1 $(VENV_OLDEST)/bin/python -m pip install --quiet 'jupyterlab==4.4.*' 'notebook==7.4.*' ipywidgets --editable .
 	@touch $@
 
 $(NODE_READY): package.json $(wildcard yarn.lock .yarnrc.yml) | $(PYTHON_READY)
@@ -125,6 +132,10 @@ pytest: install $(IK630_READY) system-packages ## Run the Python tests: unit, in
 	AGENTBOX_TEST_IPYKERNEL_630=$(CURDIR)/$(VENV_IK630)/bin/python \
 	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
+.PHONY: test-versions
+test-versions: install $(OLDEST_READY) system-packages ## Run the tests of the page in the oldest JupyterLab and Notebook, and in Firefox
+	AGENTBOX_TEST_OLDEST_LAB=$(CURDIR)/$(VENV_OLDEST)/bin/python $(BIN)/python -m pytest -n 0 tests/browser/test_versions.py $(ARGS)
+
 #: What depends on who runs it, one of each kind: limits, processes, files, system calls, sockets, the server's own.
 USER_TESTS := tests/sandbox/test_limits.py tests/sandbox/watch/test_cgroups.py tests/sandbox/test_probes.py \
     $(addprefix tests/attacks/test_,fork_bomb.py memory_bomb.py signals.py ptrace.py token_from_proc.py ssh_key.py \
@@ -172,6 +183,6 @@ bench: $(PYTHON_READY) $(PEER_READY) ## Compare with ipybox: A B A B, a table an
 
 .PHONY: clean
 clean: ## Remove everything that was built or installed here
-	rm -rf $(VENV) $(VENV_IK630) $(VENV_PEER) node_modules .demo dist docs/_build jupyter_agentbox/labextension labextension/lib \
+	rm -rf $(VENV) $(VENV_IK630) $(VENV_PEER) $(VENV_OLDEST) node_modules .demo dist docs/_build jupyter_agentbox/labextension labextension/lib \
 	    .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache *.tsbuildinfo
 	find jupyter_agentbox tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -79,6 +79,13 @@ class Firefox:
             raise TimeoutError(f"{answer['exceptionDetails']['text']}: {function}")
         return json.loads(answer["result"]["value"])
 
+    def click(self, x: int, y: int) -> None:
+        """Move the pointer to a place in the window, and press and release it there."""
+        place = {"x": x, "y": y, "type": "pointerMove"}
+        actions = [place, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+        pointer = {"type": "pointer", "id": "pointer", "actions": actions}
+        self._ask("input.performActions", context=self._context, actions=[pointer])
+
     def _ask(self, method: str, **parameters: Any) -> Any:
         number = next(self._ids)
         self._connection.send(json.dumps({"id": number, "method": method, "params": parameters}))

@@ -148,12 +148,12 @@ def _environment(root: Path, token: str) -> dict[str, str]:
 
 
 @contextmanager
-def running_lab(root: Path, *options: str) -> Iterator[Lab]:
-    """Start JupyterLab, and stop it in the end."""
+def running_lab(root: Path, *options: str, python: str = sys.executable) -> Iterator[Lab]:
+    """Start the JupyterLab of a Python, and stop it in the end."""
     token = secrets.token_hex(16)
     environment = _environment(root, token)
     command = [
-        sys.executable,
+        python,
         "-m",
         "jupyterlab",
         "--no-browser",

@@ -1,0 +1,117 @@
+"""The oldest JupyterLab and Notebook that are supported, and Firefox; the other tests have the newest, and Chromium."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from jupyter_agentbox.core.isolation import Isolation
+
+from .firefox import FIREFOX, Firefox, running_firefox
+from .lab import Lab, running_lab
+from .outputs import OUTPUTS
+from .person import KERNEL_IS_READY, Person, decide
+from .test_content_security import FOCUS, RUN_ALL
+from .test_sandboxed_outputs import HACKED, allow, blocked
+
+#: A Python with the oldest JupyterLab and Notebook that are supported; `make test-versions` makes it.
+OLDEST = os.environ.get("AGENTBOX_TEST_OLDEST_LAB")
+
+ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)[0].status in ('open', 'shipped', 'returned')"
+SCRIPT = OUTPUTS["javascript"]
+
+#: Where a button is that takes a press, which it does not before a person could have seen it.
+PLACE = """() => {
+  const button = [...document.querySelectorAll('button')].find(
+    ({textContent, ariaDisabled}) => textContent === NAME && ariaDisabled === 'false'
+  );
+  button?.scrollIntoView({block: 'center'});
+  const {x, y, width, height} = button?.getBoundingClientRect() ?? {};
+  return button && [Math.round(x + width / 2), Math.round(y + height / 2)];
+}"""
+
+
+@pytest.fixture(scope="module")
+def oldest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    if OLDEST is None:
+        pytest.skip("`make test-versions` installs the oldest JupyterLab, which takes a minute")
+    with running_lab(tmp_path_factory.mktemp("oldest"), python=OLDEST) as lab:
+        yield lab
+
+
+@pytest.fixture
+def visitor(oldest: Lab, new_context: Callable[[], BrowserContext]) -> Iterator[Person]:
+    yield Person(new_context().new_page(), oldest)
+    oldest.shut_down_kernels()
+
+
+@pytest.mark.parametrize("front", ["lab/workspaces/{}/tree/", "notebooks/"])
+def test_oldest_front_ends_show_the_card(visitor: Person, oldest: Lab, front: str) -> None:
+    path = f"card-{front[0]}.ipynb"
+    oldest.write_notebook(path, ASK)
+    visitor.open(path, front=front)
+    visitor.run(0)
+    decide(visitor.card(), "Allow once")
+    expect(visitor.card()).to_contain_text("Allowed by you. Done in")
+    expect(visitor.cell(0)).to_contain_text("True")
+
+
+def test_oldest_lab_shows_requests_in_the_panel_and_leads_to_their_cells(visitor: Person, oldest: Lab) -> None:
+    oldest.write_notebook("panel.ipynb", ASK, "print('mine')")
+    visitor.open("panel.ipynb")
+    visitor.open_panel()
+    visitor.run(0)
+    item = visitor.item("shop.list_orders")
+    visitor.edit(1)
+    decide(item, "Go to cell")
+    expect(visitor.card()).to_be_focused()
+    decide(item, "Allow once")
+    expect(visitor.card()).to_contain_text("Done in")
+    expect(item).to_have_count(0)
+
+
+@pytest.mark.parametrize("front", ["lab/workspaces/{}/tree/", "notebooks/"])
+def test_oldest_front_ends_run_no_output_of_a_sandboxed_kernel(
+    visitor: Person, oldest: Lab, level: Isolation, front: str
+) -> None:
+    oldest.install_kernel("boxed", level)
+    path = f"guard-{front[0]}.ipynb"
+    oldest.write_notebook(path, SCRIPT.source("first"), SCRIPT.source("second"), kernel="boxed")
+    visitor.open(path, front=front)
+    visitor.run(0, 1)
+    for index in range(2):
+        expect(blocked(visitor.cell(index))).to_be_visible()
+    allow(visitor, blocked(visitor.cell(1)))
+    visitor.page.wait_for_function(f"{HACKED}.length === 1")
+    assert visitor.page.evaluate(HACKED) == ["second"]
+
+
+@pytest.fixture
+def firefox(tmp_path: Path) -> Iterator[Firefox]:
+    if FIREFOX is None:
+        pytest.skip("needs Firefox: Debian's package `firefox-esr`")
+    with running_firefox(tmp_path / "profile") as firefox:
+        yield firefox
+
+
+def press(firefox: Firefox, name: str) -> None:
+    """Press a button with the pointer, as soon as it takes that."""
+    firefox.click(*firefox.wait_for_function(PLACE.replace("NAME", json.dumps(name))))
+
+
+def open_in(firefox: Firefox, lab: Lab, path: str) -> None:
+    firefox.goto(f"{lab.url}lab/tree/{path}?token={lab.token}")
+    firefox.wait_for_function(FOCUS)
+    firefox.wait_for_function(KERNEL_IS_READY)
+    firefox.wait_for_function(f"() => {{ void ({RUN_ALL})(); return true; }}")
+
+
+def test_firefox_shows_the_card_and_takes_a_decision(firefox: Firefox, lab: Lab, notebook: Callable[..., str]) -> None:
+    open_in(firefox, lab, notebook(ASK))
+    press(firefox, "Allow once")
+    firefox.wait_for_function("() => document.body.textContent.includes('Allowed by you. Done in')")
