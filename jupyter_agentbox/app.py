@@ -63,21 +63,22 @@ class AgentBoxApp(ExtensionApp):
     approval_timeout = Float(
         600.0,
         allow_none=True,
-        help="Seconds that a request waits for a person before it expires. None waits for ever.",
+        help="How long a request waits for a decision before it expires, in seconds. None: it never expires.",
     ).tag(config=True)
 
     max_pending = Int(
         1000,
         min=1,
         allow_none=True,
-        help="How many requests of one kernel may wait for a decision; a call beyond fails at once. None is no limit.",
+        help="The largest number of pending requests per kernel; further calls fail at once. None: no limit.",
     ).tag(config=True)
 
     decide_with = Enum(
         [each.value for each in DecideWith],
         help=(
-            "What it takes to decide a request: `person`, a browser that is logged in; `any`, also a token."
-            " Default: `person` in a server of JupyterHub, which can tell them apart; else `any`."
+            "Who may decide a request: `person`, only somebody logged in with a browser; `any`, also "
+            "a client with a token. Default: `person` on a JupyterHub server, which can tell the two "
+            "apart; otherwise `any`."
         ),
     ).tag(config=True)
 
@@ -86,8 +87,8 @@ class AgentBoxApp(ExtensionApp):
         min=1,
         allow_none=True,
         help=(
-            "Bytes of memory that the unanswered calls of one kernel may take, about; a call beyond fails at once."
-            " None is no limit."
+            "The approximate memory, in bytes, that the unanswered calls of one kernel may take; "
+            "further calls fail at once. None: no limit."
         ),
     ).tag(config=True)
 
@@ -95,50 +96,49 @@ class AgentBoxApp(ExtensionApp):
         512_000_000,
         min=1,
         allow_none=True,
-        help=(
-            "The same for the calls of all kernels together; calls of less than 64 KB are taken all the same."
-            " None is no limit."
-        ),
+        help=("The same for the calls of all kernels together; calls below 64 KB are always accepted. None: no limit."),
     ).tag(config=True)
 
     load_kernel_side = Bool(
         True,
         help=(
-            "Whether to load the kernel side (the %agentbox magic) in Python kernels when they start."
-            " If not, `%load_ext jupyter_agentbox` loads it."
+            "Whether Python kernels load the kernel extension (with the %agentbox magic) when they "
+            "start. Otherwise, load it with `%load_ext jupyter_agentbox`."
         ),
     ).tag(config=True)
 
     mcp_config_path = Unicode(
-        help="The file that names the MCP servers. Default: mcp.json in Jupyter's configuration directory."
+        help="The path of the file that lists the MCP servers. Default: mcp.json in Jupyter's configuration directory."
     ).tag(config=True)
 
     database_url = Unicode(
         help=(
-            "SQLAlchemy URL of the store of approval requests."
-            " Default: agentbox/approvals.sqlite in Jupyter's data directory."
+            "The SQLAlchemy URL of the database of approval requests. Default: "
+            "agentbox/approvals.sqlite in Jupyter's data directory."
         )
     ).tag(config=True)
 
     journal_mode = Enum(
         ["wal", "delete"],
         default_value="wal",
-        help="SQLite's journal mode. Choose delete for a database on a network file system: WAL does not work there.",
+        help="SQLite's journal mode. Choose `delete` if the database is on a network file system, "
+        "where WAL does not work.",
     ).tag(config=True)
 
     history_days = Float(
         None,
         allow_none=True,
-        help="Days after which a request that ended is removed from the database. None keeps it.",
+        help="How many days the database keeps finished requests. None: for ever.",
     ).tag(config=True)
 
     history_bytes = Int(
         1_000_000_000,
         allow_none=True,
         help=(
-            "Bytes of requests in the database from which on those that ended are removed: first what was withdrawn or"
-            " lapsed, then what a rule denied, then what a rule allowed, then what was answered; of each the oldest"
-            " first. None is no limit."
+            "The largest total size, in bytes, of the requests in the database. Above it, finished "
+            "requests are removed: first those that were withdrawn or expired, then those that a rule"
+            " denied, then those that a rule allowed, then those that a person decided; the oldest "
+            "first within each group. None: no limit."
         ),
     ).tag(config=True)
 
@@ -146,38 +146,41 @@ class AgentBoxApp(ExtensionApp):
         100_000_000,
         allow_none=True,
         help=(
-            "Bytes of long arguments of decided requests that are kept: the latest, and rather of those that were"
-            " answered than of those that a rule allowed; of others the digest and the beginning stay. None is no"
-            " limit."
+            "The largest total size, in bytes, of the long arguments kept for decided requests. The "
+            "latest are kept, and those that a person decided before those that a rule allowed; of "
+            "the others, the digest and the beginning remain. None: no limit."
         ),
     ).tag(config=True)
 
-    mcp_start_timeout = Float(60.0, help="Seconds that an MCP server may take to start.").tag(config=True)
+    mcp_start_timeout = Float(60.0, help="How long an MCP server may take to start, in seconds.").tag(config=True)
 
     mcp_call_timeout = Float(
-        600.0, help="Seconds that a tool may run, where mcp.json does not say. A person's thinking time does not count."
+        600.0,
+        help="How long a tool may run, in seconds, unless mcp.json sets its own limit. Waiting"
+        " for a decision does not count.",
     ).tag(config=True)
 
-    mcp_log_lines = Int(200, help="How many of the last lines of an MCP server's log are kept.").tag(config=True)
+    mcp_log_lines = Int(200, help="How many lines of each MCP server's log are kept: the last ones.").tag(config=True)
 
     mcp_message_cap = Int(
         256_000_000,
-        help="Bytes of the largest message that an MCP server may send; a larger one fails its call, and no other.",
+        help="The largest message that an MCP server may send, in bytes. A larger one fails the call "
+        "that it answers, and no other.",
     ).tag(config=True)
 
     content_security_policy = Enum(
         ["auto", "always", "never"],
         default_value="auto",
         help=(
-            "Whether a Content-Security-Policy keeps this server's pages from loading anything from other origins."
-            " auto: if a kernelspec is of a sandboxed kernel, or one runs."
+            "Whether a Content-Security-Policy keeps this server's pages from loading anything from "
+            "other origins. `auto`: if a sandboxed kernel is installed or running."
         ),
     ).tag(config=True)
 
     content_security_policy_sources = Dict(
         key_trait=Unicode(),
         value_trait=List(Unicode()),
-        help='What pages may load all the same: {"img-src": ["https://images.example.org"]}.',
+        help='Other origins that pages may load from, by directive: {"img-src": ["https://images.example.org"]}.',
     ).tag(config=True)
 
     @validate("content_security_policy_sources")

@@ -42,7 +42,7 @@ TIMED_OUT: Final = 124
 #: Interrupted by Ctrl-C.
 INTERRUPTED: Final = 130
 
-_NOBODY: Final = "nobody could be asked: there is no terminal, and no rule decides; see --rules"
+_NOBODY: Final = "nobody could be asked: there is no terminal, and no rule covers this call; see --rules"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -71,7 +71,7 @@ def _serve_mcp(options: argparse.Namespace, policy: Policy | None) -> int:
     from jupyter_agentbox.mcp_server import command  # noqa: PLC0415  # the MCP SDK takes a second
 
     if options.working_dir is not None and not options.working_dir.is_dir():
-        raise ValueError(f"`{options.working_dir}` is no directory")
+        raise ValueError(f"`{options.working_dir}` is not a directory")
     return command.main(
         CodeServerSettings(
             approver=Approver(options.ask),
@@ -291,7 +291,7 @@ def _described(request: ApprovalRequest) -> str:
     lines = [
         f"{_name(request)} wants to run with",
         arguments,
-        f"It was asked for in {kernel}.",
+        f"The request came from {kernel}.",
         *(f"Look closely: {one.text}" for one in odd),
     ]
     return visible("\n".join(lines))
@@ -323,19 +323,19 @@ def _read_cells(file: str) -> list[str]:
     notebook = json.loads(text)
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list):
-        raise ValueError(f"`{file}` is no notebook")
+        raise ValueError(f"`{file}` is not a notebook")
     sources = [cell.get("source", "") for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
     return [source if isinstance(source, str) else "".join(source) for source in sources]
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="jupyter agentbox", description="Run code whose tool calls ask first.")
+    parser = argparse.ArgumentParser(prog="jupyter agentbox", description="Run code whose tool calls need approval.")
     commands = parser.add_subparsers(dest="command", required=True)
-    execute = commands.add_parser("exec", help="run a script or a notebook, and ask in this terminal")
-    execute.add_argument("file", help="a script, a notebook, or - for standard input")
+    execute = commands.add_parser("exec", help="run a script or a notebook, and ask for approval in this terminal")
+    execute.add_argument("file", help="a script, a notebook, or `-` for standard input")
     _add_options(execute, images="./images")
-    serve = commands.add_parser("mcp", help="run code for an MCP client, and ask there or in JupyterLab")
-    _add_options(serve, images="none are left")
+    serve = commands.add_parser("mcp", help="run code for an MCP client, and ask for approval there or in JupyterLab")
+    _add_options(serve, images="none; images are not kept")
     _add_mcp_options(serve)
     # Takes its own arguments; listed here for the help.
     commands.add_parser("install-kernel", help="install a kernel that runs in a sandbox", add_help=False)
@@ -343,18 +343,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_options(parser: argparse.ArgumentParser, *, images: str) -> None:
-    parser.add_argument("--rules", type=Path, help="a JSON file of rules that allow or deny calls without asking")
+    parser.add_argument("--rules", type=Path, help="a JSON file with rules that allow or deny calls without asking")
     parser.add_argument(
         "--timeout",
         type=_seconds,
-        help="seconds that a cell may run, without the time for decisions (default: no limit)",
+        help="how long a cell may run, in seconds, not counting the time for decisions (default: no limit)",
     )
-    parser.add_argument("--working-dir", type=Path, help="where the code starts (default: here)")
-    parser.add_argument("--images-dir", type=Path, help=f"where images are written (default: {images})")
-    parser.add_argument("--mcp-config", type=Path, help="the file that names the MCP servers (default: Jupyter's)")
-    parser.add_argument("--sandbox", action="store_true", help="run the code in a sandbox, or not at all")
-    parser.add_argument("--sandbox-config", type=Path, metavar="FILE", help="a JSON file of its settings")
-    parser.add_argument("--approve-shell-cmds", action="store_true", help="ask before shell commands, too")
+    parser.add_argument("--working-dir", type=Path, help="the directory that the code starts in (default: this one)")
+    parser.add_argument("--images-dir", type=Path, help=f"the directory that images are written to (default: {images})")
+    parser.add_argument(
+        "--mcp-config", type=Path, help="the file that lists the MCP servers (default: Jupyter's mcp.json)"
+    )
+    parser.add_argument(
+        "--sandbox", action="store_true", help="run the code in a sandbox; if none can be made, do not run it"
+    )
+    parser.add_argument("--sandbox-config", type=Path, metavar="FILE", help="a JSON file with the sandbox's settings")
+    parser.add_argument("--approve-shell-cmds", action="store_true", help="ask before shell commands as well")
 
 
 def _add_mcp_options(parser: argparse.ArgumentParser) -> None:
@@ -362,37 +366,41 @@ def _add_mcp_options(parser: argparse.ArgumentParser) -> None:
         "--ask",
         choices=[approver.value for approver in Approver],
         default=Approver.AUTO.value,
-        help="who decides about calls: the client's user, the user of a running JupyterLab, nobody, or the first of"
-        " these that there is (default: auto)",
+        help="who decides about calls: the client's user, the user of a running JupyterLab, nobody, "
+        "or the first of these that is available (default: auto)",
     )
-    parser.add_argument("--server", metavar="URL", help="the Jupyter server to run code on, which decides about calls")
+    parser.add_argument(
+        "--server", metavar="URL", help="the Jupyter server that runs the code and where calls are decided"
+    )
     parser.add_argument(
         "--token",
         default=os.environ.get("JUPYTER_TOKEN") or None,
-        help="its token (default: JUPYTER_TOKEN in the environment, where others do not see it, or its runtime file)",
+        help="the token of that server (default: the environment variable JUPYTER_TOKEN, which other "
+        "users cannot see, or the server's runtime file)",
     )
     parser.add_argument(
-        "--approval-timeout", type=_seconds, help="seconds that a call waits for its decision (default: for ever)"
+        "--approval-timeout", type=_seconds, help="how long a call waits for a decision, in seconds (default: for ever)"
     )
     parser.add_argument(
         "--busy-timeout",
         type=_seconds,
         default=BUSY_TIMEOUT,
-        help="seconds that a request waits for an earlier one that holds the kernel; then it is answered with an error"
-        f" that says what that one does (default: {BUSY_TIMEOUT:g})",
+        help="how long a request waits while an earlier one keeps the kernel busy, in seconds; after "
+        "that it fails with an error that says what the earlier one is doing (default: "
+        f"{BUSY_TIMEOUT:g})",
     )
     parser.add_argument(
         "--log-level",
         choices=["DEBUG", "INFO", "WARNING", "ERROR"],
         default="WARNING",
-        help="of the log on standard error (default: WARNING)",
+        help="how much to log on standard error (default: WARNING)",
     )
 
 
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not (math.isfinite(seconds) and seconds > 0):
-        raise argparse.ArgumentTypeError("must be a number of seconds greater than 0")
+        raise argparse.ArgumentTypeError("must be a number of seconds, greater than 0")
     return seconds
 
 

@@ -29,7 +29,7 @@ class Kind(Enum):
 
     LEVELS = "a list of `bubblewrap`, `bubblewrap-host-proc`, `landlock` and `srt`"
     TEXT = "text"
-    LIST = "a list of texts"
+    LIST = "a list of strings"
     LIMIT = "a whole number above 0, or null for no limit"
     OBJECT = "an object with the objects `network` and `filesystem`"
 
@@ -75,62 +75,67 @@ class SandboxSettings:
 
     levels: tuple[str, ...] = _declared(
         Kind.LEVELS,
-        "The levels of isolation that will do, the best first. If none can be reached, no kernel is started.",
+        "The acceptable levels of isolation, best first. If this machine offers none of them, no kernel is started.",
         tuple(level.value for level in SANDBOX_LEVELS),
     )
     work_dir: str = _declared(
         Kind.TEXT,
-        "The work directory, the only one that the kernel can write. Default: the notebook's directory;"
-        " a kernel that was started for no path gets an empty one of its own.",
+        "The work directory, the only directory that the kernel can write to. Default: the notebook's"
+        " directory; a kernel that was started without a path gets an empty directory of its own.",
         "",
     )
-    readable: tuple[str, ...] = _declared(Kind.LIST, "More files and directories that the kernel can read and run.", ())
-    writable: tuple[str, ...] = _declared(Kind.LIST, "More directories that the kernel can write.", ())
-    hidden: tuple[str, ...] = _declared(
-        Kind.LIST, "Files and directories that the kernel must not see.", (), takes_away=True
+    readable: tuple[str, ...] = _declared(
+        Kind.LIST, "Further files and directories that the kernel can read and execute.", ()
     )
+    writable: tuple[str, ...] = _declared(Kind.LIST, "Further directories that the kernel can write to.", ())
+    hidden: tuple[str, ...] = _declared(Kind.LIST, "Files and directories hidden from the kernel.", (), takes_away=True)
     read_only: tuple[str, ...] = _declared(
         Kind.LIST,
-        "Files and directories that the kernel must not write, also in its work directory.",
+        "Files and directories that the kernel cannot write to, even inside its work directory.",
         (),
         takes_away=True,
     )
     unprotected: tuple[str, ...] = _declared(
         Kind.LIST,
-        "Names or patterns of what programs outside obey in the work directory, and the kernel can write all the"
-        " same: `.git`, so that it can commit, `AGENTS.md`, `.env`.",
+        "Names or patterns of files in the work directory that are protected because programs outside"
+        " the sandbox act on them, but that the kernel may write to all the same: `.git` (so that it "
+        "can commit), `AGENTS.md`, `.env`.",
         (),
     )
     environment: tuple[str, ...] = _declared(
-        Kind.LIST, "Environment variables of the server, names or patterns, that the kernel gets as well.", ()
+        Kind.LIST, "Names or patterns of further environment variables that the kernel gets from the server.", ()
     )
     allowed_domains: tuple[str, ...] = _declared(
         Kind.LIST,
-        "Domains that the kernel can reach through a proxy: `example.com`, `*.example.com` for all names below,"
-        " `example.com:8443` for another port than 443 and 80. Only where they lead to the internet."
-        " Needs bubblewrap.",
+        "Domains that the kernel can reach through a proxy: `example.com`, `*.example.com` for all "
+        "names below it, `example.com:8443` for a port other than 443 and 80. They must lead to "
+        "public addresses. Needs bubblewrap.",
         (),
     )
     private_domains: tuple[str, ...] = _declared(
         Kind.LIST,
-        "Domains as in `allowed_domains` that may lead to private addresses as well, and those without `*` also to"
-        " this machine: `*.intranet.example`, `localhost:11434`.",
+        "Domains, written as in `allowed_domains`, that may also lead to private addresses; those "
+        "without `*` may lead to this machine, too: `*.intranet.example`, `localhost:11434`.",
         (),
     )
     memory_limit: int | None = _declared(
-        Kind.LIMIT, "Bytes of address space of each process, and of memory of all together.", None
+        Kind.LIMIT,
+        "The largest address space of each process and the largest memory of all processes together, in bytes.",
+        None,
     )
-    process_limit: int | None = _declared(Kind.LIMIT, "Processes and threads of the whole sandbox.", None)
-    file_size_limit: int | None = _declared(Kind.LIMIT, "Bytes of the largest file that can be written.", None)
+    process_limit: int | None = _declared(
+        Kind.LIMIT, "The largest number of processes and threads in the sandbox.", None
+    )
+    file_size_limit: int | None = _declared(Kind.LIMIT, "The largest file that the kernel can write, in bytes.", None)
     temporary_limit: int | None = _declared(
-        Kind.LIMIT, "Bytes of each file system in memory: /tmp, the home directory, /dev/shm.", 1 << 30
+        Kind.LIMIT, "The size of each in-memory file system (/tmp, the home directory, /dev/shm), in bytes.", 1 << 30
     )
-    bubblewrap: str = _declared(Kind.TEXT, "The path of bwrap. Default: looked for on the path.", "")
-    srt: str = _declared(Kind.TEXT, "The path of srt, for the level `srt`. Default: looked for on the path.", "")
+    bubblewrap: str = _declared(Kind.TEXT, "The path of bwrap. Default: the one on PATH.", "")
+    srt: str = _declared(Kind.TEXT, "The path of srt, for the level `srt`. Default: the one on PATH.", "")
     srt_settings: Mapping[str, Any] = _declared(
         Kind.OBJECT,
-        "What srt is told beside what every sandbox has, in the form of its own settings file. `levels` must be"
-        " `srt` alone then.",
+        "Further settings for srt, in the format of its own settings file, on top of those that every"
+        " sandbox has. They need `levels` to be `srt` alone.",
         {},
     )
 
@@ -153,10 +158,12 @@ class SandboxSettings:
         if is_srt_file(found):
             found = from_srt_file(found)
         if not isinstance(found, Mapping):
-            raise SandboxConfigError(f"{source}: an object is needed, with keys of {_names()}")
+            raise SandboxConfigError(f"{source}: must be an object with keys from {_names()}")
         unknown = sorted(str(name) for name in found.keys() - SETTINGS.keys())
         if unknown:
-            raise SandboxConfigError(f"{source}: `{'`, `'.join(unknown)}` is not known; the keys are {_names()}")
+            raise SandboxConfigError(
+                f"{source}: `{'`, `'.join(unknown)}` is not a setting; the settings are {_names()}"
+            )
         checked: dict[str, Any] = {}
         for name, value in found.items():
             kind = SETTINGS[name].kind
@@ -170,7 +177,9 @@ class SandboxSettings:
         except ValueError as error:
             raise SandboxConfigError(f"{source}: {error}") from error
         if settings.srt_settings and settings.levels != (Isolation.SRT.value,):
-            raise SandboxConfigError(f'{source}: `srt_settings` are for `srt` only; set `levels` to ["srt"]')
+            raise SandboxConfigError(
+                f'{source}: `srt_settings` work only with the level `srt`: set `levels` to ["srt"]'
+            )
         return settings
 
     def within(self, ceiling: Mapping[str, Any]) -> Self:

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         config = json.loads(options.config)
         settings = _settings(config)
     except ValueError as error:
-        return _fail(f"the settings are not JSON: {error}")
+        return _fail(f"the settings are not valid JSON: {error}")
     except SandboxConfigError as error:
         return _fail(str(error))
     spec = kernelspec(
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         sys.stdout.write(f"Isolation on this machine: {_reached(settings).value}\n")
     except SandboxRefusedError as error:
-        sys.stderr.write(f"It will not start here: {error}\n")
+        sys.stderr.write(f"The kernel cannot start on this machine: {error}\n")
     return 0
 
 
@@ -85,9 +85,13 @@ def _parser() -> argparse.ArgumentParser:
         prog="jupyter agentbox install-kernel", description="Install a kernel that runs in a sandbox."
     )
     parser.add_argument("--name", default=DEFAULT_NAME, help="the kernelspec's name (default: %(default)s)")
-    parser.add_argument("--display-name", help="what the launcher shows")
-    parser.add_argument("--python", default=sys.executable, help="the interpreter, with ipykernel (default: this one)")
-    parser.add_argument("--config", default="{}", metavar="JSON", help="the provisioner's settings for this kernel")
+    parser.add_argument("--display-name", help="the name that the launcher shows")
+    parser.add_argument(
+        "--python", default=sys.executable, help="the Python interpreter, which must have ipykernel (default: this one)"
+    )
+    parser.add_argument(
+        "--config", default="{}", metavar="JSON", help="the sandbox's settings for this kernel, as JSON"
+    )
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--user", action="store_true", help="install for this user (the default)")
     place.add_argument("--sys-prefix", action="store_true", help="install in this Python environment")

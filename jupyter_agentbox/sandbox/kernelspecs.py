@@ -18,7 +18,7 @@ class NotAKernelError(NoSuchKernel, HTTPError):
 
     def __init__(self, name: str) -> None:
         NoSuchKernel.__init__(self, name)
-        HTTPError.__init__(self, 404, "no kernel is named `%s`", name)
+        HTTPError.__init__(self, 404, "there is no kernel named `%s`", name)
 
 
 class SandboxedKernelSpecManager(KernelSpecManager):
@@ -31,8 +31,9 @@ class SandboxedKernelSpecManager(KernelSpecManager):
     kernelspec_dirs = List(
         Unicode(),
         help=(
-            "The directories of kernelspecs. Default: those of Jupyter that the user of the server can change neither"
-            " themselves nor by what leads there."
+            "The directories that kernelspecs are taken from. Default: those of Jupyter's directories"
+            " that the server's user cannot change, neither directly nor through a parent directory "
+            "or link."
         ),
     ).tag(config=True)
 
@@ -45,8 +46,8 @@ class SandboxedKernelSpecManager(KernelSpecManager):
         for one in known:
             if one not in kept and Path(one).is_dir():
                 self.log.warning(
-                    "kernelspecs in `%s` do not count, because the user of the server can change them; name the"
-                    " directory in SandboxedKernelSpecManager.kernelspec_dirs if they shall",
+                    "ignored the kernelspecs in `%s`, because the server's user can change them; to "
+                    "use them, name the directory in SandboxedKernelSpecManager.kernelspec_dirs",
                     one,
                 )
         return kept

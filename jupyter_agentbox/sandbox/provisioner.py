@@ -116,8 +116,9 @@ class SandboxProvisioner(LocalProvisioner):
     srt_settings = _trait("srt_settings")
 
     sandbox_config = Unicode(
-        help="A JSON file with the same keys as these settings. It is read when a kernel starts, and wins over them."
-        " Or a settings file of srt, for the level `srt`."
+        help="A JSON file with the same keys as these settings; it is read when a kernel starts and "
+        "takes precedence over them. For the level `srt`, it may be a settings file of srt "
+        "instead."
     ).tag(config=True)
 
     _backend: SandboxBackend | None = None
@@ -160,7 +161,7 @@ class SandboxProvisioner(LocalProvisioner):
         except SandboxRefusedError as error:
             await in_thread(self._end)
             self._forget_start(self.parent)
-            self.log.warning("a sandboxed kernel was refused: %s", error)
+            self.log.warning("refused to start a sandboxed kernel: %s", error)
             raise HTTPError(_REFUSED, str(error), reason=NO_SANDBOXED_KERNEL) from error
         finally:
             stack.close()
@@ -170,7 +171,7 @@ class SandboxProvisioner(LocalProvisioner):
         """Start the sandbox with the kernel in it."""
         try:
             if self._backend is None:
-                raise SandboxRefusedError("the sandbox was not made")
+                raise SandboxRefusedError("could not set up the sandbox")
             process = await in_thread(partial(self._backend.start, cmd, env=kwargs["env"]))
         except asyncio.CancelledError:
             await in_thread(self._end)  # it may have been started
@@ -178,7 +179,7 @@ class SandboxProvisioner(LocalProvisioner):
         except SandboxRefusedError as error:
             await in_thread(self._end)
             self._forget_start(self.parent)
-            self.log.warning("a sandboxed kernel was refused: %s", error)
+            self.log.warning("refused to start a sandboxed kernel: %s", error)
             raise HTTPError(_REFUSED, str(error), reason=NO_SANDBOXED_KERNEL) from error
         self.process = process
         self.pid, self.pgid, self.cwd = process.pid, None, kwargs["cwd"]
@@ -263,7 +264,7 @@ class SandboxProvisioner(LocalProvisioner):
                 found = from_srt_file(found)
             known = set(self.trait_names(config=True)) - {"sandbox_config"}
             if not isinstance(found, dict) or found.keys() - known:
-                raise ValueError(f"it must be an object with keys of {', '.join(sorted(known))}")
+                raise ValueError(f"it must be an object with keys from {', '.join(sorted(known))}")
         except (OSError, ValueError) as error:
             raise SandboxConfigError(f"`{file}` cannot be used: {error}") from error
         return found
@@ -310,7 +311,7 @@ class SandboxProvisioner(LocalProvisioner):
         granted = [path.resolve() for name in ("readable", "writable") for path in absolute(ceiling.get(name, ()))]
         for place in (*extra.readable, *extra.writable):
             if is_below(place, hidden) and not is_below(place, granted):
-                raise SandboxRefusedError(f"`{place}` is among what the settings of the server hide from kernels")
+                raise SandboxRefusedError(f"`{place}` is hidden from kernels by the server's settings")
         return extra
 
     def _protected(self, settings: SandboxSettings, base: Path) -> Any:
@@ -349,7 +350,7 @@ class SandboxProvisioner(LocalProvisioner):
             name=f"kernel {self.kernel_id}",
             domains=Domains.of(settings),
             srt=settings.srt_settings,
-            on_refused=lambda reason: self.log.info("a sandboxed kernel was refused the network: %s", reason),
+            on_refused=lambda reason: self.log.info("blocked a network connection of a sandboxed kernel: %s", reason),
             opened=start.opened,
         )
         self._backend = backend = make_backend(spec, start.level, bubblewrap=settings.bubblewrap, srt=settings.srt)
@@ -360,8 +361,9 @@ class SandboxProvisioner(LocalProvisioner):
         trusted = settings.environment if is_of_site else self._ceiling().get("environment", ())
         if kept_out := [name for name in settings.environment if looks_secret(name) and name not in trusted]:
             self.log.warning(
-                "kernel %s does not get %s: what looks like a secret is named in the server's own"
-                " `SandboxProvisioner.environment`, or in a kernelspec that the user cannot change",
+                "kernel %s does not get %s, which looks like a secret: to pass it on, name it in the "
+                "server's own `SandboxProvisioner.environment`, or in a kernelspec that the user "
+                "cannot change",
                 self.kernel_id,
                 ", ".join(kept_out),
             )

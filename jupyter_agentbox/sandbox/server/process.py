@@ -232,7 +232,7 @@ def _without_socket(preparation: str) -> str:
 
 
 def _log_refusal(reason: str) -> None:
-    log.info("a sandboxed kernel was refused the network: %s", reason)
+    log.info("blocked a network connection of a sandboxed kernel: %s", reason)
 
 
 def _clear(backend: SandboxBackend | None, run: RunDirectory | None) -> None:
