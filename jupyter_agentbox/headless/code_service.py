@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from jupyter_agentbox.agents.generators import CodeGenerator
 from jupyter_agentbox.agents.pipeline import CodePipeline
@@ -27,6 +27,8 @@ from .sandbox_config import SandboxConfig
 
 #: Decides about a request: by `accept` and `reject`, or by returning whether it may run.
 Approve = Callable[[ApprovalRequest], Awaitable[bool | None] | bool | None]
+
+T = TypeVar("T")
 
 _NOBODY: Final = "nobody could be asked: the service has no `approve`, and no rule decides"
 
@@ -190,6 +192,7 @@ class CodeService:
         self._make_executor()  # what cannot be understood should be said now
         self._kernel: _KeptKernel | None = None
         self._turns = asyncio.Lock()
+        self._busy: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
         self._kernel = self._open()
@@ -223,6 +226,8 @@ class CodeService:
 
         Raises
         ------
+        RuntimeError
+            This is called by `approve`, or by the generator: it would wait for itself.
         Exception
             What `approve` raised; nothing runs then.
         """
@@ -238,9 +243,17 @@ class CodeService:
         return self._start(request, self._approve or _leave)
 
     def _start(self, request: CodeRequest, approve: Approve) -> CodeRun:
+        if asyncio.current_task() in self._busy:
+            raise RuntimeError("a request that another one of this service waits for would wait for ever")
         run = CodeRun(request)
-        run.begin(asyncio.ensure_future(self._conduct(run, approve)))
+        run.begin(self._watched(asyncio.ensure_future(self._conduct(run, approve))))
         return run
+
+    def _watched(self, task: asyncio.Task[T]) -> asyncio.Task[T]:
+        """Remember who works for a request: none of them can begin another one of this service and wait for it."""
+        self._busy.add(task)
+        task.add_done_callback(self._busy.discard)
+        return task
 
     async def _conduct(self, run: CodeRun, approve: Approve) -> CodeResult:
         pipeline = CodePipeline(generator=self._generator, analyzer=self._analyzer, on_status=run.become)
@@ -262,7 +275,7 @@ class CodeService:
 
                 def ask(request: ApprovalRequest) -> None:
                     run.add(request)
-                    deciding.add(group.create_task(_decide(approve, request)))
+                    deciding.add(self._watched(group.create_task(_decide(approve, request))))
 
                 runner = KernelCodeRunner(kernel.code_kernel, analyzer=self._analyzer, on_request=ask)
                 try:

@@ -505,6 +505,17 @@ async def test_requests_take_turns(make: Make) -> None:
     assert [result.succeeded for result in results] == [True] * 3
 
 
+async def test_a_request_that_would_wait_for_itself_is_an_error(make: Make) -> None:
+    async def again(request: ApprovalRequest) -> None:
+        await service.run(a_request())
+        await request.accept()
+
+    async with make("results = {}", approve=again) as service:
+        with pytest.raises(RuntimeError, match="wait for ever"):
+            await run(service)
+        assert not service._busy
+
+
 async def test_without_a_context_each_request_has_a_kernel_of_its_own(make: Make) -> None:
     service = make("import os\nresults = {'pid': os.getpid()}", policy=ALLOW)
     pids = [(await run(service)).results["pid"] for _ in range(2)]
