@@ -27,6 +27,7 @@ _NUDGE: Final = 0.5
 _AGAIN: Final = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 #: What the server says of a kernel that ended by itself.
 _ENDED: Final = frozenset({"dead", "restarting", "autorestarting"})
+_CLOSED: Final = "the connection to the kernel was closed: its server may have ended; `reset()` gives a fresh kernel"
 
 
 class RemoteKernel:
@@ -97,7 +98,7 @@ class RemoteKernel:
             # Flow control is not waited for: what is sent is small.
             self._socket.write_message(json.dumps(message))
         except WebSocketClosedError:
-            raise ExecutionError("the connection to the kernel was closed") from None
+            raise ExecutionError(_CLOSED) from None
         return str(head["msg_id"])
 
     async def interrupt(self) -> None:
@@ -173,7 +174,7 @@ class RemoteKernel:
             if message.kind == "status" and message.content.get("execution_state") in _ENDED:
                 self._lost("the kernel ended; `reset()` gives a fresh one")
             self._receive(message)
-        self._lost("the connection to the kernel was closed")
+        self._lost(_CLOSED)
 
 
 def _message(data: str | bytes) -> Message | None:

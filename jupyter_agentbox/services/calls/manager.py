@@ -218,6 +218,12 @@ def _refusal(request: ApprovalRequest) -> AgentBoxError:
         return ToolCallRejectedError(
             f"`{name}` was rejected{by}; it did not run{told}", request_id=request.id, reason=reason
         )
+    if request.status is Status.ORPHANED:
+        return ApprovalCancelledError(
+            f"the kernel or its server ended before anybody decided about `{name}`; it did not run."
+            " Run the code again in a fresh kernel to ask again.",
+            request_id=request.id,
+        )
     how = request.outcome_state.value if request.outcome_state is not None else request.status.value
     return ApprovalCancelledError(
         f"the request for `{name}` was withdrawn ({how}); it did not run", request_id=request.id
