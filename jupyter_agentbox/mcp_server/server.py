@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections import deque
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,20 +38,16 @@ from jupyter_agentbox.headless.server_api import ServerAddress
 from jupyter_agentbox.processes.directories import PrivateDirectory
 
 from . import results, tools
-from .activity import Activity
 from .jupyter import JupyterSession, find_jupyterlab, server_address
 from .listing import list_tools
 from .local import LocalSession
+from .pulse import Pulse
 from .questions import FORM, Asker, Consent, Question, Refuser, read_consent
 from .sessions import CellRequest, CodeSession, SessionError
 from .settings import Approver, CodeServerSettings
 
 log = logging.getLogger(__name__)
 
-#: Seconds between two words to a client that wants to know how far its request is.
-PULSE: Final = 5.0
-#: So many words of tools wait for a client that is slow; of more, the latest are kept.
-MOST_REPORTS: Final = 100
 _ENDING: Final = "jupyter agentbox mcp is ending: nothing more runs"
 _INTERRUPTED: Final = "the request was interrupted: jupyter agentbox mcp got SIGINT (Ctrl-C)"
 _MODERN: Final = "io.modelcontextprotocol/protocolVersion"
@@ -145,13 +138,15 @@ class CodeServer:
         if self._is_ending:
             return results.failed(_ENDING)
         # In a task of its own: the SDK cancels a handler over and over, and a cell is interrupted with care.
-        pulse = _Pulse(context.session)
+        pulse = Pulse(context.session)
         task = asyncio.create_task(self._answer(arguments, context, pulse))
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
         beating = in_background(pulse.run(), what="telling the MCP client how far its request is")
         try:
             await asyncio.wait([task])
+            pulse.finish()
+            await asyncio.wait([beating])  # what a tool said comes before its answer
             if task.cancelled():  # not by the client, which would not be answered
                 return self._cancelled()
             return task.result()
@@ -161,7 +156,7 @@ class CodeServer:
                 task.cancel()
 
     async def _answer(
-        self, arguments: tools.Arguments, context: ServerRequestContext[Any], pulse: _Pulse
+        self, arguments: tools.Arguments, context: ServerRequestContext[Any], pulse: Pulse
     ) -> CallToolResult:
         can_elicit = _can_elicit(context.session.client_capabilities)
         try:
@@ -338,52 +333,6 @@ class _Elicitor:
                 what = error.error.message if isinstance(error, MCPError) else "it sent something else than an answer"
                 return Consent(allowed=False, reason=f"the MCP client could not ask its user: {what}"[:1000])
         return read_consent(result.action, result.content)
-
-
-class _Pulse:
-    """Tells a client that asked for it that its request is alive.
-
-    Parameters
-    ----------
-    session : ServerSession
-        Sends it; does nothing if the client did not ask.
-    """
-
-    def __init__(self, session: ServerSession) -> None:
-        self._session = session
-        self._reports: deque[str] = deque(maxlen=MOST_REPORTS)
-        self._last = 0.0
-        self._has_changed = False
-        self._news = asyncio.Event()
-        self.activity = Activity(self._change)
-
-    def report(self, message: str) -> None:
-        """Pass on, once, what a tool or an MCP server says. Of a flood, the latest."""
-        self._reports.append(message)
-        self._news.set()
-
-    async def run(self) -> None:
-        """Beat until cancelled."""
-        start = time.monotonic()
-        while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(PULSE):
-                    await self._news.wait()
-            self._news.clear()
-            if self._has_changed or not self._reports:
-                self._has_changed = False
-                await self._send(start, str(self.activity))
-            while self._reports:
-                await self._send(start, self._reports.popleft())
-
-    async def _send(self, start: float, message: str) -> None:
-        # Seconds, not the number that a tool gives: a cell can call many, and MCP wants a number that grows.
-        self._last = max(round(time.monotonic() - start, 3), round(self._last + 0.001, 3))
-        await self._session.report_progress(self._last, None, message)
-
-    def _change(self) -> None:
-        self._has_changed = True
-        self._news.set()
 
 
 def _can_elicit(capabilities: ClientCapabilities | None) -> bool:

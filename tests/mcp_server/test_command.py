@@ -18,8 +18,8 @@ from mcp_types import CallToolResult, ElicitResult
 from jupyter_agentbox.core.approvals import OutcomeState, Status
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.core.reviewers import Reviewer, Via
+from jupyter_agentbox.mcp_server.pulse import PULSE
 from jupyter_agentbox.mcp_server.questions import read_consent
-from jupyter_agentbox.mcp_server.server import PULSE
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.system import SystemClock
 from tests.headless.executor.conftest import MINI

@@ -1,0 +1,79 @@
+"""`Pulse`: tells a client while its request runs what it does, and what its tools say."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from contextlib import suppress
+from typing import Final, Protocol
+
+from .activity import Activity
+
+#: Seconds between two words to a client that wants to know how far its request is.
+PULSE: Final = 5.0
+#: So many words of tools wait for a client that is slow; of more, the latest are kept.
+MOST_REPORTS: Final = 100
+
+
+class ProgressClient(Protocol):
+    """Is told how far a request is."""
+
+    async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Take note of it."""
+
+
+class Pulse:
+    """Tells a client that asked for it that its request is alive.
+
+    Parameters
+    ----------
+    client : ProgressClient
+        Is told; does nothing if nobody there asked for it.
+    """
+
+    def __init__(self, client: ProgressClient) -> None:
+        self._client = client
+        self._reports: deque[str] = deque(maxlen=MOST_REPORTS)
+        self._last = 0.0
+        self._has_changed = False
+        self._over = asyncio.Event()
+        self._news = asyncio.Event()
+        self.activity = Activity(self._change)
+
+    def report(self, message: str) -> None:
+        """Pass on, once, what a tool or an MCP server says. Of a flood, the latest."""
+        self._reports.append(message)
+        self._news.set()
+
+    def finish(self) -> None:
+        """Let `run` end, after it has sent the reports that there are."""
+        self._over.set()
+        self._news.set()
+
+    async def run(self) -> None:
+        """Beat until `finish` or until cancelled."""
+        start = time.monotonic()
+        while not self._over.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PULSE):
+                    await self._news.wait()
+            self._news.clear()
+            if not self._over.is_set() and (self._has_changed or not self._reports):
+                self._has_changed = False
+                await self._send(start, str(self.activity))
+            await self._send_reports(start)
+        await self._send_reports(start)
+
+    async def _send_reports(self, start: float) -> None:
+        while self._reports:
+            await self._send(start, self._reports.popleft())
+
+    async def _send(self, start: float, message: str) -> None:
+        # Seconds, not the number that a tool gives: a cell can call many, and MCP wants a number that grows.
+        self._last = max(round(time.monotonic() - start, 3), round(self._last + 0.001, 3))
+        await self._client.report_progress(self._last, None, message)
+
+    def _change(self) -> None:
+        self._has_changed = True
+        self._news.set()

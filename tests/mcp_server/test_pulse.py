@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import asyncio
+
+from jupyter_agentbox.mcp_server.pulse import MOST_REPORTS, Pulse
+
+
+class Client:
+    def __init__(self) -> None:
+        self.heard: list[str | None] = []
+        self.numbers: list[float] = []
+
+    async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        await asyncio.sleep(0)  # another task has its turn while a message is written
+        assert total is None
+        self.heard.append(message)
+        self.numbers.append(progress)
+
+
+async def test_what_was_said_right_before_the_end_is_still_sent() -> None:
+    client = Client()
+    pulse = Pulse(client)
+    beating = asyncio.create_task(pulse.run())
+    await asyncio.sleep(0)  # it waits for news
+
+    pulse.activity.run()
+    pulse.report("step 1")
+    pulse.report("step 2")
+    pulse.finish()
+    await beating
+
+    assert client.heard == ["step 1", "step 2"]
+    assert client.numbers == sorted(set(client.numbers))
+
+
+async def test_of_a_request_that_ends_before_its_pulse_began_the_words_are_sent() -> None:
+    client = Client()
+    pulse = Pulse(client)
+
+    pulse.report("all there was")
+    pulse.finish()
+    await pulse.run()
+
+    assert client.heard == ["all there was"]
+
+
+async def test_of_a_flood_the_latest_are_sent() -> None:
+    client = Client()
+    pulse = Pulse(client)
+
+    for step in range(MOST_REPORTS + 1):
+        pulse.report(f"step {step}")
+    pulse.finish()
+    await pulse.run()
+
+    assert client.heard == [f"step {step}" for step in range(1, MOST_REPORTS + 1)]
