@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,30 +18,62 @@ from tornado.web import Application, RequestHandler
 from jupyter_agentbox import ExecutionError, ExecutionResult, KernelClient
 from jupyter_agentbox.headless.discovery import known_token, running_servers
 from tests.integration.conftest import Server, start_server
+from tests.loops import loop_of_the_file
 
 TIMEOUT = 30
-HUB_LIKE = "--ServerApp.base_url=/user/anna/"
+HUB_LIKE = "/user/anna/"
 PNG = b"\x89PNG picture"
 
 
-@pytest.fixture(params=[(False, ()), (False, (HUB_LIKE,)), (True, ()), (True, (HUB_LIKE,))], ids=str)
+jp_asyncio_loop = pytest.fixture(scope="module", autouse=True)(loop_of_the_file)
+
+
+@pytest.fixture(scope="module")
+def start(
+    tmp_path_factory: pytest.TempPathFactory, jp_asyncio_loop: asyncio.AbstractEventLoop
+) -> Iterator[Callable[[bool, str], Server]]:
+    """Return a Jupyter server, with agentbox or without it, at a path; each kind is started once."""
+
+    started: list[Server] = []
+
+    @cache
+    def start(agentbox: bool, path: str) -> Server:
+        root = tmp_path_factory.mktemp("server")
+        options = (f"--ServerApp.base_url={path}",)
+        server = jp_asyncio_loop.run_until_complete(start_server(root, options=options, agentbox=agentbox))
+        started.append(server)
+        server.hang_up()
+        assert ("jupyter_agentbox | extension was successfully linked" in (root / "server.log").read_text()) == agentbox
+        return server
+
+    yield start
+    for server in started:
+        jp_asyncio_loop.run_until_complete(server.stop())
+
+
+@pytest.fixture(params=itertools.product((False, True), ("/", HUB_LIKE)), ids=str)
 def server(
-    request: pytest.FixtureRequest, tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop
+    request: pytest.FixtureRequest,
+    start: Callable[[bool, str], Server],
+    jp_asyncio_loop: asyncio.AbstractEventLoop,
 ) -> Iterator[Server]:
     """A Jupyter server, without agentbox or with it, at the root or at a Hub's address."""
-    agentbox, options = request.param
-    server = jp_asyncio_loop.run_until_complete(start_server(tmp_path, options=options, agentbox=agentbox))
-    assert ("jupyter_agentbox | extension was successfully linked" in (tmp_path / "server.log").read_text()) == agentbox
+    server = start(*request.param)
     yield server
-    jp_asyncio_loop.run_until_complete(server.stop())
+    jp_asyncio_loop.run_until_complete(end_kernels(server))
 
 
 @pytest.fixture
-def plain(tmp_path: Path, jp_asyncio_loop: asyncio.AbstractEventLoop) -> Iterator[Server]:
+def plain(start: Callable[[bool, str], Server], jp_asyncio_loop: asyncio.AbstractEventLoop) -> Iterator[Server]:
     """A plain Jupyter server at a Hub's address."""
-    server = jp_asyncio_loop.run_until_complete(start_server(tmp_path, options=(HUB_LIKE,), agentbox=False))
+    server = start(False, HUB_LIKE)
     yield server
-    jp_asyncio_loop.run_until_complete(server.stop())
+    jp_asyncio_loop.run_until_complete(end_kernels(server))
+
+
+async def end_kernels(server: Server) -> None:
+    for kernel in await kernels(server):
+        await server.api("DELETE", f"api/kernels/{kernel}")
 
 
 async def kernels(server: Server) -> list[str]:
@@ -198,9 +232,9 @@ async def test_a_token_follows_no_redirect_and_what_is_no_jupyter_server_is_told
 
 
 async def test_the_token_of_a_server_here_is_found_and_is_given_to_no_other_machine(
-    plain: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plain: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(plain.root / "runtime"))
     async with KernelClient(url=plain.url) as client:
         assert (await client.execute("1")).text == "1"
     port = plain.url.split(":")[2].split("/")[0]
