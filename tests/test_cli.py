@@ -239,7 +239,7 @@ def test_code_runs_in_a_sandbox_or_not_at_all(environment: dict[str, str], tmp_p
     settings.write_text('{"readble": []}')
     unknown = run(environment, "--sandbox-config", str(settings), *place, code="print('ran')")
     assert (unknown.returncode, unknown.stdout) == (2, "")
-    assert "`readble` is not known" in unknown.stderr
+    assert "`readble` is not a setting" in unknown.stderr
 
     can_reach(SANDBOX_LEVELS[0])
     code = "import os\nprint(os.getcwd(), os.path.exists('../config'))"

@@ -66,9 +66,9 @@ def create_code_generator(name: str, config: Mapping[str, Any] | None = None, **
     try:
         generator = make(**{**(config or {}), **options})
     except (TypeError, ValueError) as error:
-        raise CodeGeneratorConfigurationError(f"the code generator `{name}` cannot be made: {error}") from error
+        raise CodeGeneratorConfigurationError(f"the code generator `{name}` could not be created: {error}") from error
     if not isinstance(generator, CodeGenerator):
-        raise CodeGeneratorConfigurationError(f"what `{name}` makes has no method `generate_code`")
+        raise CodeGeneratorConfigurationError(f"the object that `{name}` creates has no method `generate_code`")
     return generator
 
 
@@ -76,9 +76,9 @@ def _load(name: str) -> Any:
     found = [point for point in entry_points(group=ENTRY_POINTS) if point.name == name]
     if not found:
         known = sorted({*_BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS))})
-        raise CodeGeneratorConfigurationError(f"no code generator is called `{name}`; there are {', '.join(known)}")
+        raise CodeGeneratorConfigurationError(f"there is no code generator `{name}`; installed are {', '.join(known)}")
     if len({point.value for point in found}) > 1:
-        raise CodeGeneratorConfigurationError(f"several packages have a code generator `{name}`: {_values(found)}")
+        raise CodeGeneratorConfigurationError(f"several packages provide a code generator `{name}`: {_values(found)}")
     try:
         return found[0].load()
     except (ImportError, AttributeError) as error:

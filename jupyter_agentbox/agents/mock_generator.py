@@ -126,7 +126,7 @@ class MockCodeGenerator:
 
     def __init__(self, behavior: str | None = None, *, model_config: Mapping[str, Any] | None = None) -> None:
         if behavior is not None and behavior not in _BEHAVIORS:
-            raise ValueError(f"Unknown behavior: `{behavior}`. There are {', '.join(_BEHAVIORS)}.")
+            raise ValueError(f"Unknown behavior: `{behavior}`. The behaviors are {', '.join(_BEHAVIORS)}.")
         self.behavior = behavior
         self.model_config = dict(model_config or {})
         self.static_code: str | None = None

@@ -84,10 +84,10 @@ class CodePipeline:
             return _failed(attempt, Stage.CONFIGURATION, str(error))
         except Exception as error:  # noqa: BLE001  # its text may have a key or a prompt, which no log may
             # A boundary: the generator is not ours. Whatever it raises is an attempt that gave no code.
-            log.warning("attempt %d: the generator of code raised %s", number, type(error).__name__)
+            log.warning("attempt %d: the code generator raised %s", number, type(error).__name__)
             return _failed(attempt, Stage.GENERATION, f"{type(error).__name__}: {error}")
         if not _is_code(code):
-            return _failed(attempt, Stage.GENERATION, "the generator gave no code")
+            return _failed(attempt, Stage.GENERATION, "the code generator returned no code")
         return await self._approve_and_run(replace(attempt, code=code, metadata=self._metadata()), request, runner)
 
     async def _approve_and_run(self, attempt: Attempt, request: CodeRequest, runner: CodeRunner) -> Attempt:
@@ -109,7 +109,7 @@ class CodePipeline:
             return dict(metadata or {})
         except Exception as error:  # noqa: BLE001  # its text may have a key or a prompt, which no log may
             # A boundary: what a generator says of itself must not end what it made.
-            log.warning("the metadata of the generator of code cannot be read: %s", type(error).__name__)
+            log.warning("the code generator's metadata cannot be read: %s", type(error).__name__)
             return {}
 
     def _waits(self, is_waiting: bool) -> None:

@@ -64,7 +64,7 @@ def step(before: CodeStatus, after: CodeStatus) -> CodeStatus:
         If it cannot.
     """
     if after not in TRANSITIONS.get(before, frozenset()):
-        raise InvalidTransitionError(f"a request for code that is `{before.value}` cannot become `{after.value}`")
+        raise InvalidTransitionError(f"a code request with status `{before.value}` cannot become `{after.value}`")
     return after
 
 

@@ -53,11 +53,11 @@ class CodeAnalyzer:
         """
         if len(code) > self.settings.most_characters:
             most = self.settings.most_characters
-            return self._of(_unknown(f"the code has {len(code):,} characters, and at most {most:,} are looked at"))
+            return self._of(_unknown(f"the code has {len(code):,} characters; at most {most:,} can be analysed"))
         try:
             code.encode()
         except UnicodeEncodeError:
-            message = "SyntaxError: the code has characters that no file can have"
+            message = "SyntaxError: the code contains characters that cannot be stored in a file"
             return self._of(
                 Finding(code=SYNTAX_ERROR, severity=Severity.ERROR, message=message, line=1, column=1),
             )
@@ -84,7 +84,7 @@ class CodeAnalyzer:
             answer = self._worker.ask(json.dumps(request).encode() + b"\n", seconds=seconds)
             return [Finding.from_json(each) for each in answer["findings"]]
         except (OutOfTimeError, OSError, LookupError, TypeError, ValueError):
-            return [_unknown("the analysis took too long, or did not answer: the code was not looked at")]
+            return [_unknown("the analysis took too long or failed: the code was not analysed")]
 
 
 def _make_worker() -> WorkerProcess:

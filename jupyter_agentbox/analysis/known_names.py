@@ -12,27 +12,27 @@ _ENDS: Final = ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
 NAMES: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(
         ("__import__", "importlib", "imp", "runpy", "pkgutil", "zipimport", "sys.modules", "sys.meta_path", "sys.path"),
-        ("AB101", "imports modules by a name that is computed, or changes where they come from"),
+        ("AB101", "imports modules by a computed name, or changes where they come from"),
     ),
     **dict.fromkeys(
         ("eval", "exec", "compile", "builtins", "__builtins__", "code", "codeop", "marshal", "types.CodeType"),
-        ("AB102", "runs code that is made while it runs"),
+        ("AB102", "runs code that is generated at run time"),
     ),
-    **dict.fromkeys(("dill", "cloudpickle"), ("AB102", "makes objects of data, which can run code")),
+    **dict.fromkeys(("dill", "cloudpickle"), ("AB102", "creates objects from data, which can run code")),
     **dict.fromkeys(
         ("globals", "locals", "vars", "operator.attrgetter", "operator.methodcaller"),
-        ("AB103", "reaches names that are computed"),
+        ("AB103", "accesses computed names"),
     ),
     **dict.fromkeys(
         (
             *("IPython", "ipykernel", "traitlets", "jupyter_agentbox.kernel", "jupyter_agentbox.headless"),
             *("jupyter_agentbox.protocol", "jupyter_agentbox.services", "jupyter_agentbox.storage"),
         ),
-        ("AB104", "reaches what runs the code"),
+        ("AB104", "accesses the program that runs the code"),
     ),
     **dict.fromkeys(
         ("ctypes", "cffi", "gc", "sys.settrace", "sys.setprofile", "sys._getframe", "inspect.currentframe", "_ctypes"),
-        ("AB104", "reaches below Python's own rules"),
+        ("AB104", "bypasses Python's own rules"),
     ),
     **dict.fromkeys(
         ("os.remove", "os.unlink", "os.rmdir", "os.removedirs", "os.truncate", "shutil.rmtree", "send2trash"),
@@ -85,15 +85,15 @@ METHODS: Final[Mapping[str, tuple[str, str]]] = {
             "runcode",
             "runsource",
         ),
-        ("AB102", "runs code that is made while it runs"),
+        ("AB102", "runs code that is generated at run time"),
     ),
     **dict.fromkeys(
         ("to_csv", "to_excel", "to_hdf", "to_parquet", "to_pickle", "to_sql", "savefig"), ("AB202", "writes files")
     ),
-    "read_pickle": ("AB102", "makes objects of a file, which can run code"),
-    "import_module": ("AB101", "imports modules by a name that is computed"),
-    "load_module": ("AB101", "imports modules by a name that is computed"),
-    "exec_module": ("AB101", "imports modules by a name that is computed"),
+    "read_pickle": ("AB102", "creates objects from a file, which can run code"),
+    "import_module": ("AB101", "imports modules by a computed name"),
+    "load_module": ("AB101", "imports modules by a computed name"),
+    "exec_module": ("AB101", "imports modules by a computed name"),
 }
 
 #: Attributes by which code gets from any value to everything that is loaded.

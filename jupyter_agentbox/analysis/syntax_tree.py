@@ -58,7 +58,9 @@ def places(tree: ast.Module, domains: Iterable[DomainCalls] = ()) -> list[Place]
     # The first of a kind at a place is the outermost: of `os.environ.get`, not of `os`.
     found = list({(each.code, each.line, each.column): each for each in reversed(walk.all(nodes))}.values())[::-1]
     if not any(_binds_results(node) for node in nodes):
-        found.append(Place("AB401", "nothing is assigned to `results`, which is what the caller gets", 1, 0))
+        found.append(
+            Place("AB401", "nothing is assigned to `results`, the variable that is returned to the caller", 1, 0)
+        )
     return found
 
 
@@ -83,7 +85,7 @@ class _Pass:
             case ast.Name() if not isinstance(node.ctx, ast.Store):
                 yield from self._named(self._aliases.get(node.id, node.id), node)
                 if node.id in INTERNALS and id(node) not in self._shell_names:
-                    yield _place("AB104", f"uses `{node.id}`, by which all that is loaded can be reached", node)
+                    yield _place("AB104", f"uses `{node.id}`, which gives access to everything that is loaded", node)
             case ast.Attribute():
                 yield from self._attribute(node)
             case ast.Call():
@@ -103,7 +105,7 @@ class _Pass:
         dotted = self._dotted(node)
         yield from self._named(dotted, node)
         if node.attr in INTERNALS:
-            yield _place("AB104", f"uses `{node.attr}`, by which all that is loaded can be reached", node)
+            yield _place("AB104", f"uses `{node.attr}`, which gives access to everything that is loaded", node)
         elif node.attr in METHODS and _entry(dotted) is None:
             code, message = METHODS[node.attr]
             yield _place(code, f"`.{node.attr}` {message}", node)
@@ -125,7 +127,7 @@ class _Pass:
         dotted = self._dotted(node.func)
         arguments = node.args
         if dotted in BY_NAME and not _is_literal(arguments, 1):
-            yield _place("AB103", f"`{dotted}` with a name that is computed", node)
+            yield _place("AB103", f"`{dotted}` with a computed name", node)
         elif dotted in BY_NAME and isinstance(arguments[1], ast.Constant):
             yield from self._named(f"{self._dotted(arguments[0])}.{arguments[1].value!s}", node)
         if dotted in {"open", "io.open", "codecs.open"} or dotted.endswith(".open"):
@@ -210,11 +212,11 @@ def _is_builtin(dotted: str) -> bool:
 
 def _text(text: str, node: ast.AST) -> Iterator[Place]:
     if text in INTERNALS and text.startswith("__"):
-        yield _place("AB104", f"names `{text}`, by which all that is loaded can be reached", node)
+        yield _place("AB104", f"names `{text}`, which gives access to everything that is loaded", node)
     elif text.lower().startswith(ADDRESSES):
-        yield _place("AB203", "names an address of the network", node)
+        yield _place("AB203", "contains a network address", node)
     elif "{" in text and ".__" in text:
-        yield _place("AB104", "formats a string that reaches into its values", node)
+        yield _place("AB104", "formats a string that accesses attributes of its values", node)
 
 
 def _is_literal(arguments: list[ast.expr], index: int) -> bool:
@@ -229,7 +231,7 @@ def _opened(node: ast.Call, *, is_method: bool) -> Iterator[Place]:
         isinstance(each, ast.Starred) for each in node.args
     )
     if is_unsure or (given and not (isinstance(mode, str) and not set(mode) & set("wax+"))):
-        yield _place("AB202", "opens a file to write, or in a mode that is computed", node)
+        yield _place("AB202", "opens a file for writing, or in a computed mode", node)
 
 
 def _shell_call(node: ast.Call, method: str) -> Iterator[Place]:
@@ -238,7 +240,7 @@ def _shell_call(node: ast.Call, method: str) -> Iterator[Place]:
     elif method in {"run_line_magic", "run_cell_magic", "magic"}:
         name = _literal(node, 0)
         if name is None:
-            yield _place("AB207", "runs a magic command whose name is computed", node)
+            yield _place("AB207", "runs a magic command with a computed name", node)
         elif name in SHELL_MAGICS:
             yield _place("AB206", f"runs a shell command: `%{name}`{_quoted(node, 1)}", node)
         elif (
@@ -263,7 +265,7 @@ def _literal(node: ast.Call, index: int) -> str | None:
 def _tool_call(name: str, node: ast.Call) -> Place:
     words = name.removesuffix(".raw").removesuffix(".aio").removesuffix(".run").rpartition(".")[2].lower().split("_")
     if words[0] in WRITING_VERBS or words[-1] in WRITING_VERBS:
-        return _place("AB302", f"calls the tool `{name}`, which by its name changes something", node)
+        return _place("AB302", f"calls the tool `{name}`, whose name suggests that it changes something", node)
     return _place("AB301", f"calls the tool `{name}`", node)
 
 

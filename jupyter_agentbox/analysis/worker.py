@@ -32,7 +32,7 @@ _SEVERITIES: Final = {
     "S101": Severity.INFO,
 }
 
-_TOO_MUCH: Final = "the code nests too deeply, or has too many magic commands, to be looked at"
+_TOO_MUCH: Final = "the code is nested too deeply, or has too many magic commands, to be analysed"
 
 Found = dict[str, Any]
 
@@ -44,19 +44,19 @@ def look_at(code: str, domains: list[dict[str, Any]], ruff_path: str | None) -> 
     except SyntaxError as error:
         return [_found(SYNTAX_ERROR, f"SyntaxError: {error.msg}", error.lineno or 1, error.offset or 1)]
     except UnicodeEncodeError:
-        return [_found(SYNTAX_ERROR, "SyntaxError: the code has characters that no file can have", 1, 1)]
+        return [_found(SYNTAX_ERROR, "SyntaxError: the code contains characters that cannot be stored in a file", 1, 1)]
     except ValueError as error:
         return [_found(SYNTAX_ERROR, f"SyntaxError: {error}", 1, 1)]
     except (RecursionError, MemoryError, RuntimeError):
         return [
-            _found(NOT_ANALYSED, "the code nests too deeply, or has too many magic commands, to be looked at", 1, 1)
+            _found(NOT_ANALYSED, "the code is nested too deeply, or has too many magic commands, to be analysed", 1, 1)
         ]
     known = tuple(
         DomainCalls(name=each["name"], reads=tuple(each["reads"]), writes=tuple(each["writes"])) for each in domains
     )
     found = [*_ours(source, known), *_unseen(code), *_ruffs(source, ruff_path)]
     if len(found) > MOST_FINDINGS:
-        rest = f"there are {len(found) - MOST_FINDINGS:,} more findings than are told"
+        rest = f"there are {len(found) - MOST_FINDINGS:,} more findings, which are not listed"
         found = [*found[:MOST_FINDINGS], _found(NOT_ANALYSED, rest, 1, 1)]
     return found
 
@@ -73,7 +73,7 @@ def _ours(source: Source, domains: tuple[DomainCalls, ...]) -> list[Found]:
 
 
 def _unseen(code: str) -> list[Found]:
-    message = "has the character {}, which hides or turns around what is read"
+    message = "has the character {}, which hides or reverses the text around it"
     return [_found("AB105", message.format(name), line, column) for line, column, name in unseen_characters(code)]
 
 

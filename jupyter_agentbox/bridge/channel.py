@@ -143,7 +143,7 @@ class ZmqKernelChannel:
         self._unsent = 0
         self._has_room = asyncio.Event()
         self._has_room.set()
-        what = f"the line to kernel {manager.kernel_id}"
+        what = f"the connection to kernel {manager.kernel_id}"
         self._tasks = [
             in_background(self._listen(), what=what, on_failure=on_failure),
             in_background(self._speak(), what=what, on_failure=on_failure),
@@ -221,7 +221,7 @@ class ZmqKernelChannel:
             self._refuse(frames, error)
             return None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            self._warn("a message that cannot be read")
+            self._warn("an unreadable message")
             return None
         if kind not in ("comm_open", "comm_msg") or not isinstance(content_read, dict):
             return None
@@ -236,7 +236,7 @@ class ZmqKernelChannel:
 
     def _warn(self, what: str) -> None:
         if self._warnings.allows(time.monotonic()):
-            log.warning("kernel %s sent %s; it is ignored", self._manager.kernel_id, what)
+            log.warning("ignored %s from kernel %s", self._manager.kernel_id, what)
 
     async def _speak(self) -> None:
         while True:
@@ -268,7 +268,7 @@ class ZmqKernelChannel:
         try:
             return self._serialize(comm_id, message)
         except (TypeError, ValueError) as error:
-            log.warning("an answer to a kernel is no JSON: %s", error)
+            log.warning("an answer to a kernel is not JSON: %s", error)
             text = "the answer cannot be sent as JSON"
             failure = Failure(id=str(message.get("id")), code=AgentBoxError.code, message=text)
             return self._serialize(comm_id, to_json(failure))
@@ -285,10 +285,10 @@ def _check_size(frames: Sequence[bytes], content: bytes) -> int:
     """Return how many values the content has."""
     size = sum(map(len, frames))
     if size > MAX_MESSAGE:
-        raise TooLargeError(f"a message of {size:,} bytes, of which {MAX_MESSAGE:,} are allowed", id=head_id(content))
+        raise TooLargeError(f"a message of {size:,} bytes; at most {MAX_MESSAGE:,} are allowed", id=head_id(content))
     values = count_values(content)
     if values > MAX_VALUES:
-        raise TooLargeError(f"a message of {values:,} values, of which {MAX_VALUES:,} are allowed", id=head_id(content))
+        raise TooLargeError(f"a message of {values:,} values; at most {MAX_VALUES:,} are allowed", id=head_id(content))
     return values
 
 

@@ -75,7 +75,7 @@ class KernelExits:
         end = getattr(manager.provisioner, "ended_by", None)
         if isinstance(end, KernelExit) and not self._is_closed:
             task = in_background(
-                self._listener.kernel_ended(kernel_id, end), what=f"telling how kernel {kernel_id} ended"
+                self._listener.kernel_ended(kernel_id, end), what=f"announcing how kernel {kernel_id} ended"
             )
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)

@@ -132,7 +132,7 @@ class KernelLifecycle:
         spec = manager.kernel_spec
         if self._load_kernel_side and spec is not None and spec.language.lower() == "python":
             loading = channel.execute_silently(LOAD_CODE)
-            self._loads[kernel_id] = in_background(loading, what=f"loading the kernel side in kernel {kernel_id}")
+            self._loads[kernel_id] = in_background(loading, what=f"loading the kernel extension in kernel {kernel_id}")
 
     async def _detach(self, kernel_id: str) -> None:
         self._unwatch(kernel_id)
@@ -153,7 +153,7 @@ class KernelLifecycle:
             await self._detach(kernel_id)
 
     def _detach_soon(self, kernel_id: str) -> None:
-        task = in_background(self._detach_locked(kernel_id), what=f"letting go of kernel {kernel_id}")
+        task = in_background(self._detach_locked(kernel_id), what=f"disconnecting from kernel {kernel_id}")
         self._detaching.add(task)
         task.add_done_callback(self._detaching.discard)
 

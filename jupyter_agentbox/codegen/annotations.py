@@ -219,7 +219,7 @@ def describe_values(schema: JsonValue) -> str:
         shown = ", ".join(text for text in map(literal, values[:5]) if text)
         notes.append(f"One of {len(values)} values: {visible(shown)}, …")
     if schema.get("default") is not None and literal(schema["default"]) is None:
-        notes.append("The server has a default that is too long to show.")
+        notes.append("The server's default is too long to show.")
     if isinstance(pattern := schema.get("pattern"), str):
         notes.append(f"Pattern: {one_line(pattern)}")
     return "\n".join(notes)

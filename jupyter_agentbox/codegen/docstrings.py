@@ -20,8 +20,8 @@ _ENDING: Final = re.compile(r'"{3,}|"+\Z')
 _HINTS: Final = {
     ("readOnlyHint", True): "it only reads",
     ("destructiveHint", True): "it may delete or overwrite",
-    ("idempotentHint", True): "repeating it changes nothing more",
-    ("openWorldHint", True): "it reaches out to other systems",
+    ("idempotentHint", True): "calling it again changes nothing more",
+    ("openWorldHint", True): "it contacts other systems",
 }
 
 
@@ -49,7 +49,7 @@ def tool_docstring(
     if entries := [_entry(each) for each in parameters.named]:
         sections.append("\n".join([_headed("Parameters"), *entries]))
     if parameters.extra:
-        sections.append("Other keyword arguments are sent under the names that they are given.")
+        sections.append("Other keyword arguments are sent under their own names.")
     sections.append(f"{_headed('Returns')}\n{returns}")
     if classes:
         shown = ["\n    ".join([f"{each.name} : dict", *each.fields]) for each in classes[:_MOST_CLASSES]]

@@ -169,7 +169,7 @@ class Location:
             fd = os.open(self.parts[-1], flags | NO_FOLLOW | _AT_ONCE, dir_fd=directory)
             with os.fdopen(fd, mode) as file:
                 if not stat.S_ISREG(os.fstat(fd).st_mode):
-                    raise PermissionError(f"`{self.parts[-1]}` is no regular file")
+                    raise PermissionError(f"`{self.parts[-1]}` is not a regular file")
                 yield file
 
     @contextmanager
@@ -427,7 +427,7 @@ def _append(os_path: str, found: Location, content: str, kind: str) -> None:
     try:
         part = content.encode() if kind == "text" else base64.b64decode(content)
     except ValueError as error:
-        raise HTTPError(_BAD_REQUEST, f"a part of `{Path(os_path).name}` cannot be decoded: {error}") from error
+        raise HTTPError(_BAD_REQUEST, f"part of `{Path(os_path).name}` cannot be decoded: {error}") from error
     with as_http_error(os_path), found.appending() as file:
         file.write(part)
 
@@ -504,5 +504,5 @@ def _mode_of(name: str, directory: int) -> int | None:
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(mode):
-        raise PermissionError(f"`{name}` is no regular file")
+        raise PermissionError(f"`{name}` is not a regular file")
     return stat.S_IMODE(mode) & 0o777

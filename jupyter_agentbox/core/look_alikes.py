@@ -85,7 +85,7 @@ class LookAlike:
     @property
     def text(self) -> str:
         """One sentence about it."""
-        what = f"looks like `{self.like}`" if self.like else "is not of the alphabet of the letters beside it"
+        what = f"looks like `{self.like}`" if self.like else "differs in alphabet from its neighbours"
         return f"In {_WHERE[self.of]}, {self.code} {self.letter_name} {what}."
 
 

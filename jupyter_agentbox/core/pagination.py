@@ -54,7 +54,7 @@ class Cursor:
         try:
             created_at, id = json.loads(base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True))
         except (binascii.Error, ValueError, TypeError, RecursionError):
-            raise ValueError(f"{text!r:.80} is no cursor of this list") from None
+            raise ValueError(f"{text!r:.80} is not a cursor of this list") from None
         if type(created_at) is not int or abs(created_at) >= 2**63 or not isinstance(id, str):
-            raise ValueError(f"{text!r:.80} is no cursor of this list")
+            raise ValueError(f"{text!r:.80} is not a cursor of this list")
         return cls(created_at=created_at, id=id)

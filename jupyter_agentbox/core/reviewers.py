@@ -87,6 +87,6 @@ class Reviewer:
         """
         if decide_with is DecideWith.PERSON and self.via is not Via.BROWSER:
             raise NeedsPersonError(
-                "only a person can decide here, in a browser that is logged in: a token is not enough"
-                " (`AgentBoxApp.decide_with`). The request was not changed."
+                "only a person who is logged in with a browser can decide here: a token is not enough"
+                " (see `AgentBoxApp.decide_with`). The request is unchanged."
             )

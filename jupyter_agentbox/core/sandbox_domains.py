@@ -35,7 +35,7 @@ class Kind(Enum):
     PUBLIC = "the internet"
     PRIVATE = "a private address (see private_domains)"
     MACHINE = "this machine itself (see private_domains)"
-    NEVER = "an address that no name may lead to"
+    NEVER = "an address that is never allowed"
 
 
 def host_of(text: str) -> str:
@@ -57,7 +57,10 @@ def host_of(text: str) -> str:
     name = text
     if not text.isascii():
         if not _DEVIATIONS.isdisjoint(text):
-            raise ValueError("it has a letter that two standards write differently; use its form that begins with xn--")
+            raise ValueError(
+                "it has a letter that two standards encode differently; write the name "
+                "in its form that begins with xn--"
+            )
         name = text[: _LONGEST_NAME + 2].encode("idna").decode("ascii")
     name = name.lower().removesuffix(".")
     labels = name.split(".")
@@ -78,10 +81,10 @@ def authority_of(text: str) -> tuple[str, int | None]:
     """
     found = _AUTHORITY.fullmatch(text)
     if found is None:
-        raise ValueError("it is not `host` or `host:port`; an IPv6 address stands in brackets")
+        raise ValueError("it is not `host` or `host:port`; put an IPv6 address in brackets")
     port = int(found[2]) if found[2] is not None else None
     if port is not None and not 0 < port < 1 << 16:
-        raise ValueError("its port is not one from 1 to 65535")
+        raise ValueError("its port must be from 1 to 65535")
     return host_of(found[1]), port
 
 
@@ -118,7 +121,7 @@ class DomainRule:
         below = text.startswith("*.")
         try:
             if "*" in text[1:]:
-                raise ValueError("a `*` stands before a domain, as in `*.example.com`")
+                raise ValueError("write a `*` only before a domain, as in `*.example.com`")
             name, port = authority_of(text[2:] if below else text)
         except ValueError as error:
             raise ValueError(f"`{text}` cannot be allowed: {error}") from error

@@ -70,10 +70,10 @@ def path_of(entry: object) -> str:
     if not isinstance(entry, str) or not entry or "\0" in entry:
         raise ValueError(f"`{entry!r}` is not a path")
     if is_pattern(entry):
-        raise ValueError(f"`{entry}` is a pattern; what a sandboxed kernel can read and write is named path by path")
+        raise ValueError(f"`{entry}` is a pattern; name each path that a sandboxed kernel can read or write")
     return entry
 
 
 def _refuse_unless_empty(name: str, value: object) -> None:
     if value not in (None, False, "", [], {}):
-        raise ValueError(f"`{name}` cannot be had in a kernel's sandbox; leave it out of srt's settings")
+        raise ValueError(f"`{name}` is not available in a kernel's sandbox; remove it from srt's settings")

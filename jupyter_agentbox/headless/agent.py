@@ -38,7 +38,7 @@ OnApproval: TypeAlias = "Callable[[PendingApproval], bool | Awaitable[bool | Non
 IN_AGENT_KERNEL: Final = "JUPYTER_AGENTBOX_AGENT_KERNEL"
 
 #: Why a request is rejected that nobody was given.
-NOBODY: Final = "nobody is there to ask: the program passes no `on_approval`"
+NOBODY: Final = "nobody can be asked: the program passes no `on_approval`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

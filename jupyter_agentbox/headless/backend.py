@@ -166,7 +166,7 @@ class LocalBackend:
         if self._opening is not None:
             await asyncio.wait([self._opening])
         if self._services is None:
-            raise AgentBoxError("tool calls cannot be decided or run; the log says why")
+            raise AgentBoxError("tool calls can be neither decided nor run; see the log")
         return self._services.box
 
     async def withdrawn(self) -> None:

@@ -82,7 +82,7 @@ class KernelClient:
     ) -> None:
         self._url = url if url is not None else f"http://{f'[{host}]' if ':' in host else host}:{port}/"
         if working_dir is not None and kernel_id is not None:
-            raise ValueError("`working_dir` is for a kernel of the client's own, not for one that runs")
+            raise ValueError("`working_dir` can be set only for a kernel that the client starts itself")
         self._token = token
         self.host = host
         self.port = port
@@ -115,7 +115,9 @@ class KernelClient:
             If there is no connection.
         """
         if self._kernel is None:
-            raise RuntimeError("there is no connection to a kernel: use the client as `async with`, or call `connect`")
+            raise RuntimeError(
+                "there is no connection to a kernel: use the client with `async with`, or call `connect`"
+            )
         return self._kernel.id
 
     async def connect(
@@ -143,7 +145,7 @@ class KernelClient:
             If there is a connection already.
         """
         if self._kernel is not None:
-            raise RuntimeError("the client is connected already")
+            raise RuntimeError("the client is already connected")
         seconds = self.kernel_init_timeout if kernel_init_timeout is None else kernel_init_timeout
         for left in reversed(range(max(1, retries))):
             try:
@@ -234,7 +236,9 @@ class KernelClient:
             There is no connection, or this task holds up a cell of it.
         """
         if self._turns is None:
-            raise RuntimeError("there is no connection to a kernel: use the client as `async with`, or call `connect`")
+            raise RuntimeError(
+                "there is no connection to a kernel: use the client with `async with`, or call `connect`"
+            )
         turns = self._turns
         turn = await turns.begin(code)
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -248,7 +252,7 @@ class KernelClient:
         finally:
             has_ended = await turns.end(turn)
         if is_over:
-            then = turns.resists() or "it was interrupted, and the kernel can be used on"
+            then = turns.resists() or "it was interrupted, and the kernel is still usable"
             raise TimeoutError(f"the code ran for more than {timeout or 0:.2f}s; {then}")
         if not has_ended:
             raise ExecutionError(turns.resists() or "")

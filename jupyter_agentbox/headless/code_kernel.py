@@ -96,7 +96,7 @@ class CodeKernel:
                 await self._executor.reset()
                 self._has_run, self._is_whole = False, True
         except (CodeExecutionError, TimeoutError) as error:
-            raise AgentBoxError(f"no kernel starts: {error}") from error
+            raise AgentBoxError(f"no kernel could be started: {error}") from error
 
     def ask(self, code: str, analysis: Analysis, run_cell: RunCell, on_end: Callable[[str | None], None]) -> Items:
         """Ask about code, have what was approved run by `run_cell`, and yield what happens."""

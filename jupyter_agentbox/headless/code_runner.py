@@ -141,7 +141,7 @@ class _Run:
         """Look at what a person made of the code. They decided; what the table blocks does not run all the same."""
         self.analysis = await self._analyzer.analyze(code)
         if self.analysis.outcome is AnalysisOutcome.BLOCK:
-            raise ToolCallRejectedError("the code as it was edited is blocked by the static analysis; it did not run")
+            raise ToolCallRejectedError("the static analysis blocked the edited code; it did not run")
 
     def _decided(self, request_id: str, is_accepted: bool) -> None:
         was_pending = request_id in self._pending

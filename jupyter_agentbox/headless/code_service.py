@@ -30,7 +30,7 @@ Approve = Callable[[ApprovalRequest], Awaitable[bool | None] | bool | None]
 
 T = TypeVar("T")
 
-_NOBODY: Final = "nobody could be asked: the service has no `approve`, and no rule decides"
+_NOBODY: Final = "nobody could be asked: the service has no `approve`, and no rule covers this code"
 
 
 class CodeRun:

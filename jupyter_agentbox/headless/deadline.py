@@ -47,5 +47,5 @@ class PausableDeadline:
         resists : str or None
             Why the kernel cannot be used, if the code did not end.
         """
-        then = resists if resists is not None else "it was interrupted, and the kernel can be used on"
-        return f"the code ran for more than {self.seconds or 0:.2f}s, without the time that decisions took; {then}"
+        then = resists if resists is not None else "it was interrupted, and the kernel is still usable"
+        return f"the code ran for more than {self.seconds or 0:.2f}s, not counting the time for decisions; {then}"

@@ -30,8 +30,8 @@ MOST_WAITING: Final = 1_000
 _FINALIZING: Final = 4
 
 _RESISTS: Final = (
-    f"the code did not end within {INTERRUPT_LIMIT:g} s of being interrupted, so the kernel cannot be used."
-    " `reset()` gives a fresh one."
+    f"the code was interrupted but did not end within {INTERRUPT_LIMIT:g} s, so the kernel is "
+    "unusable. Call `reset()` to get a fresh one."
 )
 
 #: An interrupt that comes between two steps of ipykernel's own, just before the code, ends the request with no reply.
@@ -263,7 +263,7 @@ class ExecutionQueue:
         except OSError as failure:
             if error is None:
                 raise
-            raise ExecutionError(f"{error}\nImages from before could not be written: {failure}") from None
+            raise ExecutionError(f"{error}\nImages from before the error could not be written: {failure}") from None
         if error is not None:
             error.result = result
             raise error

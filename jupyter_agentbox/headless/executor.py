@@ -177,11 +177,13 @@ class CodeExecutor:
     ) -> None:
         if any((tool_server_host, tool_server_port, kernel_gateway_host, kernel_gateway_port)):
             warnings.warn(
-                "the hosts and ports of a tool server and a kernel gateway have no effect: there are none",
+                "the hosts and ports of a tool server and a kernel gateway have no effect: neither exists here",
                 stacklevel=2,
             )
         if require_shell_escape and not approve_shell_cmds:
-            raise ValueError("`require_shell_escape` needs `approve_shell_cmds`: nothing would be left to use")
+            raise ValueError(
+                "`require_shell_escape` needs `approve_shell_cmds`: without it, no shell command could run"
+            )
         if log_level is not None:
             logging.getLogger("jupyter_agentbox").setLevel(log_level)
         directory = Path(working_dir).resolve() if working_dir is not None else None
@@ -577,7 +579,7 @@ class CodeExecutor:
 
     def _require(self) -> tuple[_Running, LocalBackend]:
         if self._running is None or self._backend is None:
-            raise RuntimeError("the executor does not run: use it as `async with`, or call `start`")
+            raise RuntimeError("the executor is not running: use it with `async with`, or call `start`")
         return self._running, self._backend
 
     async def _leave(self, running: _Running, backend: LocalBackend, turn: Execution) -> bool:

@@ -235,7 +235,7 @@ class LocalKernel:
         if not self._is_closing:
             status = self._process.returncode
             how = f"by signal {status - 128}" if status is not None and status > 128 else f"with status {status}"
-            self._lost(f"the kernel ended {how}; `reset()` gives a fresh one.{self._last_words()}")
+            self._lost(f"the kernel ended {how}; call `reset()` to get a fresh one.{self._last_words()}")
 
     def _on_output(self, chunk: bytes) -> None:
         self._words.append(chunk.decode("utf-8", "replace"))

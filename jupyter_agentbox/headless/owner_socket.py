@@ -120,7 +120,7 @@ class OwnerSocket:
                 self.send(to_json(too_large(error)))
             return
         except MessageError as error:
-            log.warning("a kernel sent a message that cannot be read; it is ignored: %s", error)
+            log.warning("ignored an unreadable message from a kernel: %s", error)
             return
         if message is not None:
             self._receive(message)

@@ -134,7 +134,7 @@ class RemoteKernel:
                 return  # the server is gone, and the kernel with it
             else:
                 return
-        log.warning("the kernel %s could not be ended: it goes on running on its server", self.id)
+        log.warning("kernel %s could not be shut down: it is still running on its server", self.id)
 
     async def _connect(self) -> None:
         if self._is_ours:
@@ -172,7 +172,7 @@ class RemoteKernel:
             if message.channel == "iopub":
                 self._ready.set()
             if message.kind == "status" and message.content.get("execution_state") in _ENDED:
-                self._lost("the kernel ended; `reset()` gives a fresh one")
+                self._lost("the kernel ended; call `reset()` to get a fresh one")
             self._receive(message)
         self._lost(_CLOSED)
 

@@ -62,7 +62,7 @@ class RunCodeTool:
     async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:  # noqa: ARG002  # the code's outputs tell
         """Run the approved code."""
         if self._has_run:
-            raise ToolCallInterruptedError("an approval of code is for one time")
+            raise ToolCallInterruptedError("an approval of code cannot be remembered: it holds for one run")
         self._has_run = True
         return await self._run(str(call.arguments["code"]))
 

@@ -43,7 +43,9 @@ def read_sandbox_config(config: SandboxConfig | None, *, work_dir: Path | None) 
     if work_dir is None:
         return settings
     if settings.work_dir and Path(settings.work_dir).expanduser().resolve() != work_dir.resolve():
-        raise SandboxConfigError(f"{source}: `work_dir` is another directory than `working_dir`; give one of them")
+        raise SandboxConfigError(
+            f"{source}: `work_dir` and `working_dir` are different directories; give only one of them"
+        )
     return SandboxSettings.from_mapping({**settings.as_json(), "work_dir": str(work_dir.resolve())}, source=source)
 
 

@@ -112,7 +112,7 @@ class ServerApi:
         except (OSError, HTTPStreamClosedError) as error:
             raise ExecutionError(f"no Jupyter server answers at {self._address.url}: {error}") from None
         except ValueError:
-            raise ExecutionError(f"what answers at {self._address.url} is no Jupyter server") from None
+            raise ExecutionError(f"the server at {self._address.url} is not a Jupyter server") from None
 
     async def open_channels(self, kernel_id: str, session: str) -> WebSocketClientConnection:
         """Open the websocket to a kernel.
@@ -157,12 +157,12 @@ def _refusal(error: HTTPClientError, path: Sequence[str]) -> str:
         hub = (
             "" if _message(error) is not None else "; if this is a Hub, the user's server may have to be started first"
         )
-        return f"refused ({error.code}): its token is needed, and was not given or is another one{hub}"
+        return f"refused ({error.code}): its token is missing or wrong{hub}"
     if 300 <= error.code < 400:
         place = error.response.headers.get("Location", "") if error.response is not None else ""
         host = urlsplit(place).netloc
         to = f"to {host}" if host else "elsewhere, perhaps to its login page"
-        return f"sends us {to} ({error.code}): give the address where it answers itself, and its token"
+        return f"redirects {to} ({error.code}): give the address at which it answers directly, and its token"
     if error.code == 404 and path[:2] == ("api", "kernels") and len(path) > 2:
         return "has no such kernel (404)"
     if (message := _message(error)) is not None:

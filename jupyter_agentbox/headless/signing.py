@@ -102,9 +102,9 @@ class MessageSigner:
             head, parent, content = json.loads(body[0]), json.loads(body[1]), json.loads(body[3])
             kind, parent_id = head["msg_type"], parent.get("msg_id") or ""
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise error if isinstance(error, MessageError) else MessageError("bytes that are no message") from None
+            raise error if isinstance(error, MessageError) else MessageError("bytes that are not a message") from None
         if not (isinstance(kind, str) and isinstance(parent_id, str) and isinstance(content, dict)):
-            raise MessageError("a message with fields of other types")
+            raise MessageError("a message with fields of the wrong type")
         return Message(channel=channel, kind=kind, parent_id=parent_id, content=content)
 
     def _sign(self, body: Sequence[bytes]) -> bytes:

@@ -114,7 +114,7 @@ class Agent:
 
     def _require(self) -> tuple[AsyncAgent, BlockingPortal]:
         if self._agent is None or self._portal is None:
-            raise RuntimeError("the agent does not run: use it in a `with` block")
+            raise RuntimeError("the agent is not running: use it in a `with` block")
         return self._agent, self._portal
 
 

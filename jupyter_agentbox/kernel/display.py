@@ -59,8 +59,8 @@ class Card:
         place = f"at {where}{host}" if where else "in JupyterLab's panel of approval requests"
         link = f'at <a href="{html.escape(where)}" target="_blank" rel="noopener">{html.escape(where)}</a>{host}'
         data = self._data(
-            f"{self._what} waits for a person. Allow, edit or reject it {place}.",
-            f"<b>{html.escape(self._what)}</b> waits for a person."
+            f"{self._what} is waiting for approval. Allow, edit or reject it {place}.",
+            f"<b>{html.escape(self._what)}</b> is waiting for approval."
             f" Allow, edit or reject it {link if where else place}.",
         )
         self._publish("display_data", data)

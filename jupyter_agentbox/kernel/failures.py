@@ -15,8 +15,8 @@ from jupyter_agentbox.exceptions import (
 from jupyter_agentbox.protocol.messages import Failure
 
 _NO_KERNEL: Final = (
-    "tools can only be called in a Jupyter kernel, and this process is none. Run the code in a notebook or console of a"
-    " JupyterLab that has jupyter-agentbox."
+    "tools can only be called in a Jupyter kernel, and this process is not one. Run the code in a "
+    "notebook or console of a JupyterLab that has jupyter-agentbox."
 )
 _NO_ANSWER: Final = (
     "no agentbox server answered within {seconds:g} s, so nobody could approve and nothing ran. Open this notebook in a"
@@ -24,16 +24,17 @@ _NO_ANSWER: Final = (
     " again.{problem}"
 )
 _LOST: Final = (
-    "the agentbox server has not answered for {seconds:g} s while `{what}` was waiting. Check that the Jupyter server"
-    " still runs and look at its approval requests before you repeat the call: it may have run."
+    "the agentbox server has not answered for {seconds:g} s while `{what}` was waiting. Before you "
+    "repeat the call, check that the Jupyter server is still running and look at its approval "
+    "requests: the call may have run."
 )
 _RESTARTED: Final = (
-    "`{what}` was cut off because the Jupyter server was restarted. Whether it had an effect is not known: look before"
-    " you repeat it."
+    "`{what}` was cut off because the Jupyter server was restarted. It may have had an effect: check "
+    "before you repeat it."
 )
 _NOT_TAKEN: Final = (
-    "`{what}` was sent again and again, and the agentbox server, which answers, does not know of it. Perhaps its"
-    " arguments are too large. Whether it had an effect is not known: look before you repeat it."
+    "`{what}` was sent repeatedly, but the agentbox server, which answers, never received it. Perhaps"
+    " its arguments are too large. It may have had an effect: check before you repeat it."
 )
 
 
@@ -45,7 +46,8 @@ def not_in_kernel() -> NoServerError:
 def no_answer(seconds: float, problem: str = "") -> NoServerError:
     """Return the error of a kernel that no server answers, with what was wrong with the messages that did come."""
     hint = (
-        f" A message came that this kernel cannot read ({problem}): install one version on both sides."
+        f" This kernel cannot read a message that arrived ({problem}): install the same version of "
+        "jupyter-agentbox in the kernel and in the server."
         if problem
         else ""
     )

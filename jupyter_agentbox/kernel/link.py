@@ -50,9 +50,9 @@ log = logging.getLogger(__name__)
 #: What a card says when its call ends, by the failure's code; an approved call that failed has none of these.
 _ENDINGS: Final = {
     "rejected": "rejected",
-    "expired": "expired, nobody decided in time",
+    "expired": "expired: nobody decided in time",
     "cancelled": "cancelled",
-    "interrupted": "cut off; whether it had an effect is not known",
+    "interrupted": "cut off; it may have had an effect",
 }
 
 
@@ -179,7 +179,7 @@ class Link:
         try:
             message = from_server(data)
         except MessageError as problem:
-            log.warning("a message of the agentbox server was dropped: %s", problem)
+            log.warning("dropped a message from the agentbox server: %s", problem)
             self._problem = str(problem)
             return
         self._heard_at, self._unanswered_ping = self._clock(), None
@@ -193,7 +193,7 @@ class Link:
     def cell_interrupted(self, cell: Cell) -> None:
         """End the waits of a cell's other threads and tasks: whoever interrupted the cell meant them too."""
         for pending in self._pending.of_cell(cell):
-            message = f"`{pending.what}` was withdrawn because its cell was interrupted"
+            message = f"the request for `{pending.what}` was withdrawn because its cell was interrupted"
             pending.deliver(_local_failure(pending, "cancelled", message))
             self._send(Cancel(id=pending.question.id))
 
@@ -219,7 +219,7 @@ class Link:
                         card = Card(self._transport, what=pending.what, request_id=request_id, cell=pending.cell)
                         attempt(card.show, self.welcome.url if self.welcome else "")
                     case Reply():
-                        ending = "approved, the tool failed" if answer.content.get("is_error") else "approved, done"
+                        ending = "approved, but the tool failed" if answer.content.get("is_error") else "approved, done"
                         return answer
                     case Failure():
                         error = error_of(answer)
@@ -287,8 +287,8 @@ def _call(server: str, tool: str, arguments: Mapping[str, Any], cell: Cell) -> C
     size = len(json.dumps(plain, ensure_ascii=False).encode())
     if size > _MOST_BYTES:
         raise ToolArgumentsError(
-            f"`{server}.{tool}`: the arguments have {size:,} bytes, and {_MOST_BYTES:,} are the most that can be asked"
-            " for: pass large data by file name or in parts"
+            f"`{server}.{tool}`: the arguments have {size:,} bytes; at most {_MOST_BYTES:,} are allowed"
+            ": pass large data by file name or in parts"
         )
     return Call(id=uuid4().hex, server=server, tool=tool, arguments=plain, cell_id=cell.cell_id)
 

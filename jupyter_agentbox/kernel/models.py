@@ -214,7 +214,7 @@ def _result(answer: CallResult, what: str, result: type[T] | None) -> Any:
     if result is None:
         return _text(answer)
     if answer.structured is None:
-        raise ToolServerError(f"`{what}` ran, but answered without the structured result that its schema promises")
+        raise ToolServerError(f"`{what}` ran, but its answer lacks the structured result that its schema promises")
     value = _shaped(result, answer.structured)
     if isinstance(value, Model):
         object.__setattr__(value, "_answer", answer)  # in a slot: it is no field

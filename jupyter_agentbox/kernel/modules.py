@@ -160,7 +160,10 @@ class ToolsLoader:
         content = runtime.link().get_module(self.server, within=_within())
         source, tools = content.get("source"), content.get("tools")
         if not isinstance(source, str) or not isinstance(tools, list):
-            raise NoServerError(f"the agentbox server sent no module for `{self.server}`: is it of the same version?")
+            raise NoServerError(
+                f"the agentbox server sent no module for `{self.server}`: check that "
+                "the server and this kernel have the same version of jupyter-agentbox"
+            )
         self._source = source
         filename = f"<agentbox {module.__name__.rpartition('.')[2]}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)

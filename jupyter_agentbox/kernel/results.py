@@ -30,7 +30,7 @@ class Record(dict[str, Any]):
             return self[name]
         except KeyError:
             names = ", ".join(f"`{key}`" for key in list(self)[:20])
-            raise AttributeError(f"no item `{name}` in the result; it has {names or 'none'}") from None
+            raise AttributeError(f"the result has no item `{name}`; its items: {names or 'none'}") from None
 
     def __setattr__(self, name: str, value: Any) -> None:
         self[name] = value

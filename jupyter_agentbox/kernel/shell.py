@@ -145,5 +145,5 @@ def _refusing(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
 def _refusal(what: str) -> RuntimeError:
     return RuntimeError(
         f"Direct {what} calls are not allowed here. Use `!command`, `x = !command` or a `%%bash` cell,"
-        " so that it can be approved."
+        " which can be approved."
     )

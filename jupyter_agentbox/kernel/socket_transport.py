@@ -63,11 +63,11 @@ class SocketTransport(KernelTransport):
                 try:
                     message = joiner.feed(packet)
                 except MessageError as problem:
-                    log.warning("a message of the kernel's owner was dropped: %s", problem)
+                    log.warning("dropped a message from the kernel's owner: %s", problem)
                     continue
                 try:
                     if message is not None:
                         receive(message)
                 except Exception:
                     # The root of a thread: without it no answer comes any more.
-                    log.exception("a message of the kernel's owner could not be taken")
+                    log.exception("a message from the kernel's owner could not be handled")

@@ -139,7 +139,7 @@ class JsonSchemaChecker:
             known.refused_until = self._clock() + _REST
             raise UncheckableError(known.refusal) from None
         except RecursionError:
-            raise UncheckableError("nests too deeply to be checked") from None
+            raise UncheckableError("is nested too deeply to be checked") from None
         if "refusal" in answer:
             raise UncheckableError(_shorten(str(answer["refusal"])))
         return None if answer.get("fits") else Problem(path=tuple(answer["path"]), message=str(answer["message"]))
@@ -190,12 +190,12 @@ def _not_json(arguments: Mapping[str, JsonValue]) -> ToolArgumentsError:
         try:
             _JSON.encode([name, value]).encode()
         except (ValueError, TypeError, RecursionError) as error:
-            reason = "a value that JSON does not have"
+            reason = "a value that JSON cannot express"
             if isinstance(error, (UnicodeError, RecursionError)):
-                reason = "text that is not Unicode" if isinstance(error, UnicodeError) else "it nests too deeply"
+                reason = "text that is not Unicode" if isinstance(error, UnicodeError) else "it is nested too deeply"
             shown = name.encode("utf-8", "replace").decode()
             return ToolArgumentsError(f"`{shown}`: {reason}", parameter=shown)
-    return ToolArgumentsError("the arguments nest too deeply", parameter=None)
+    return ToolArgumentsError("the arguments are nested too deeply", parameter=None)
 
 
 def _complaint(problem: Problem) -> ToolArgumentsError:

@@ -230,7 +230,7 @@ def _read_stdio(name: str, entry: JsonObject, base: Path, expander: Expander) ->
     read = read_stdio(entry, expander)
     if not read.command:
         meant = [key for key in entry if get_close_matches(key, ("command", "url"), 1)]
-        hint = f' (is "{meant[0]:.40}" a typing error?)' if meant else ""
+        hint = f' (is "{meant[0]:.40}" a typo?)' if meant else ""
         raise _EntryError(f'needs a "command", or a "url"{hint}')
     env, env_file = dict(read.env), None
     if read.envFile is not None:

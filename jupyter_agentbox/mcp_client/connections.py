@@ -96,7 +96,8 @@ async def _connect(
             # boundary: the SDK raises its own, the transport's and anyio's errors here, alone or in groups
             if mode != modes[-1] and _ended_at_probe(transport, wire):
                 log.add(
-                    "the server ended at its first request, `server/discover`: started again for the older protocol"
+                    "the server ended at its first request, `server/discover`: it was started again "
+                    "with the older protocol"
                 )
                 continue
             raise _start_error(server, transport, error, limits, redact) from None
@@ -118,7 +119,7 @@ def _modes(server: StdioServer | HttpServer) -> tuple[str, ...]:
         return ("legacy",)
     if era not in ("auto", "legacy", *MODERN_PROTOCOL_VERSIONS):
         known = ", ".join(("auto", "legacy", *MODERN_PROTOCOL_VERSIONS))
-        raise ServerConfigurationError(f'`{server.name}` has the unknown "protocolEra" {era!r:.40}; known are {known}')
+        raise ServerConfigurationError(f'`{server.name}` has an unknown "protocolEra" {era!r:.40}; use one of {known}')
     return ("auto", "legacy") if era == "auto" and isinstance(server, StdioServer) else (era,)
 
 

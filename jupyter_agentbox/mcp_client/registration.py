@@ -45,7 +45,7 @@ def check_name(name: str, known: Collection[str]) -> None:
     for other in known:
         if _plain(other) == _plain(name):
             raise ServerConfigurationError(
-                f"there is an MCP server `{other}` already; it was left as it is. Use it, or choose another name."
+                f"there is already an MCP server `{other}`, which was not changed. Use it, or choose another name."
             )
 
 
@@ -59,7 +59,7 @@ def check_configuration(name: str, configuration: Mapping[str, JsonValue]) -> No
     try:
         canonical_json(configuration)
     except (TypeError, ValueError) as error:
-        raise ServerConfigurationError(f"the configuration is not JSON: {error}") from None
+        raise ServerConfigurationError(f"the configuration is not valid JSON: {error}") from None
     for key in ("cwd", "envFile"):
         path = configuration.get(key)
         if isinstance(path, str) and not path.startswith(("/", "~", "${")) and not Path(path).is_absolute():

@@ -78,7 +78,7 @@ class ServerRegistry:
             whole["url"] = given["url"]
         left = [object_of(whole.get(key)).values() for key in ("env", "headers")]
         if any(HIDDEN in str(value) for values in left for value in values) or HIDDEN in str(whole.get("url")):
-            raise ServerConfigurationError(f"`{HIDDEN}` stands for a value that was hidden, and was moved or changed")
+            raise ServerConfigurationError(f"`{HIDDEN}` stands for a hidden value and must stay where it was")
         return whole
 
     async def try_out(self, name: str, configuration: Mapping[str, JsonValue]) -> Sequence[ToolDescription]:
@@ -105,7 +105,7 @@ class ServerRegistry:
         try:
             self._keep(name, configuration)
         except OSError as error:
-            raise ServerConfigurationError(f"`{name}` could not be kept: {error}") from None
+            raise ServerConfigurationError(f"`{name}` could not be saved: {error}") from None
 
 
 class _Given:

@@ -50,7 +50,7 @@ class Worker:
         except UncheckableError as error:
             return {"refusal": str(error)}
         except RecursionError:
-            return {"refusal": "nests too deeply to be checked"}
+            return {"refusal": "is nested too deeply to be checked"}
         return {"path": problem.path, "message": problem.message}
 
 
@@ -64,7 +64,7 @@ def main() -> None:
         try:
             request = json.loads(line)
         except RecursionError:
-            answer = {"refusal": "nests too deeply to be checked"}
+            answer = {"refusal": "is nested too deeply to be checked"}
         else:
             # Nobody catches the signal: it ends the process in the middle of whatever it does. What counts is the time
             # that this process computes, so that a busy machine does not refuse what is quickly checked.

@@ -118,12 +118,12 @@ class CompiledSchema:
             raise _BrokenError(f"is broken: {('$' + place + ': ') if place else ''}{error.message}", error) from None
         except (ValueError, OverflowError) as error:
             raise UncheckableError(
-                "nests too deeply to be checked" if "ecursion" in str(error) else f"is broken: {error}"
+                "is nested too deeply to be checked" if "ecursion" in str(error) else f"is broken: {error}"
             ) from None
 
     def _compile_repaired(self) -> jsonschema_rs.Validator:
         if any(_in_circles(self._schema)):
-            raise UncheckableError("refers to itself without end")
+            raise UncheckableError("refers to itself endlessly")
         for pattern in _patterns(self._schema):
             if len(pattern) > LONGEST_PATTERN:
                 raise UncheckableError(f"has a pattern of {len(pattern)} characters, which takes too long to check")
@@ -161,7 +161,7 @@ class CompiledSchema:
 
     def _look_at_references(self) -> None:
         if self._met:
-            raise UncheckableError(f"refers to {self._met[0]!r:.200}, which is not loaded from elsewhere")
+            raise UncheckableError(f"refers to {self._met[0]!r:.200}, which would have to be loaded from elsewhere")
 
     def _problem(self, error: jsonschema_rs.ValidationError) -> Problem:
         path = tuple(error.instance_path)
@@ -202,7 +202,7 @@ class CompiledSchema:
             return self._problem(min(meant[0], key=_rank))
         if not meant and of_type:
             return Problem(path=tuple(path), message=_not_of_type(error, of_type))
-        return Problem(path=tuple(path), message=f"{_shown(error)} is none of what may be given here")
+        return Problem(path=tuple(path), message=f"{_shown(error)} does not match any of the allowed values")
 
 
 class _BrokenError(UncheckableError):

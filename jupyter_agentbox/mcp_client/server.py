@@ -138,7 +138,9 @@ class ManagedServer:
                 raise
             renewed = await self._session()
             if not await renewed.has_same(session, call.tool):
-                raise ToolServerError(f"{error}, and describes `{call.tool}` otherwise now: call it again") from None
+                raise ToolServerError(
+                    f"{error}, and its description of `{call.tool}` has changed: call it again"
+                ) from None
             result = await renewed.call_tool(call, seconds=seconds, on_progress=on_progress)
         self._failures = 0
         return result
@@ -185,7 +187,9 @@ class ManagedServer:
         if isinstance(self.configuration, UnusableServer):
             raise ServerConfigurationError(f"the server `{name}` cannot be started: {self._error}")
         if self._is_retired:
-            raise ToolServerError(f"the server `{name}` was stopped: its configuration changed, or Jupyter shuts down")
+            raise ToolServerError(
+                f"the server `{name}` was stopped: its configuration changed, or Jupyter is shutting down"
+            )
         wait = self._not_before - self._clock()
         if wait > 0:
             raise ToolServerError(

@@ -142,7 +142,9 @@ class Session:
             try:
                 page = await self._client.list_tools(cursor=cursor, cache_mode="bypass")
             except (MCPError, ValidationError) as error:
-                raise ToolServerError(f"`{self._name}` does not list its tools: {self._explain(error)}") from None
+                raise ToolServerError(
+                    f"the list of tools of `{self._name}` could not be read: {self._explain(error)}"
+                ) from None
             for tool in page.tools:
                 if tool.name in found:
                     self._log.add(f"tool `{tool.name}` is listed twice; the first one counts")
@@ -191,12 +193,12 @@ class Session:
             except MCPError as error:
                 raise await self._error(call, error, delivery, seconds) from None
             except ValidationError as error:
-                message = f"`{call.qualified_name}` ran, but its result is not as MCP says: {_first_problem(error)}"
+                message = f"`{call.qualified_name}` ran, but its result is not valid MCP: {_first_problem(error)}"
                 raise ToolServerError(message) from None
         if isinstance(result, InputRequiredResult):
             raise ToolServerError(
                 f"`{call.qualified_name}` asks for more input while it runs (elicitation or sampling),"
-                " which is not offered: give it all it needs as arguments"
+                " which is not supported: pass everything it needs as arguments"
             )
         return self._result(call.tool, result)
 
@@ -229,23 +231,22 @@ class Session:
         if not delivery.is_answered:
             if error.code == REQUEST_TIMEOUT:
                 return ToolCallInterruptedError(
-                    f"`{name}` did not finish within {seconds:g} s and was cancelled; whether it had an effect is not"
-                    ' known. The server\'s "timeout" in mcp.json sets the limit'
+                    f"`{name}` did not finish within {seconds:g} s and was cancelled; it may have had "
+                    'an effect. To change the limit, set the server\'s "timeout" in mcp.json'
                 )
             return await self._interrupted(name, error.error.message)
         if error.code == CONNECTION_CLOSED and error.error.message.startswith(_ENDED):
             return await self._interrupted(name, error.error.message)
         if error.code == HEADER_MISMATCH:
             self._wire.tools_are_stale = True
-            return ToolServerError(f"`{name}` did not run: its description on the server changed; call it again")
-        asked = f" (it asked for {what}, which is not offered)" if (what := self._wire.asked_in_vain) else ""
+            return ToolServerError(f"`{name}` did not run: its description on the server has changed; call it again")
+        asked = f" (it asked for {what}, which is not supported)" if (what := self._wire.asked_in_vain) else ""
         return ToolServerError(f"the server refused `{name}`: {self._explain(error)}{asked}")
 
     async def _interrupted(self, name: str, reason: str) -> ToolCallInterruptedError:
         reason = self._redact(await self._reason(reason))
         return ToolCallInterruptedError(
-            f"`{name}` was cut off: {reason}. Whether it had an effect is not known; it is not repeated"
-            f"{self._log.tail()}"
+            f"`{name}` was cut off: {reason}. It may have had an effect; it is not repeated{self._log.tail()}"
         )
 
     async def _reason(self, message: str) -> str:
@@ -262,7 +263,7 @@ class Session:
 
     def _explain(self, error: Exception) -> str:
         if isinstance(error, ValidationError):
-            return f"the answer is not as MCP says: {_first_problem(error)}"
+            return f"the answer is not valid MCP: {_first_problem(error)}"
         return self._redact(text_of(error))
 
     async def watch(self, watched: asyncio.Event) -> None:

@@ -91,9 +91,9 @@ def _repair_tool(
             wrong = {str(place["loc"][2]) for place in error.errors(include_input=False) if len(place["loc"]) > 2}
         name = tool["name"]
         if not wrong or not wrong <= _OPTIONAL or wrong.isdisjoint(tool):
-            log(f"tool `{name}` is left out: it is not as MCP says, see {', '.join(sorted(wrong)) or 'its fields'}")
+            log(f"tool `{name}` is left out: its {', '.join(sorted(wrong)) or 'fields'} are not valid MCP")
             return None
-        log(f"tool `{name}`: ignored {', '.join(sorted(wrong))}, which is not as MCP says")
+        log(f"tool `{name}`: ignored {', '.join(sorted(wrong))}, which is not valid MCP")
         tool = {key: value for key, value in tool.items() if key not in wrong}
     return None
 

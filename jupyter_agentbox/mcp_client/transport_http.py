@@ -25,8 +25,8 @@ from .wire import Wire
 #: Seconds to connect and to send; reading has no limit here, the call's own timeout is the limit.
 _CONNECT_TIMEOUT: Final = 30.0
 _NO_AUTHORIZATION: Final = (
-    "; it wants authorization: set `headers` in mcp.json (signing in with OAuth is not offered; the program"
-    " `mcp-remote` does that)"
+    "; it requires authorization: set `headers` in mcp.json (signing in with OAuth is not supported; "
+    "the program `mcp-remote` does that)"
 )
 _LARGEST_ERROR_BODY: Final = 64 * 1024
 _OLDER: Final = "; the older HTTP+SSE transport is not supported: use the server's streamable HTTP URL"

@@ -77,7 +77,7 @@ class Wire:
         if isinstance(message, JSONRPCRequest) and (what := _NOT_OFFERED.get(message.method)) is not None:
             self.asked_in_vain = what
             self._pass_on(
-                LogMessage(level="warning", logger="", text=f"the server asked for {what}, which is not offered")
+                LogMessage(level="warning", logger="", text=f"the server asked for {what}, which is not supported")
             )
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
             request, delivery = self.settle(message.id)

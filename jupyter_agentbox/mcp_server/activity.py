@@ -34,7 +34,7 @@ class Activity:
     def __str__(self) -> str:
         """Say what it does and since when; of a request that waits for another one, what that one does."""
         if self._behind is not None:
-            return f"{self._lasting()}, which has been {self._behind}; the tool `reset` would end it"
+            return f"{self._lasting()}, which has been {self._behind}; call the tool `reset` to end it"
         return self._lasting()
 
     def wait_behind(self, ahead: Activity) -> None:

@@ -112,7 +112,7 @@ WAS_RESET: Final = "the kernel was reset"
 
 def _busy(ahead: Activity) -> str:
     return (
-        f"the code did not run. The kernel is still busy with an earlier request: it has been {ahead}. If nobody waits"
-        " for that one any more, the tool `reset` ends it and gives a fresh kernel, without its variables; else send"
-        " the code again to wait longer"
+        f"the code did not run. The kernel is still busy with an earlier request: it has been {ahead}."
+        " If that request is no longer needed, call the tool `reset` to end it and get a fresh kernel"
+        " without the variables; otherwise send the code again to wait longer"
     )

@@ -35,7 +35,9 @@ def main(settings: CodeServerSettings) -> int:
     """
     logging.basicConfig(stream=sys.stderr, level=settings.log_level, format="%(levelname)s %(name)s: %(message)s")
     if sys.stdin.isatty():
-        log.warning("this serves an MCP client, which starts it by itself; Ctrl-C ends it when it is idle")
+        log.warning(
+            "this program serves an MCP client, which starts it by itself; press Ctrl-C to end it while it is idle"
+        )
     return asyncio.run(_serve(settings))
 
 
@@ -78,7 +80,7 @@ class _Signals:
         if (before is not None and now - before <= TWICE) or not self._interrupt():
             return False
         self._interrupted_at = now
-        log.warning("SIGINT: the request that runs is cancelled; once more within %g s ends all", TWICE)
+        log.warning("SIGINT: cancelling the running request; a second SIGINT within %g s ends the program", TWICE)
         return True
 
 

@@ -89,7 +89,7 @@ def server_address(url: str, token: str | None) -> ServerAddress:
         parts = urlsplit(url)
         parts.port  # noqa: B018  # raises for a port that is none
     except ValueError as error:
-        raise SessionError(f"`--server` is no URL: {error}") from None
+        raise SessionError(f"`--server` is not a URL: {error}") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise SessionError(
             "`--server` must be a URL such as http://localhost:8888/ or https://hub.example.org/user/ada/"
@@ -325,7 +325,7 @@ class _Run:
             waits = await self._pending()
             progress = await self._progress()
         except SessionError as error:
-            log.info("what waits for a decision is not known: %s", error)
+            log.info("the pending requests could not be read: %s", error)
             return
         activity = self._cell.activity
         for key in activity.decisions():

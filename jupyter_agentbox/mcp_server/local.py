@@ -201,7 +201,7 @@ async def _ask(asker: Asker, question: Question, request: ApprovalRequest) -> No
         answer = asking.result()
         await (request.accept() if answer.allowed else request.reject(answer.reason))
     except InvalidTransitionError as error:
-        log.info("an answer came too late: %s", error)
+        log.info("a decision came too late: %s", error)
     finally:
         for waiting in (asking, settled):
             waiting.cancel()

@@ -29,7 +29,7 @@ FORM: Final[JsonObject] = {
         "reason": {
             "type": "string",
             "title": "Reason",
-            "description": "Told to the code with a rejection; may be left empty",
+            "description": "Passed on to the code if you reject; may be left empty",
             "maxLength": MAX_REASON,
         },
     },
@@ -38,8 +38,8 @@ FORM: Final[JsonObject] = {
 
 
 _CLOSED: Final = (
-    "the question was closed without a decision. A client that runs with nobody at it closes questions by itself: with"
-    " `--ask jupyterlab` a person decides in JupyterLab"
+    "the question was closed without a decision. A client that runs unattended closes questions by "
+    "itself: use `--ask jupyterlab` to let a person decide in JupyterLab"
 )
 
 

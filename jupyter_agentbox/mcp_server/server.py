@@ -48,7 +48,7 @@ from .settings import Approver, CodeServerSettings
 
 log = logging.getLogger(__name__)
 
-_ENDING: Final = "jupyter agentbox mcp is ending: nothing more runs"
+_ENDING: Final = "jupyter agentbox mcp is shutting down and runs nothing more"
 _INTERRUPTED: Final = "the request was interrupted: jupyter agentbox mcp got SIGINT (Ctrl-C)"
 _MODERN: Final = "io.modelcontextprotocol/protocolVersion"
 
@@ -89,7 +89,7 @@ class CodeServer:
             "jupyter-agentbox",
             version=__version__,
             title="Python with approvals",
-            instructions="Runs Python code. Calls of MCP tools in the code wait for a person's decision.",
+            instructions="Runs Python code. Calls to MCP tools in the code wait for a person's decision.",
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
         )
@@ -142,7 +142,7 @@ class CodeServer:
         task = asyncio.create_task(self._answer(arguments, context, pulse))
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
-        beating = in_background(pulse.run(), what="telling the MCP client how far its request is")
+        beating = in_background(pulse.run(), what="reporting progress to the MCP client")
         try:
             await asyncio.wait([task])
             pulse.finish()
@@ -162,7 +162,7 @@ class CodeServer:
         try:
             if isinstance(arguments, tools.Reset):
                 await self._reset(can_elicit)
-                return results.told("The kernel is a fresh one.")
+                return results.told("The kernel is fresh.")
             session = await self._opened(can_elicit)
             asker = self._asker(context)
             match arguments:
@@ -183,7 +183,7 @@ class CodeServer:
         except Exception:
             # A boundary: the client gets an answer, whatever is wrong here.
             log.exception("a request failed")
-            return results.failed("jupyter agentbox mcp failed; its log, on standard error, says why")
+            return results.failed("jupyter agentbox mcp failed; see its log on standard error")
 
     async def _opened(self, can_elicit: bool) -> CodeSession:
         async with self._opening:
@@ -225,7 +225,7 @@ class CodeServer:
             case Approver.CLIENT:
                 self._refusal = None if can_elicit else f"{_NO_ELICITATION}; {_WHAT_TO_DO}"
             case Approver.NOBODY:
-                self._refusal = "nobody is asked (`--ask nobody`), and no rule allows it: see --rules"
+                self._refusal = "nobody is asked (`--ask nobody`), and no rule allows the call: see --rules"
             case Approver.AUTO if settings.server_url is not None:
                 return await self._open_jupyterlab()
             case Approver.AUTO if not can_elicit:
@@ -237,7 +237,7 @@ class CodeServer:
         if given := self._settings.only_local():
             why = f"JupyterLab is not asked, because of {', '.join(given)}"
         elif (address := await find_jupyterlab()) is not None:
-            log.warning("code runs, and is decided about, in the JupyterLab at %s", address.url)
+            log.warning("code runs, and its calls are decided, in the JupyterLab at %s", address.url)
             return self._session_at(address)
         else:
             why = "no JupyterLab with agentbox runs on this machine"
@@ -248,8 +248,8 @@ class CodeServer:
         settings = self._settings
         if given := settings.only_local():
             raise SessionError(
-                f"{', '.join(given)} cannot be used with JupyterLab, which has its own rules and servers: leave"
-                " it out, or use `--ask client` or `--ask nobody`"
+                f"{', '.join(given)} cannot be combined with JupyterLab, which has its own rules and "
+                "servers: leave it out, or use `--ask client` or `--ask nobody`"
             )
         if settings.server_url is not None:
             address = server_address(settings.server_url, settings.token)
@@ -330,7 +330,7 @@ class _Elicitor:
                 result = await self._session.elicit_form(question.text, dict(FORM), self._request_id)
             except (MCPError, ValidationError) as error:
                 log.warning("the MCP client could not ask: %s", type(error).__name__)
-                what = error.error.message if isinstance(error, MCPError) else "it sent something else than an answer"
+                what = error.error.message if isinstance(error, MCPError) else "its answer is not valid MCP"
                 return Consent(allowed=False, reason=f"the MCP client could not ask its user: {what}"[:1000])
         return read_consent(result.action, result.content)
 
@@ -348,7 +348,7 @@ async def _refuse_modern(ctx: ServerRequestContext[Any], call_next: CallNext) ->
         supported = list(HANDSHAKE_PROTOCOL_VERSIONS)
         raise MCPError(
             code=UNSUPPORTED_PROTOCOL_VERSION,
-            message=f"this server speaks MCP {supported[-1]} and older, which begin with `initialize`",
+            message=f"this server supports MCP {supported[-1]} and older versions, which begin with `initialize`",
             data={"supported": supported, "requested": str(meta[_MODERN])},
         )
     return await call_next(ctx)

@@ -28,7 +28,8 @@ class ExecuteCode(BaseModel):
         Field(
             gt=0,
             le=86_400,
-            description="Seconds that it may run; waiting for decisions and for other cells does not count",
+            description="How long the code may run, in seconds; waiting for decisions and for other "
+            "cells does not count",
         ),
     ] = None
 
@@ -47,12 +48,12 @@ class RegisterMcpServer(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: Annotated[str, Field(description="What code calls it: letters, digits, `_` and `-`")]
+    name: Annotated[str, Field(description="The server's name in code: letters, digits, `_` and `-`")]
     configuration: Annotated[
         dict[str, Any],
         Field(
-            description="An entry as in mcp.json: `command`, `args`, `env` and `cwd` of a program, or `url` and"
-            " `headers` of a streamable HTTP server"
+            description="An entry as in mcp.json: `command`, `args`, `env` and `cwd` for a program, "
+            "or `url` and `headers` for a streamable HTTP server"
         ),
     ]
 
@@ -62,7 +63,9 @@ class ListTools(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    server: Annotated[str | None, Field(description="Only this server's; without it, all servers'")] = None
+    server: Annotated[str | None, Field(description="List only this server's tools; default: those of all servers")] = (
+        None
+    )
 
 
 Arguments = ExecuteCode | Reset | RegisterMcpServer | ListTools

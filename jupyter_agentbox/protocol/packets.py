@@ -80,5 +80,5 @@ class Joiner:
         try:
             value: JsonValue = json.loads(data)
         except (ValueError, RecursionError):
-            raise MessageError("bytes that are no JSON") from None
+            raise MessageError("bytes that are not JSON") from None
         return value

@@ -122,7 +122,7 @@ class MockModelServer:
             The server does not run: it does within a ``with`` block.
         """
         if self._server is None:
-            raise RuntimeError("the model server does not run: use it in a `with` block")
+            raise RuntimeError("the model server is not running: use it in a `with` block")
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def enqueue_message(

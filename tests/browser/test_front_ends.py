@@ -44,7 +44,9 @@ def test_without_the_extension_the_output_says_what_waits_and_where_to_decide(
         bare.open(path)
     bare.run(0)
     output = bare.cell(0).locator(".jp-OutputArea-output")
-    expect(output).to_contain_text("shop.list_orders waits for a person. Allow, edit or reject it at http://127.0.0.1")
+    expect(output).to_contain_text(
+        "shop.list_orders is waiting for approval. Allow, edit or reject it at http://127.0.0.1"
+    )
     expect(output.get_by_role("link")).to_have_attribute("href", re.compile(re.escape(lab.url)))
     person.open(other)
     person.open_panel()

@@ -101,7 +101,7 @@ def test_what_an_annotation_cannot_show_is_described() -> None:
 
     assert notes == (
         "One of 100 values: 'v0', 'v1', 'v2', 'v3', 'v4', …\n"
-        "The server has a default that is too long to show.\n"
+        "The server's default is too long to show.\n"
         "Pattern: ^a<U+202E>$"
     )
     assert describe_values(True) == ""

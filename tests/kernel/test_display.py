@@ -71,10 +71,10 @@ def test_other_front_ends_are_told_what_waits_and_where_to_decide(transport: Fak
 
     assert WIDGET not in content["data"]
     assert content["data"]["text/plain"] == (
-        "shop.<b><U+202E> waits for a person. Allow, edit or reject it at http://x/lab."
+        "shop.<b><U+202E> is waiting for approval. Allow, edit or reject it at http://x/lab."
     )
     assert content["data"]["text/html"] == (
-        "<div><b>shop.&lt;b&gt;&lt;U+202E&gt;</b> waits for a person. Allow, edit or reject it at"
+        "<div><b>shop.&lt;b&gt;&lt;U+202E&gt;</b> is waiting for approval. Allow, edit or reject it at"
         ' <a href="http://x/lab" target="_blank" rel="noopener">http://x/lab</a>.</div>'
     )
 
@@ -83,7 +83,7 @@ def test_on_a_hub_whose_address_is_not_known_they_are_told_the_path(transport: F
     data = shown(transport, Cell(), what="shop.buy", url="/hub/user/ada/")["data"]
 
     assert data["text/plain"] == (
-        "shop.buy waits for a person. Allow, edit or reject it at /hub/user/ada/ on your JupyterHub."
+        "shop.buy is waiting for approval. Allow, edit or reject it at /hub/user/ada/ on your JupyterHub."
     )
     assert '<a href="/hub/user/ada/"' in data["text/html"]
 

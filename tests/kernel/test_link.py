@@ -234,7 +234,7 @@ def test_messages_that_are_none_are_dropped_and_named_in_the_error(
     transport.receive(["nonsense"])
     transport.receive({"type": "reply", "id": "nobody", "content": {}})
 
-    with pytest.raises(NoServerError, match="one version"):
+    with pytest.raises(NoServerError, match="same version"):
         link.call("shop", "a", {})
 
 

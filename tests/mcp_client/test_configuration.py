@@ -171,7 +171,7 @@ def test_a_file_without_servers_configures_nothing() -> None:
         ('{"shop": {"command": "x"}}', 'has no "mcpServers": write {"mcpServers": {"shop": ...}}'),
         (
             '{"mcpServers": {"shop": {"comand": "x"}}}',
-            'server `shop`: needs a "command", or a "url" (is "comand" a typing error?)',
+            'server `shop`: needs a "command", or a "url" (is "comand" a typo?)',
         ),
     ],
 )

@@ -42,7 +42,7 @@ def test_other_names_and_reserved_ones_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize("known", ["my-shop", "my_shop", "My-Shop"])
 def test_a_name_that_is_taken_or_reads_alike_is_refused(known: str) -> None:
-    with pytest.raises(ServerConfigurationError, match=f"`{known}` already"):
+    with pytest.raises(ServerConfigurationError, match=f"already an MCP server `{known}`"):
         registration.check_name("my_shop", [known])
 
 

@@ -295,7 +295,7 @@ async def test_an_answer_that_is_not_mcp_fails_its_call_and_not_by_a_timeout(run
     async with running({"raw": script("raw.py")}) as servers:
         with pytest.raises(ToolServerError, match="not a valid MCP message"):
             await servers.call_tool(call("broken_answer"))
-        with pytest.raises(ToolServerError, match="not as MCP says"):
+        with pytest.raises(ToolServerError, match="not valid MCP"):
             await servers.call_tool(call("bad_result"))
 
 
@@ -472,7 +472,7 @@ async def test_a_server_that_asks_for_input_is_refused_and_the_call_goes_on(runn
             with pytest.raises(ToolServerError) as refused:
                 await servers.call_tool(call("ask", fail=True))
     assert "not supported" in result.text
-    assert line == "[warning] the server asked for elicitation, a question to the user, which is not offered"
+    assert line == "[warning] the server asked for elicitation, a question to the user, which is not supported"
     assert "no input" in str(refused.value)
     assert "it asked for elicitation" in str(refused.value)
 

@@ -62,7 +62,7 @@ def test_one_that_waits_for_another_says_what_that_one_does() -> None:
 
     assert waiting == (
         "waiting for an earlier request for 10 s, which has been waiting for a decision about shop.order for 10 s;"
-        " the tool `reset` would end it"
+        " call the tool `reset` to end it"
     )
     assert str(behind) == "running for 0 s"
 

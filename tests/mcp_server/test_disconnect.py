@@ -143,7 +143,7 @@ async def test_what_is_sent_right_after_a_reset_runs_in_the_fresh_kernel(
             await wire.send("tools/call", {"name": "execute_code", "arguments": {"code": "'x' in globals()"}}, id)
         answers = [(await wire.answer(id))["content"][0]["text"] for id in (3, 4, 5)]
 
-    assert answers == ["The kernel is a fresh one.", "False", "False"]
+    assert answers == ["The kernel is fresh.", "False", "False"]
 
 
 async def test_standard_output_has_the_protocol_and_nothing_else(environment: Mapping[str, str], places: Path) -> None:

@@ -278,7 +278,7 @@ async def test_rules_keep_code_away_from_jupyterlab_and_say_so(
 
     assert "JupyterLab is not asked, because of --rules" in text_of(refused)
     assert impossible.is_error
-    assert "--rules cannot be used with JupyterLab" in text_of(impossible)
+    assert "--rules cannot be combined with JupyterLab" in text_of(impossible)
     assert await kernels(jupyterlab) == []
 
 

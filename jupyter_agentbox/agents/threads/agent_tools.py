@@ -63,7 +63,7 @@ class TurnContext:
                         item = replace(item, code=event.code, status=event.status, text=event.text, error=event.error)
                         self.record.complete(item)
                         return self._report(event, is_edited=event.code != code)
-        raise AgentBoxError("the kernel ended without a word")
+        raise AgentBoxError("the kernel ended without giving a reason")
 
     async def _ask(self, item_id: str, event: ApprovalAsked) -> None:
         if not await self.approver.answer(event.request):

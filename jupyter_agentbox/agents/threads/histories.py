@@ -61,7 +61,7 @@ def load_histories(kept: Sequence[bytes]) -> list[ModelMessage]:
             loaded = ModelMessagesTypeAdapter.validate_python(data["messages"])
             messages = loaded if _FLAG.validate_python(data["replaces"]) else [*messages, *loaded]
         except (KeyError, TypeError, ValueError, ValidationError) as error:
-            raise StorageError(f"what the model was sent in a thread is damaged: {type(error).__name__}") from error
+            raise StorageError(f"the stored message history of a thread is damaged: {type(error).__name__}") from error
     return repair_messages(messages)  # a turn that was interrupted may have left a call without its result
 
 

@@ -40,14 +40,16 @@ def _from_file(company: str, file: Path | None) -> str | None:
     if file is None or not file.exists():
         return None
     if stat.S_IMODE(file.stat().st_mode) & 0o077:
-        raise AgentConfigurationError(f"others can read `{file}`, which has models' keys: run `chmod 600 {file}`")
+        raise AgentConfigurationError(
+            f"other users can read `{file}`, which holds the API keys of models: run `chmod 600 {file}`"
+        )
     try:
         keys = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):  # its text stays out of the message: it has keys
         keys = None
     key = keys.get(company) if isinstance(keys, dict) else None
     if not isinstance(keys, dict) or not isinstance(key, str | None):
-        raise AgentConfigurationError(f'`{file}` must have models\' keys as JSON: {{"{company}": "the key"}}')
+        raise AgentConfigurationError(f'`{file}` must hold the API keys of models as JSON: {{"{company}": "the key"}}')
     return key
 
 

@@ -64,9 +64,9 @@ class HourlyUse:
             self._used.popleft()
         requests, tokens = self._limits.requests_per_hour, self._limits.tokens_per_hour
         if requests is not None and len(self._used) >= requests:
-            return f"models were asked {requests:,} times within an hour, which is the limit"
+            return f"the limit of {requests:,} model requests per hour is reached"
         if tokens is not None and sum(used for _, used in self._used) >= tokens:
-            return f"{tokens:,} tokens were used within an hour, which is the limit"
+            return f"the limit of {tokens:,} tokens per hour is reached"
         return None
 
 

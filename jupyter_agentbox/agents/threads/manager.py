@@ -73,7 +73,7 @@ class RunningTurn:
             The turn has ended.
         """
         if self._task.done():
-            raise ThreadBusyError(f"turn `{self.id}` has ended: begin another one")
+            raise ThreadBusyError(f"turn `{self.id}` has ended: start another one")
         self._runner.steer(text)
 
     async def interrupt(self) -> Turn:
@@ -209,7 +209,7 @@ class ThreadManager:
         source = await self.read(thread_id, include_turns=True)
         ended = [turn.id for turn in source.turns if turn.status.is_final]
         if turn_id is not None and turn_id not in ended:
-            raise UnknownThreadError(f"thread `{thread_id}` has no turn `{turn_id}` that has ended")
+            raise UnknownThreadError(f"thread `{thread_id}` has no finished turn `{turn_id}`")
         copied = ended if turn_id is None else ended[: ended.index(turn_id) + 1]
         now = self._clock.now()
         fork = replace(

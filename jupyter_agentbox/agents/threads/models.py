@@ -45,7 +45,7 @@ def maker_of(model: str) -> str:
     maker, colon, name = model.partition(":")
     if not colon or not name or maker not in KEY_VARIABLES:
         raise AgentConfigurationError(
-            f"`{model}` names no model: write `openai:NAME`, `openai-chat:NAME` or `anthropic:NAME`"
+            f"`{model}` is not the name of a model: write `openai:NAME`, `openai-chat:NAME` or `anthropic:NAME`"
         )
     return maker
 

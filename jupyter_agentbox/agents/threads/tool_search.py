@@ -53,8 +53,8 @@ def _best(found: Sequence[ToolLine], query: str) -> list[str]:
     fitting = [tool for rate, tool in rated if rate > 0]
     lines = [f"{tool.server}.{tool.name}: {tool.summary[:_SUMMARY]}".rstrip(": ") for tool in fitting[:_MOST]]
     if not fitting:
-        return [f"No tool fits. There are {len(found)} in all: try other words."]
-    return [*lines, f"({len(fitting) - _MOST} more fit: use more words.)"] if len(fitting) > _MOST else lines
+        return [f"No tool matches. There are {len(found)} in all: try other words."]
+    return [*lines, f"({len(fitting) - _MOST} more match: use more words.)"] if len(fitting) > _MOST else lines
 
 
 def _rate(tool: ToolLine, words: Sequence[str]) -> float:

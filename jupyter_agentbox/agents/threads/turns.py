@@ -139,7 +139,7 @@ class TurnRunner:
         try:
             await asyncio.shield(self.keep(self.record.turn, conversation.kept()))
         except AgentBoxError:
-            log.exception("the end of turn %s could not be kept", self.record.turn.id)
+            log.exception("the end of turn %s could not be stored", self.record.turn.id)
         self.record.close()
 
     async def _outcome(
@@ -153,7 +153,7 @@ class TurnRunner:
         except asyncio.CancelledError:
             return TurnStatus.INTERRUPTED, None
         except TimeoutError:
-            return self._limited(f"the turn worked for {self.limits.seconds:g} seconds, which is the limit")
+            return self._limited(f"it reached the limit of {self.limits.seconds:g} seconds")
         except _LimitReachedError as reached:
             return self._limited(str(reached))
         except AgentRunError as error:
@@ -167,7 +167,7 @@ class TurnRunner:
         return TurnStatus.COMPLETED, None
 
     def _limited(self, reached: str) -> tuple[TurnStatus, TurnError]:
-        text = f"The turn ended: {reached}. Ask the agent to go on, and it does."
+        text = f"The turn ended: {reached}. Ask the agent to continue if you want it to go on."
         self.record.notice("limit", text)
         return TurnStatus.FAILED, TurnError(code=TurnErrorCode.LIMIT, message=text)
 
@@ -195,10 +195,10 @@ class TurnRunner:
         summary = await self._ask_for_summary(transcript(conversation.messages))
         last = conversation.messages[-1]
         question = [part for part in last.parts if isinstance(part, UserPromptPart)]
-        said = UserPromptPart(f"A summary of our conversation until now:\n\n{summary}\n\nGo on from there.")
+        said = UserPromptPart(f"A summary of our conversation so far:\n\n{summary}\n\nGo on from there.")
         conversation.messages = [ModelRequest(parts=[said, *question])]
         conversation.start, conversation.replaces = 0, True
-        self.record.notice("summarised", "The conversation is too long for the model, which goes on from a summary.")
+        self.record.notice("summarised", "The conversation is too long for the model, so it continues from a summary.")
 
     async def _ask_for_summary(self, text: str) -> str:
         self._check_limits()
@@ -272,9 +272,9 @@ class TurnRunner:
         steps, tokens = self.limits.steps, self.limits.tokens
         used = self.record.turn.usage
         if steps is not None and used.requests >= steps:
-            raise _LimitReachedError(f"the model was asked {steps:,} times, which is the limit of a turn")
+            raise _LimitReachedError(f"it reached the limit of {steps:,} model requests per turn")
         if tokens is not None and used.total_tokens >= tokens:
-            raise _LimitReachedError(f"{tokens:,} tokens were used, which is the limit of a turn")
+            raise _LimitReachedError(f"it reached the limit of {tokens:,} tokens per turn")
         if reached := self.use.exceeded():
             raise _LimitReachedError(reached)
 

@@ -46,4 +46,4 @@ async def test_words_in_a_tools_name_count_most() -> None:
 
 
 async def test_words_that_fit_nothing_say_so() -> None:
-    assert "No tool fits" in await search_tools(ManyTools(), "weather")
+    assert "No tool matches" in await search_tools(ManyTools(), "weather")

@@ -326,7 +326,7 @@ async def test_a_name_that_is_none_is_refused_before_anything_is_asked(
 ) -> None:
     async with make_agent(model=name) as agent:
         thread = await agent.thread_start()
-        with pytest.raises(AgentConfigurationError, match="names no model"):
+        with pytest.raises(AgentConfigurationError, match="is not the name of a model"):
             await thread.turn("go")
         assert (await thread.read(include_turns=True)).turns == ()
 

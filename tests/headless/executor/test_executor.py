@@ -569,7 +569,7 @@ async def test_a_dead_kernel_is_an_error_and_reset_helps(make_executor: Make) ->
     async with make_executor() as executor:
         with pytest.raises(CodeExecutionError) as killed:
             await executor.execute("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-        assert str(killed.value) == "the kernel ended by signal 9; `reset()` gives a fresh one."
+        assert str(killed.value) == "the kernel ended by signal 9; call `reset()` to get a fresh one."
         with pytest.raises(CodeExecutionError, match="reset"):
             await executor.execute("1")
         await executor.reset()

@@ -221,7 +221,7 @@ async def test_a_token_follows_no_redirect_and_what_is_no_jupyter_server_is_told
     site = HTTPServer(Application(routes))
     site.add_socket(socket)
     try:
-        with pytest.raises(ExecutionError, match=f"sends us to localhost:{port}"):
+        with pytest.raises(ExecutionError, match=f"redirects to localhost:{port}"):
             await KernelClient(url=f"http://127.0.0.1:{port}/moved/", token="s3cret").connect()
         assert (here, seen) == (["token s3cret"], [])
         with pytest.raises(ExecutionError, match="no Jupyter server"):

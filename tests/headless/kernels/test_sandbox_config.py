@@ -31,7 +31,7 @@ def test_work_directory_can_be_given_in_either_place_and_in_both_if_it_is_one(tm
     assert read_sandbox_config(None, work_dir=tmp_path) == here
     assert read_sandbox_config({"work_dir": str(tmp_path)}, work_dir=None) == here
     assert read_sandbox_config({"work_dir": str(tmp_path)}, work_dir=tmp_path) == here
-    with pytest.raises(SandboxConfigError, match="give one of them"):
+    with pytest.raises(SandboxConfigError, match="give only one of them"):
         read_sandbox_config({"work_dir": "/elsewhere"}, work_dir=tmp_path)
 
 
