@@ -51,6 +51,9 @@ class Record(dict[str, Any]):
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text("{...}") if cycle else printer.pretty(dict(self))
 
+    def _ipython_display_(self) -> None:
+        _display(self)
+
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
 
@@ -59,6 +62,9 @@ class Records(list[Any]):
     """A JSON array; at the top of a result it has ``.raw``."""
 
     raw: CallResult
+
+    def _ipython_display_(self) -> None:
+        _display(self)
 
 
 class Text(str):
@@ -162,6 +168,36 @@ def _convert(value: Any, depth: int) -> Any:
     if isinstance(value, list):
         return Records([_convert(item, depth - 1) if isinstance(item, dict | list) else item for item in value])
     return value
+
+
+def _display(value: Record | Records) -> None:
+    """Show the images and sounds that came with structured content, then the content without their data.
+
+    Raises
+    ------
+    NotImplementedError
+        There are none: IPython shows the value as any other.
+    """
+    raw: CallResult | None = value.__dict__.get("raw")
+    media = [(block, media_of(block, raw)) for block in raw.content] if raw is not None else []
+    names = {_data_of(block): repr(shown) for block, shown in media if shown is not None}
+    if not names:
+        raise NotImplementedError
+    Blocks([*(shown for _, shown in media if shown is not None), _named(value, names)])._ipython_display_()
+
+
+def _data_of(block: Mapping[str, Any]) -> str:
+    source = block["resource"] if block.get("type") == "resource" else block
+    return str(source.get("data") or source.get("blob"))
+
+
+def _named(value: Any, names: Mapping[str, str]) -> Any:
+    """Return a copy in which a name stands for the data of each image or sound."""
+    if isinstance(value, dict):
+        return {key: _named(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_named(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
 
 
 def _with_raw(value: Any, raw: CallResult) -> Any:

@@ -183,3 +183,32 @@ def test_pretty_printer_shows_a_record_as_a_dict() -> None:
     found["self"] = found
 
     assert pretty(found) == "{'a': [{'b': 1}], 'self': {...}}"
+
+
+def an_image(data: str = PNG) -> dict[str, Any]:
+    return {"type": "image", "data": data, "mimeType": "image/png"}
+
+
+@pytest.mark.parametrize(
+    "structured", [{"data": PNG, "name": "dot.png", "all": [PNG]}, [PNG, "dot.png"]], ids=["object", "array"]
+)
+def test_image_beside_structured_content_is_shown_instead_of_its_data(
+    structured: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = value(structured=structured, content=(text("{}"), an_image()))
+
+    found._ipython_display_()
+
+    image, rest = capsys.readouterr().out.splitlines()
+    assert image == "<image/png, 3 bytes>"
+    assert PNG not in rest
+    assert "<image/png, 3 bytes>" in rest
+    assert "dot.png" in rest
+    assert found == structured
+
+
+@pytest.mark.parametrize("content", [(), (text("{}"),), (an_image("broken"),)], ids=["none", "text", "broken"])
+def test_structured_content_without_an_image_is_shown_as_any_value(content: tuple[Any, ...]) -> None:
+    for found in (value(structured={"a": 1}, content=content), Record(), Records()):
+        with pytest.raises(NotImplementedError):  # so IPython goes on as with any value
+            found._ipython_display_()
