@@ -137,5 +137,5 @@ def _one_of_each(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     """Refuse a repeated key: readers differ in which of the two they take."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key is repeated")
+        raise ValueError("an object has the same key twice")
     return found

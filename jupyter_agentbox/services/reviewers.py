@@ -159,8 +159,8 @@ class _HubReviewer:
                 model: dict[str, Any] | None = await self._hub_auth.user_for_token(token, use_cache=False, sync=False)
         except (web.HTTPError, TimeoutError) as error:
             raise UnknownReviewerError(
-                "JupyterHub does not answer, so it is not known whether you may decide. The request was not changed:"
-                " try again when the Hub is back."
+                "JupyterHub does not answer, so it is unknown whether you may decide. The request is "
+                "unchanged: try again when the Hub is back."
             ) from error
         return model
 

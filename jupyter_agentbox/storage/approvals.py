@@ -250,7 +250,7 @@ class SqlApprovalStore:
     def _wrote(self, size: int) -> None:
         """Look after what is kept, now and then, while nobody waits for it."""
         if self._retention.is_due(size, time.monotonic()) and (self._sweeping is None or self._sweeping.done()):
-            self._sweeping = in_background(self._sweep(), what="removing what need not be kept")
+            self._sweeping = in_background(self._sweep(), what="removing old requests")
 
     async def _sweep(self) -> None:
         now = microseconds(self._clock.now())

@@ -36,14 +36,14 @@ _WAL_REFUSALS: Final = (sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_IOERR, sqlite3.S
 
 _DAMAGED = "is damaged: move it and the files beside it that share its name away and restart; a new one is made"
 _UNWRITABLE = "cannot be opened or written: check the permissions of the file and of its directory"
-_LOCKED = "is locked by another process: close what else has it open and try again"
+_LOCKED = "is locked by another process: close other programs that have it open and try again"
 
 #: SQLite's primary result code -> what to tell people.
 _CAUSES: Final = {
     sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_LOCKED: _LOCKED,
     sqlite3.SQLITE_PROTOCOL: _LOCKED,
-    sqlite3.SQLITE_FULL: "cannot grow, the disk or the quota is full: free some space and try again",
+    sqlite3.SQLITE_FULL: "cannot grow because the disk or the quota is full: free some space and try again",
     sqlite3.SQLITE_IOERR: "had a disk error: check the disk and its free space",
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: _DAMAGED,
@@ -121,7 +121,7 @@ class Database:
             with self._transaction(connection, write=write):
                 yield connection
             if write and self._identity() != self._file:
-                raise StorageError(f"{self} was deleted or replaced while it was written")
+                raise StorageError(f"{self} was deleted or replaced while it was being written")
         except (IntegrityError, sqlite3.IntegrityError) as error:
             raise self._storage_error(error) from error
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError) as error:
@@ -167,7 +167,7 @@ class Database:
 
     def _open(self) -> Connection:
         if self._connection is not None and self._identity() != self._file:
-            log.warning("%s was deleted or replaced; it is opened anew", self)
+            log.warning("%s was deleted or replaced; opening it again", self)
             self.close()
         if self._connection is None:
             self._connection = self._connect()
@@ -232,7 +232,7 @@ class Database:
                 raise
             (mode,) = connection.execute("PRAGMA journal_mode=delete").fetchone()
         if mode != self._journal_mode:
-            log.info("%s: journal mode `%s` was refused, `%s` is used", self, self._journal_mode, mode)
+            log.info("%s: SQLite refused journal mode `%s` and uses `%s`", self, self._journal_mode, mode)
         return str(mode)
 
     def _identity(self) -> tuple[int, int] | None:
@@ -260,7 +260,7 @@ def _checked_url(url: str) -> URL:
         parsed = make_url(url)
         backend = parsed.get_backend_name()
     except ArgumentError:
-        raise StorageError("the approval store's URL is none: it must look like `sqlite:////path/to/file`") from None
+        raise StorageError("the approval store's URL is invalid: it must look like `sqlite:////path/to/file`") from None
     if backend not in ("sqlite", "postgresql"):
         raise StorageError(f"the approval store cannot be a `{backend}` database: choose SQLite or PostgreSQL")
     return parsed

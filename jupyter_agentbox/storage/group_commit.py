@@ -173,7 +173,7 @@ class GroupCommitter:
             self._fail_queued()
 
     def _failure(self) -> StorageError:
-        return StorageError(f"{self._database} cannot be used any more, until the server is started anew: see its log")
+        return StorageError(f"{self._database} cannot be used until the server is restarted: see its log")
 
     def _fail_queued(self) -> None:
         """Fail what is in the queue, from whichever thread: it was put there while the store's thread ended."""

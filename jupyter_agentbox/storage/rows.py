@@ -122,7 +122,9 @@ def new_row(
             ),
         }
     except TypeError as error:
-        raise StorageError(f"approval request `{request.id}` cannot be kept: {error}", request_id=request.id) from error
+        raise StorageError(
+            f"approval request `{request.id}` cannot be stored: {error}", request_id=request.id
+        ) from error
 
 
 def progress_row(request: ApprovalRequest, *, owner: str) -> dict[str, Any]:
@@ -193,7 +195,7 @@ def _dump(value: object) -> bytes:
     try:
         text = _JSON.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise StorageError(f"the approval store cannot keep this: {error}") from error
+        raise StorageError(f"the approval store cannot store this: {error}") from error
     return text.encode("utf-8", "surrogatepass")
 
 

@@ -201,7 +201,7 @@ async def test_page_is_told_why_a_kernel_ended_and_not_of_a_restart(own_server: 
 
     async with server.kernel("walk.ipynb", "limited") as kernel:
         crashed = (await end_after(kernel, CRASH))["last_end"]
-        assert (crashed["reason"], crashed["limit"]) == ("its process was ended by SIGSEGV", None)
+        assert (crashed["reason"], crashed["limit"]) == ("its process was killed by SIGSEGV", None)
 
         answer = await end_after(kernel, TAKE_MEMORY)
         end = answer["last_end"]

@@ -27,17 +27,17 @@ def test_memory_is_the_reason_if_linux_can_have_ended_the_kernel_for_it(status: 
 
 
 def test_a_kernel_that_outlived_another_process_ended_for_a_reason_of_its_own() -> None:
-    assert exit_of(139, BY_LINUX) == KernelExit(reason="its process was ended by SIGSEGV")
+    assert exit_of(139, BY_LINUX) == KernelExit(reason="its process was killed by SIGSEGV")
 
 
 @pytest.mark.parametrize(
     ("status", "reason"),
     [
-        (-11, "its process was ended by SIGSEGV"),
-        (134, "its process was ended by SIGABRT"),
-        (1, "its process ended with status 1"),
-        (128, "its process ended with status 128"),
-        (255, "its process ended with status 255"),
+        (-11, "its process was killed by SIGSEGV"),
+        (134, "its process was killed by SIGABRT"),
+        (1, "its process exited with status 1"),
+        (128, "its process exited with status 128"),
+        (255, "its process exited with status 255"),
     ],
 )
 def test_without_a_limit_the_status_is_the_reason(status: int, reason: str) -> None:

@@ -126,7 +126,7 @@ def test_a_bubblewrap_that_mounts_by_name_runs_nothing_in_another_place(top: Pat
 
     assert (first.returncode, first.stdout) == (0, "ran\n")
     assert (second.returncode, second.stdout) == (77, "")
-    assert f"{place} was exchanged" in second.stderr
+    assert f"{place} was replaced" in second.stderr
 
 
 def test_a_kernel_that_srt_holds_does_not_start_in_another_place(
@@ -141,7 +141,7 @@ def test_a_kernel_that_srt_holds_does_not_start_in_another_place(
     assert (top / "sign").exists()
     place.rename(top / "moved")
     (top / "home" / "other").rename(place)
-    with pytest.raises(SystemExit, match=f"{place}` was exchanged"):
+    with pytest.raises(SystemExit, match=f"{place}` was replaced"):
         bootstrap.narrow(settings)
 
 

@@ -207,7 +207,7 @@ class _Conversation:
             except h11.RemoteProtocolError as error:
                 if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
                     raise
-                await self._answer(RefusedRequestError(error.error_status_hint, "The request cannot be understood"))
+                await self._answer(RefusedRequestError(error.error_status_hint, "The request is malformed"))
             goes_on = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
             if goes_on:
                 self._http.start_next_cycle()
@@ -302,7 +302,7 @@ class _Conversation:
         except (h11.RemoteProtocolError, ConnectionError) as error:
             if self._http.our_state is not h11.SEND_RESPONSE:
                 raise
-            raise RefusedRequestError(502, f"{target.host} did not answer as HTTP does") from error
+            raise RefusedRequestError(502, f"{target.host} did not answer with valid HTTP") from error
 
     def _heard(self, limit: asyncio.Timeout) -> None:
         if not limit.expired():

@@ -82,23 +82,23 @@ def target_of(request: h11.Request) -> Target:
     text = request.target.decode("ascii")
     if request.method == b"CONNECT":
         if b"content-length" in names or b"transfer-encoding" in names:
-            raise RefusedRequestError(400, "A tunnel takes no body")
+            raise RefusedRequestError(400, "A CONNECT request cannot have a body")
         return _target(text, HTTPS_PORT, path="")
     if b"content-length" in names and b"transfer-encoding" in names:
-        raise RefusedRequestError(400, "The length of the body is said twice")
+        raise RefusedRequestError(400, "The length of the body is given twice")
     if b"transfer-encoding" in names and request.http_version < b"1.1":
         raise RefusedRequestError(400, "HTTP/1.0 has no transfer encodings")
     found = _SCHEME.fullmatch(text)
     if found is None or "#" in text:
-        raise RefusedRequestError(400, "This is a proxy: a whole URL is needed")
+        raise RefusedRequestError(400, "This is a proxy: the request needs a full URL")
     if found[1].lower() != "http":
-        raise RefusedRequestError(400, "Only http is passed on; everything else needs CONNECT")
+        raise RefusedRequestError(400, "Only http is forwarded; everything else needs CONNECT")
     authority = _PATH.split(found[2], maxsplit=1)[0]
     path = found[2].removeprefix(authority)
     target = _target(authority, HTTP_PORT, path=path if path.startswith("/") else f"/{path}")
     for name, value in request.headers:
         if name == b"host" and not _is_authority(value.decode("latin-1"), target):
-            raise RefusedRequestError(400, "The Host header names another host than the URL")
+            raise RefusedRequestError(400, "The Host header and the URL name different hosts")
     return target
 
 

@@ -62,7 +62,7 @@ def narrow(settings: dict[str, Any]) -> None:
     for path, identity in settings["same"].items():
         found = Path(path).stat()
         if [found.st_dev, found.st_ino] != identity:
-            sys.exit(f"`{path}` was exchanged while the kernel was started")
+            sys.exit(f"`{path}` was replaced while the kernel was starting")
     limit(settings["limits"])
     if settings["writable"] is not None:
         with suppress(PermissionError):  # it leads one; elsewhere, who ends the kernel knows its group only

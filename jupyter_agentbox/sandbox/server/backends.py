@@ -296,7 +296,7 @@ class BubblewrapBackend:
             return with_bootstrap(inside, bootstrap, "-") or inside
         confined = with_bootstrap(inside, bootstrap, str(_BOOTSTRAP_SETTINGS))
         if confined is None:
-            raise SandboxRefusedError("domains can be allowed (`allowed_domains`) to kernels of ipykernel only")
+            raise SandboxRefusedError("only kernels that use ipykernel can be allowed domains (`allowed_domains`)")
         return confined
 
     def _read_info(self, fd: int) -> int:
@@ -323,7 +323,7 @@ class BubblewrapBackend:
 
     def _failed(self) -> SandboxRefusedError:
         status = self._process.wait(_PATIENCE) if self._process is not None else None
-        return SandboxRefusedError(f"bwrap ended with {status} before the kernel started; the server's log says why")
+        return SandboxRefusedError(f"bwrap ended with {status} before the kernel started; see the server's log")
 
     def _limit(self, process: int) -> None:
         limits = self._spec.limits
@@ -389,7 +389,7 @@ class LandlockBackend:
                 command, str(BOOTSTRAP), str(spec.run.file("bootstrap.json", json.dumps(settings)))
             )
             if confined is None:
-                raise SandboxRefusedError("without namespaces only kernels of ipykernel can be confined")
+                raise SandboxRefusedError("without namespaces, only kernels that use ipykernel can be confined")
             # Once more not by its name: between fork and exec, the child has all files that are open here.
             cwd = f"/proc/self/fd/{opened[spec.work]}" if spec.work in opened else str(spec.work)
             fds = [gate_end, report_end, *opened.values()]

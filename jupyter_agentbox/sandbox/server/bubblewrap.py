@@ -15,7 +15,7 @@ from .view import Access, Mount, View
 #: Run inside by a bubblewrap that mounts by name: each place must be what was opened, else nothing is run.
 _COMPARE = (
     'while [ "$1" != -- ]; do'
-    ' [ "$(stat -c %d:%i "$2")" = "$1" ] || { echo "$2 was exchanged while the kernel was started" >&2; exit 77; };'
+    ' [ "$(stat -c %d:%i "$2")" = "$1" ] || { echo "$2 was replaced while the kernel was starting" >&2; exit 77; };'
     ' shift 2; done; shift; exec "$@"'
 )
 

@@ -57,8 +57,8 @@ def exit_of(status: int, limit_exceeded: LimitExceeded | None) -> KernelExit | N
     if status == 0:
         return None
     if ended_by in set(signal.Signals):
-        return KernelExit(reason=f"its process was ended by {signal.Signals(ended_by).name}")
-    return KernelExit(reason=f"its process ended with status {status}")
+        return KernelExit(reason=f"its process was killed by {signal.Signals(ended_by).name}")
+    return KernelExit(reason=f"its process exited with status {status}")
 
 
 def size(number: int) -> str:

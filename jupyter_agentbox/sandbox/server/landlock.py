@@ -60,6 +60,7 @@ def _check(writable: Path, kept: Iterable[Path]) -> None:
     kept_inside = [*inside(kept, writable), *(path for path in kept if path == writable)]
     if kept_inside:
         raise SandboxRefusedError(
-            f"the work directory `{writable}` holds `{kept_inside[0]}`, which must be kept from the kernel, and without"
-            " namespaces this machine cannot keep a part of a directory; choose a directory below it"
+            f"the work directory `{writable}` holds `{kept_inside[0]}`, which must be hidden from the "
+            "kernel; without namespaces, this machine cannot hide part of a directory. Choose a "
+            "directory below it"
         )

@@ -94,7 +94,7 @@ class ResourceLimits:
             on_watchdog_lost()
             for group in groups:
                 group.remove()
-            raise SandboxRefusedError(f"nobody can watch the limits of the sandbox: {error}") from error
+            raise SandboxRefusedError(f"the sandbox's limits cannot be enforced: {error}") from error
         finally:
             for fd in fds:
                 os.close(fd)

@@ -91,7 +91,7 @@ class Opened:
         except OSError as error:
             raise SandboxRefusedError(f"the work directory `{asked}` cannot be opened: {error.strerror}") from error
         if check_work_directory(work, protected) != work:
-            raise SandboxRefusedError(f"the work directory `{asked}` was exchanged while the kernel was started")
+            raise SandboxRefusedError(f"the work directory `{asked}` was replaced while the kernel was starting")
         return work
 
     def open_extra_paths(self, extra: ExtraPaths) -> ExtraPaths:
@@ -137,7 +137,7 @@ class Opened:
                 os.close(fd)
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         except OSError as error:
-            raise SandboxRefusedError(f"`{path}` was exchanged while the kernel was started: {error}") from error
+            raise SandboxRefusedError(f"`{path}` was replaced while the kernel was starting: {error}") from error
         return fd
 
     @property
@@ -204,7 +204,7 @@ class _Walk:
         os.close(self.here)
         self.here = inner
         if stat.S_ISLNK(found.st_mode):
-            raise SandboxRefusedError(f"`{self._path / name}` was exchanged for a link")
+            raise SandboxRefusedError(f"`{self._path / name}` was replaced with a link")
         self._path = self._path.parent if name == ".." else self._path / name
         self._is_kernels |= self._path in self._kernels or (found.st_dev, found.st_ino) in self._identities
 

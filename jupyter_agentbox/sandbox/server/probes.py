@@ -27,7 +27,7 @@ BOOTSTRAP = Path(__file__).parents[1] / "inside" / "bootstrap.py"
 
 #: Why there is a level at which no domain can be allowed.
 NO_NETWORK_OF_ITS_OWN = (
-    "it has no network of its own, so no domain can be allowed there (`allowed_domains`, `private_domains`)"
+    "it has no network of its own, so no domains can be allowed (`allowed_domains`, `private_domains`)"
 )
 
 _TIMEOUT = 10.0
@@ -122,7 +122,7 @@ def pins_sources(program: str) -> bool:
 
 
 def _list(met: Sequence[str]) -> str:
-    return "What was met: " + "; ".join(met) if met else "No level is acceptable by the settings."
+    return "What was met: " + "; ".join(met) if met else "The settings accept no level of isolation."
 
 
 def _problem(level: Isolation, program: str) -> str | None:
@@ -144,7 +144,7 @@ def _try(level: Isolation, program: str) -> str | None:
     if not is_linux and (level is not Isolation.SRT or sys.platform != "darwin"):
         return f"not on {sys.platform}"
     if is_linux and not seccomp.is_supported():
-        return "the machine's system calls are not known"
+        return "the system calls of this machine's architecture are unknown"
     try:
         if level is Isolation.SRT:
             return _probe_srt(program)

@@ -61,8 +61,8 @@ def check_program(name: str, program: str, places: Sequence[Path]) -> str:
     found = shutil.which(named, path=path_without(places)) or named
     if os.sep in found and is_below(Path(found), places):
         raise SandboxRefusedError(
-            f"the setting `{name}` names `{program}`, which lies where the kernel can write, and is run outside of the"
-            " sandbox; move it"
+            f"the setting `{name}` names `{program}`, which runs outside the sandbox but lies where "
+            "the kernel can write; move it"
         )
     return found
 

@@ -126,13 +126,15 @@ def check_work_directory(path: Path, protected: Protected) -> Path:
     read_only = [one.resolve() for one in protected.read_only]
     for one in read_only:
         if _is_at_or_below(work, one) and not _is_at_or_below(home, one):
-            raise SandboxRefusedError(f"the work directory `{work}` is inside `{one}`, from which Python is run")
+            raise SandboxRefusedError(f"the work directory `{work}` is inside `{one}`, which Python runs from")
     for one in protected.secrets:
         place = one.resolve()
         if any(inner in place.parents and inner != work for inner in read_only if work in inner.parents):
             continue  # in a Python environment that is below the work directory: read-only, and hidden there
         if _is_at_or_below(work, place):
-            raise SandboxRefusedError(f"the work directory `{work}` is inside `{one}`, which a kernel must not see")
+            raise SandboxRefusedError(
+                f"the work directory `{work}` is inside `{one}`, which must stay hidden from kernels"
+            )
         if work != home and _is_at_or_below(place, work):
             raise SandboxRefusedError(
                 f"the work directory `{work}` would show `{one}` to the kernel; choose a directory below it"

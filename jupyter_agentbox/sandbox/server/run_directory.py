@@ -75,7 +75,7 @@ class RunDirectory(OwnedDirectory):
                     entry.unlink()
             self.sockets.mkdir(mode=0o700)
         except OSError as error:
-            raise SandboxRefusedError(f"what the last kernel left cannot be put aside: {error}") from error
+            raise SandboxRefusedError(f"the files that the last kernel left cannot be moved aside: {error}") from error
         remove_all(list(self.path.glob(f"{_ASIDE}*")), seconds=directories.PATIENCE)
 
 
@@ -118,4 +118,6 @@ def base_directory(environment: Mapping[str, str]) -> Path:
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != user or stat.S_IMODE(found.st_mode) & 0o077:
             raise SandboxRefusedError(f"`{base}` is not a private directory of this user; remove it")
         return base.resolve()
-    raise SandboxRefusedError("there is no place for a kernel's sockets: set XDG_RUNTIME_DIR to a short path")
+    raise SandboxRefusedError(
+        "there is no suitable directory for a kernel's sockets: set XDG_RUNTIME_DIR to a short path"
+    )

@@ -48,7 +48,7 @@ def await_end(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(_PATIENCE)
     except subprocess.TimeoutExpired:
-        log.error("process %d of a sandbox does not end", process.pid)
+        log.error("process %d of a sandbox does not exit", process.pid)
 
 
 @cache

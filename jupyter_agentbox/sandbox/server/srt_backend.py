@@ -109,7 +109,7 @@ class SrtBackend:
         run.file(self._bootstrap_settings.name, json.dumps(bootstrap))
         confined = with_bootstrap(command, str(BOOTSTRAP), str(self._bootstrap_settings))
         if confined is None:
-            raise SandboxRefusedError("srt can confine kernels of ipykernel only")
+            raise SandboxRefusedError("srt can confine only kernels that use ipykernel")
         self._command = confined
         report = srt_settings(view, sockets=run.sockets, given=spec.srt, domains=spec.domains)
         inside = {name: env[name] for name in _INSIDE if name in env}
@@ -212,7 +212,7 @@ def _await_sign(sign: Path, process: subprocess.Popen[bytes]) -> None:
             return
         if has_ended:
             raise SandboxRefusedError(
-                f"srt ended with {process.returncode} before the kernel started; the server's log says why"
+                f"srt ended with {process.returncode} before the kernel started; see the server's log"
             )
         time.sleep(_LOOK)  # nothing of ours but files is passed on by Node
     raise SandboxRefusedError(f"srt did not start the kernel within {_STARTED:.0f} seconds")

@@ -46,7 +46,7 @@ class Group:
             with suppress(OSError):
                 for line in (self.path / name).read_text(encoding="ascii").splitlines():
                     if line.startswith("oom_kill ") and (killed := int(line.split()[1])):
-                        return f"Linux ended {killed} of the sandbox's processes: together they had `memory_limit`"
+                        return f"Linux ended {killed} of the sandbox's processes: together they reached `memory_limit`"
         return ""
 
     def remove(self) -> None:

@@ -137,7 +137,7 @@ class ApprovalManager:
             if request.status is Status.PENDING:
                 await self._write(request, request.lapse(Lapse.KERNEL_LOST))
             else:
-                error = "the Jupyter server stopped while the call ran; whether it had an effect is not known"
+                error = "the Jupyter server stopped while the call was running; it may have had an effect"
                 await self._write(request, request.with_outcome(self._outcome(OutcomeState.FAILED, request, error)))
 
     async def open(self, call: ToolCall, tool: ToolDescription, evaluation: Evaluation) -> ApprovalRequest:
@@ -188,7 +188,7 @@ class ApprovalManager:
             if await self._store.replace_if(withdrawn, status=request.status, outcome=request.outcome_state):
                 self._announcer.approval_changed(withdrawn)
         except StorageError:
-            log.exception("the withdrawal of request %s could not be kept", request.id)
+            log.exception("the withdrawal of request %s could not be stored", request.id)
 
     @contextmanager
     def _counted(self, request: ApprovalRequest) -> Iterator[None]:
@@ -199,8 +199,8 @@ class ApprovalManager:
             return
         if self._most_pending is not None and self._waiting[kernel_id] >= self._most_pending:
             raise TooManyRequestsError(
-                f"{self._most_pending} requests of this kernel wait for a decision, and no more may; nobody was asked"
-                f" about `{request.call.qualified_name}`, and it did not run. Let some be decided first."
+                f"this kernel already has {self._most_pending} pending requests, the most that are allowed."
+                f" `{request.call.qualified_name}` did not run. Approve or reject some requests first."
             )
         self._waiting[kernel_id] += 1
         try:
@@ -234,7 +234,7 @@ class ApprovalManager:
 
     def record_meanwhile(self, recording: Coroutine[object, object, None]) -> None:
         """Let the end of a call be kept while others go on. Whoever reads waits for it."""
-        task = in_background(recording, what="keeping how a call ended")
+        task = in_background(recording, what="recording how a call ended")
         self._recordings.add(task)
         task.add_done_callback(self._recordings.discard)
 
@@ -309,7 +309,7 @@ class ApprovalManager:
         )
         if request_id not in self._live:
             raise InvalidTransitionError(
-                f"request `{request_id}` waits in another Jupyter server: decide it there", request_id=request_id
+                f"request `{request_id}` belongs to another Jupyter server: decide it there", request_id=request_id
             )
         if self._is_over(request):
             await self.lapse(request_id, Lapse.TIMED_OUT)
@@ -353,7 +353,7 @@ class ApprovalManager:
         try:
             await self.lapse(request.id, Lapse.KERNEL_LOST)
         except (InvalidTransitionError, UnknownApprovalError) as error:
-            log.debug("request %s ended while its kernel went away: %s", request.id, error)
+            log.debug("request %s ended while its kernel was stopping: %s", request.id, error)
         except StorageError:
             # The next start of a server finds it by its dead owner.
             log.exception("request %s could not be marked as orphaned", request.id)
@@ -476,7 +476,7 @@ class ApprovalManager:
         self._progress.pop(request_id, None)
         settled = self._settled.pop(request_id, None)
         if settled is not None and not settled.done():
-            text = f"request `{request_id}` is no longer this server's to decide; its call did not run"
+            text = f"request `{request_id}` no longer belongs to this server; its call did not run"
             settled.set_exception(ApprovalCancelledError(text, request_id=request_id))
             settled.exception()  # looks at the error, should nobody be left who waits
 

@@ -156,7 +156,7 @@ class CallManager:
         try:
             await self._end(request_id)
         except (StorageError, UnknownApprovalError):
-            log.exception("the withdrawal of request %s could not be kept", request_id)
+            log.exception("the withdrawal of request %s could not be stored", request_id)
             self._approvals.abandon(request_id)
 
     async def _end(self, request_id: str) -> None:
@@ -196,12 +196,14 @@ class CallManager:
         try:
             await self._approvals.record(request_id, state, error)
         except (StorageError, ApprovalError):
-            log.exception("the outcome of request %s could not be kept", request_id)
+            log.exception("the outcome of request %s could not be stored", request_id)
             self._approvals.abandon(request_id)
 
 
 def _nobody_there(call: ToolCall, request_id: str | None = None) -> ApprovalCancelledError:
-    return ApprovalCancelledError(f"who called `{call.qualified_name}` is gone; it did not run", request_id=request_id)
+    return ApprovalCancelledError(
+        f"the caller of `{call.qualified_name}` is gone; the call did not run", request_id=request_id
+    )
 
 
 def _refusal(request: ApprovalRequest) -> AgentBoxError:

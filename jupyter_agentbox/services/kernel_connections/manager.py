@@ -226,7 +226,7 @@ class KernelConnectionManager:
 
     def _refuse(self, connection: _Connection, comm_id: str, data: JsonValue, error: MessageError) -> None:
         if connection.warnings.allows(asyncio.get_running_loop().time()):
-            log.warning("a kernel sent a message that is not of this protocol: %s", error)
+            log.warning("a kernel sent a message that is not part of this protocol: %s", error)
         id = data.get("id") if isinstance(data, dict) else None
         if isinstance(id, str) and len(id) <= MAX_ID:
             self._send(connection, comm_id, messages.Failure(id=id, code=AgentBoxError.code, message=str(error)))
@@ -236,7 +236,7 @@ class KernelConnectionManager:
         what = f"`{message.server}.{message.tool}`" if isinstance(message, messages.Call) else "this"
         if len(connection.tasks) >= MOST_WAITING:
             return TooManyRequestsError(
-                f"{MOST_WAITING:,} calls of this kernel wait already: nobody was asked about {what}"
+                f"this kernel already has {MOST_WAITING:,} waiting calls: nobody was asked about {what}"
             )
         total = sum(each.weight for each in self._connections.values())
         if connection.tasks and _is_over(connection.weight + weight, self._limits.kernel):
@@ -246,9 +246,9 @@ class KernelConnectionManager:
         else:
             return None
         return TooManyRequestsError(
-            f"calls of {whose} that wait or run take {taken:,} bytes of memory, this one takes {weight:,}, and {most:,}"
-            f" are the most: nobody was asked about {what}, and it did not run. Let some end first, or pass large data"
-            " by file name."
+            f"the unfinished calls of {whose} take {taken:,} bytes of memory and this one would take {weight:,} more;"
+            f" at most {most:,} are allowed. Nobody was asked about {what}, and it did not run. Wait until some have"
+            " ended, or pass large data by file name."
         )
 
     async def _answer(self, connection: _Connection, kernel_id: str, comm_id: str, message: messages.Question) -> None:
@@ -259,8 +259,8 @@ class KernelConnectionManager:
             self._send(connection, comm_id, _failure(message.id, error))
         except Exception:
             # Whatever went wrong, the cell must not wait for ever.
-            log.exception("a kernel's message could not be answered")
-            text = "the agentbox server failed; its log says why"
+            log.exception("a message from a kernel could not be answered")
+            text = "the agentbox server failed; see its log"
             self._send(connection, comm_id, messages.Failure(id=message.id, code=AgentBoxError.code, message=text))
 
     async def _reply(
@@ -281,7 +281,9 @@ class KernelConnectionManager:
         self, connection: _Connection, kernel_id: str, comm_id: str, message: messages.Call
     ) -> messages.Reply:
         if message.server == NOTEBOOK_SERVER:
-            raise UnknownServerError(f"code cannot call `{message.server}.{message.tool}`: whoever runs code asks")
+            raise UnknownServerError(
+                f"code cannot call `{message.server}.{message.tool}`: only the program that runs the code may use it"
+            )
         origin = Origin(
             kernel_id=kernel_id,
             notebook_path=await self._notebooks.path_of(kernel_id),

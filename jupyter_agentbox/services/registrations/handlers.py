@@ -39,9 +39,7 @@ class RegistrationsHandler(AgentBoxHandler):
             return Origin()
         level = self.services.isolation.level_of(kernel_id) if isinstance(kernel_id, str) else None
         if level is None:
-            raise InvalidDecisionError(
-                "`kernel_id` is no kernel of this server, or its level of isolation is not known"
-            )
+            raise InvalidDecisionError("`kernel_id` is not a kernel of this server, or its isolation level is unknown")
         return Origin(kernel_id=str(kernel_id), isolation=level)
 
 

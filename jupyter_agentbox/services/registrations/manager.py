@@ -111,7 +111,7 @@ class RegistrationManager:
         """
         task = self._running.get(request_id)
         if task is None:
-            raise UnknownApprovalError(f"no registration `{request_id}` waits or runs", request_id=request_id)
+            raise UnknownApprovalError(f"there is no unfinished registration `{request_id}`", request_id=request_id)
         task.cancel()
         await asyncio.wait([task])
 

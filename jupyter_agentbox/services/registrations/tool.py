@@ -13,8 +13,9 @@ from jupyter_agentbox.exceptions import ServerConfigurationError
 _DESCRIPTION: Final = ToolDescription(
     name=REGISTER_TOOL,
     title="Add an MCP server",
-    description="A program asks to add this MCP server to those that code can call here. If you allow it, the server is"
-    " started now, with the rights of your Jupyter server, and kept for later. Values of secrets are not shown.",
+    description="A program asks to add this MCP server, whose tools code can then call. If you allow "
+    "it, the server is started now, with the rights of your Jupyter server, and saved for"
+    " later. Secret values are hidden.",
     input_schema={
         "type": "object",
         "properties": {"name": {"type": "string"}, "configuration": {"type": "object"}},

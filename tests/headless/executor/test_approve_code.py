@@ -127,4 +127,7 @@ async def test_code_cannot_call_the_tool_that_runs_code(make_executor: Callable[
             "except Exception as error:\n    print(type(error).__name__, error)"
         )
 
-    assert result.text == "UnknownServerError code cannot call `notebook.run_code`: whoever runs code asks"
+    assert (
+        result.text
+        == "UnknownServerError code cannot call `notebook.run_code`: only the program that runs the code may use it"
+    )

@@ -571,4 +571,4 @@ async def test_an_end_that_cannot_be_kept_for_a_defect_is_logged_and_nobody_wait
         await services.approvals.recorded()
 
     assert finished.result.structured == {"deleted": 7}
-    assert "keeping how a call ended failed" in caplog.text
+    assert "recording how a call ended failed" in caplog.text

@@ -84,7 +84,7 @@ async def test_a_level_that_nobody_knows_is_no_plain_kernel(jp_fetch: Any, jp_se
 
 async def test_a_kernels_last_end_is_said_also_when_the_kernel_is_gone(jp_fetch: Any, jp_serverapp: Any) -> None:
     kernel_exits = jp_serverapp.web_app.settings[SETTINGS_KEY].kernel_exits
-    await kernel_exits.kernel_ended("k1", KernelExit(reason="its process was ended by SIGSEGV"))
+    await kernel_exits.kernel_ended("k1", KernelExit(reason="its process was killed by SIGSEGV"))
     answer = json.loads((await jp_fetch("jupyter-agentbox", "kernels", "k1")).body)
     assert answer == {
         "id": "k1",

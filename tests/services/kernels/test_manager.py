@@ -45,7 +45,7 @@ async def test_the_last_end_is_the_one_that_counts_and_keeps_the_notebook(
     kernel_exits = manage(notebooks)
     await kernel_exits.kernel_ended("k1", END)
     notebooks.paths.clear()
-    crash = KernelExit(reason="its process was ended by SIGSEGV")
+    crash = KernelExit(reason="its process was killed by SIGSEGV")
     await kernel_exits.kernel_ended("k1", crash)
 
     assert kernel_exits.last_of("k1") == RecordedExit(id="r2", at=FakeClock().now(), end=crash, notebook_path="a.ipynb")
