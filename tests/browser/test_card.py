@@ -75,7 +75,7 @@ def test_progress_of_a_running_tool_shows_on_the_card(person: Person, notebook: 
     decide(card, "Allow once")
     expect(card).to_contain_text("Allowed by you. Running…")
     expect(card.get_by_role("progressbar", name="Progress")).to_have_attribute("max", "40")
-    expect(card).to_contain_text(re.compile(r"[1-9]\d? %\s*Simulated \d+ of 1000 years"))
+    expect(card).to_contain_text(re.compile(r"[1-9]\d?%\s*Simulated \d+ of 1000 years"))
     expect(card).to_contain_text("Done in")
     expect(card.get_by_role("progressbar")).to_have_count(0)
 
@@ -90,7 +90,7 @@ def test_long_arguments_scroll_and_nothing_is_cut_silently(person: Person, noteb
     assert text.evaluate("node => node.scrollHeight > node.clientHeight && node.clientHeight < 500")
     expect(text).to_contain_text("line 1999 of the text")  # the end is shown as well as the beginning
     expect(text).not_to_contain_text("line 1000 of the text")
-    unseen = re.compile(r"You have not been shown [\d,]+ characters of “sql”")
+    unseen = re.compile(r"You have not seen [\d,]+ characters of “sql”")
     expect(card).to_contain_text(unseen)
     card.get_by_role("button", name="Show all").click()
     expect(text).to_contain_text("line 1000 of the text")

@@ -53,7 +53,7 @@ def test_hostile_text_is_shown_as_text_and_runs_nothing(person: Person, notebook
         expect(place).to_contain_text(f"{HOSTILE}\\u202etxt.exe\\u202c")
         place.get_by_text("Server’s description").click()
         expect(place).to_contain_text("[link](javascript:alert(1)) **bold** \\u202etxt.exe\\u202c")
-        expect(place.get_by_role("note")).to_contain_text("characters that cannot be seen")
+        expect(place.get_by_role("note")).to_contain_text("invisible or direction-changing characters")
         decide(place, "Edit")
         expect(place.get_by_role("textbox", name="path")).to_be_visible()
         assert place.locator("img, script, b, a, iframe").count() == 0
