@@ -201,7 +201,10 @@ class ThreadStore(Protocol):
     """
 
     async def put(self, thread: Thread) -> None:
-        """Keep a thread, new or changed, without its turns."""
+        """Keep a new thread, without its turns."""
+
+    async def change(self, thread_id: str, changes: Mapping[str, object]) -> Thread:
+        """Change some fields of a thread, in one step that other changes do not come between; return it."""
 
     async def get(self, thread_id: str, *, include_turns: bool = False) -> Thread:
         """Return a thread. A turn whose server process is gone is interrupted."""

@@ -109,7 +109,8 @@ class AsyncAgent:
         The address of another server that speaks the maker's interface, such as Ollama, vLLM or a gateway.
     api_key : str, optional
         The model's key. By default it is looked for in the environment, in ``model-keys.json`` in Jupyter's
-        configuration directory (mode 0600), and in the keyring of the operating system. No kernel gets it.
+        configuration directory (mode 0600), and in the keyring of the operating system. It goes to `base_url`, or to
+        the maker of `model` and no other. No kernel gets it.
     approval_mode : ApprovalMode
         Who answers what the rules leave open, in new threads.
     sandbox : bool
@@ -278,11 +279,14 @@ class AsyncAgent:
         return threads, store
 
     def _client(self, model: str) -> Model:
-        from jupyter_agentbox.agents.threads.keys import find_key  # noqa: PLC0415
+        from jupyter_agentbox.agents.threads.keys import company_of, find_key  # noqa: PLC0415
         from jupyter_agentbox.agents.threads.models import ModelSettings, make_model, maker_of  # noqa: PLC0415
 
         file = paths.config_dir() / "model-keys.json"
-        key = self._api_key or find_key(maker_of(model), environment=os.environ, file=file)
+        maker = maker_of(model)
+        # A key that was given is for the address that was given, or else for the maker of the agent's own model.
+        is_given = self._base_url is not None or company_of(maker) == company_of(maker_of(self.model))
+        key = (self._api_key if is_given else None) or find_key(maker, environment=os.environ, file=file)
         return make_model(ModelSettings(model=model, base_url=self._base_url, api_key=key))
 
 

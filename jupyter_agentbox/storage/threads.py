@@ -69,15 +69,21 @@ class SqlThreadStore:
         await self._committer.aclose()
 
     async def put(self, thread: Thread) -> None:
-        """Keep a thread, new or changed; its turns are kept by `begin` and `put_turn`."""
+        """Keep a new thread; its turns are kept by `begin` and `put_turn`."""
         row = _thread_row(thread)
+        await self._committer.run(lambda connection: connection.execute(threads.insert().values(row)), write=True)
 
-        def job(connection: Connection) -> None:
-            changed = connection.execute(threads.update().where(threads.c.id == row["id"]).values(row))
-            if changed.rowcount == 0:
-                connection.execute(threads.insert().values(row))
+    async def change(self, thread_id: str, changes: Mapping[str, object]) -> Thread:
+        """Change some fields of a thread; return it."""
 
-        await self._committer.run(job, write=True)
+        def job(connection: Connection) -> Thread:
+            _lock(connection, thread_id)
+            thread: Thread = replace(self._get(connection, thread_id, include_turns=False), **changes)  # type: ignore[arg-type]  # fields of it
+            row = _thread_row(thread)
+            connection.execute(threads.update().where(threads.c.id == row["id"]).values(row))
+            return thread
+
+        return await self._committer.run(job, write=True)
 
     async def get(self, thread_id: str, *, include_turns: bool = False) -> Thread:
         """Return a thread."""
@@ -104,6 +110,7 @@ class SqlThreadStore:
         """Remove a thread and its turns."""
 
         def job(connection: Connection) -> None:
+            _lock(connection, thread_id)
             thread = self._get(connection, thread_id, include_turns=True)
             _require_idle(thread)
             connection.execute(turns.delete().where(turns.c.thread_id == text_key(thread_id)))
@@ -115,6 +122,7 @@ class SqlThreadStore:
         """Keep a new turn. A thread has one in progress at a time."""
 
         def job(connection: Connection) -> None:
+            _lock(connection, turn.thread_id)
             _require_idle(self._get(connection, turn.thread_id, include_turns=True))
             own = turns.c.thread_id == text_key(turn.thread_id)
             last = connection.scalar(select(func.max(turns.c.number)).where(own))
@@ -222,6 +230,11 @@ def _list_statement(query: ThreadQuery) -> Select[Any]:
         last = tuple_(after.created_at, text_key(after.id))
         statement = statement.where(tuple_(columns.updated_at, columns.id) < last)
     return statement.order_by(columns.updated_at.desc(), columns.id.desc()).limit(query.page_size + 1)
+
+
+def _lock(connection: Connection, thread_id: str) -> None:
+    """Keep other processes from changing the thread until this transaction ends; SQLite has one writer anyway."""
+    connection.execute(select(threads.c.id).where(threads.c.id == text_key(thread_id)).with_for_update())
 
 
 def _require_idle(thread: Thread) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_agentbox.core.ports import ThreadQuery
-from jupyter_agentbox.core.threads import AgentMessage, CodeRun, ItemStatus, Thread, Turn, TurnStatus
+from jupyter_agentbox.core.threads import AgentMessage, ApprovalMode, CodeRun, ItemStatus, Thread, Turn, TurnStatus
 from jupyter_agentbox.exceptions import StorageError, ThreadBusyError, UnknownThreadError
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.schema import threads
@@ -51,7 +51,7 @@ async def test_a_thread_reads_back_with_its_turns_in_order(store: SqlThreadStore
         await store.begin(turn)
         turns.append(turn.with_item(AgentMessage(id="m", text="hello")).end(TurnStatus.COMPLETED, at=NOON))
         await store.put_turn(turns[-1], b"%d" % number)
-    await store.put(a_thread(name="November"))
+    await store.change("th1", {"name": "November"})
 
     assert await store.get("th1", include_turns=True) == a_thread(name="November", turns=tuple(turns))
     assert await store.get("th1") == a_thread(name="November")
@@ -134,3 +134,40 @@ async def test_a_damaged_thread_is_a_storage_error(store: SqlThreadStore) -> Non
 
     with pytest.raises(StorageError, match="damaged"):
         await store.get("th1")
+
+
+async def test_changes_at_once_by_several_processes_all_hold(url: str) -> None:
+    first, second = (SqlThreadStore(url, clock=FakeClock()) for _ in range(2))
+    try:
+        await first.put(a_thread())
+        await asyncio.gather(
+            *(first.change("th1", {"name": f"n{number}"}) for number in range(20)),
+            second.change("th1", {"approval_mode": ApprovalMode.DENY_ALL}),
+        )
+        kept = await first.get("th1")
+    finally:
+        await asyncio.gather(first.aclose(), second.aclose())
+
+    assert (kept.name, kept.approval_mode) == ("n19", ApprovalMode.DENY_ALL)
+
+
+async def test_of_two_processes_one_begins_a_turn(url: str) -> None:
+    stores = [SqlThreadStore(url, clock=FakeClock()) for _ in range(2)]
+    try:
+        await stores[0].put(a_thread())
+        begun = await asyncio.gather(
+            *(store.begin(a_turn(f"t{number}")) for number, store in enumerate(stores)), return_exceptions=True
+        )
+    finally:
+        await asyncio.gather(*(store.aclose() for store in stores))
+
+    assert [type(one) for one in begun if one is not None] == [ThreadBusyError]
+
+
+async def test_a_change_brings_no_thread_back_that_was_deleted(store: SqlThreadStore) -> None:
+    await store.put(a_thread())
+    await store.delete("th1")
+
+    with pytest.raises(UnknownThreadError):
+        await store.change("th1", {"name": "back"})
+    assert (await store.list(ThreadQuery())).threads == ()

@@ -23,6 +23,7 @@ from pydantic_ai.messages import (
 from jupyter_agentbox.exceptions import StorageError
 
 from .limits import shortened
+from .surrogates import encodable
 
 #: Characters that are left of an older output that was made shorter.
 SHORT_OUTPUT: Final = 400
@@ -43,7 +44,7 @@ def dump_history(messages: Sequence[ModelMessage], *, replaces: bool) -> bytes:
         Whether they stand for all that was said before, too: the first is a summary of it.
     """
     flag = b"true" if replaces else b"false"
-    return b'{"replaces":' + flag + b',"messages":' + ModelMessagesTypeAdapter.dump_json(list(messages)) + b"}"
+    return b'{"replaces":' + flag + b',"messages":' + ModelMessagesTypeAdapter.dump_json(encodable(messages)) + b"}"
 
 
 def load_histories(kept: Sequence[bytes]) -> list[ModelMessage]:

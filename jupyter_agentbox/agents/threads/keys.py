@@ -15,6 +15,11 @@ from jupyter_agentbox.exceptions import AgentConfigurationError
 KEYRING_SERVICE: Final = "jupyter-agentbox"
 
 
+def company_of(maker: str) -> str:
+    """Return whose key a maker's models need: `openai-chat` is another interface of `openai`."""
+    return maker.removesuffix("-chat")
+
+
 def find_key(maker: str, *, environment: Mapping[str, str], file: Path | None) -> str | None:
     """Return the key for a maker's models, from the first place that has one.
 
@@ -32,7 +37,7 @@ def find_key(maker: str, *, environment: Mapping[str, str], file: Path | None) -
     AgentConfigurationError
         The file can be read by others, or is no such file.
     """
-    company = maker.removesuffix("-chat")
+    company = company_of(maker)
     return environment.get(KEY_VARIABLES[maker]) or _from_file(company, file) or _from_keyring(company)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from jupyter_agentbox.core.ports import Clock, Ids, ThreadPage, ThreadQuery, ThreadStore
-from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn
-from jupyter_agentbox.exceptions import AgentConfigurationError, ThreadBusyError, UnknownThreadError
+from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnStatus
+from jupyter_agentbox.exceptions import AgentConfigurationError, ThreadBusyError, ThreadError, UnknownThreadError
 
 from .approval import Approver
 from .limits import HourlyUse, TurnLimits
@@ -58,6 +58,7 @@ class RunningTurn:
     _runner: TurnRunner
     _task: asyncio.Task[None]
     _started: asyncio.Event
+    _interrupted: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def turn(self) -> Turn:
@@ -79,13 +80,14 @@ class RunningTurn:
     async def interrupt(self) -> Turn:
         """End the turn now, whatever it waits for. What ran, ran. Does nothing if it has ended."""
         await self._started.wait()  # a task that is cancelled before it starts says nothing of its end
-        self._task.cancel()
+        if not self._interrupted.is_set():  # a second time would break off what the first one tidies up
+            self._interrupted.set()
+            self._task.cancel()
         return await self.wait()
 
     async def wait(self) -> Turn:
         """Wait for the turn's end."""
-        with suppress(asyncio.CancelledError):
-            await asyncio.shield(asyncio.wait([self._task]))
+        await asyncio.wait([self._task])
         return self.turn
 
 
@@ -126,6 +128,9 @@ class ThreadManager:
         self._limits = limits
         self._use = HourlyUse(limits, time.monotonic)
         self._running: dict[str, RunningTurn] = {}
+        self._beginning: set[asyncio.Task[RunningTurn]] = set()
+        self._ending: set[asyncio.Task[Turn]] = set()
+        self._is_closed = False
 
     async def start(
         self, *, model: str, mode: ApprovalMode = ApprovalMode.ASK, name: str = "", notebook_path: str = ""
@@ -247,30 +252,55 @@ class ThreadManager:
         AgentConfigurationError
             The model cannot be used; it was asked nothing.
         """
+        if self._is_closed:
+            raise ThreadError(f"the agent of thread `{thread_id}` was closed")
+        # A task of its own: a turn that is kept when the caller is cancelled must not stay in progress for ever.
+        beginning = asyncio.create_task(self._begin(thread_id, prompt, mode=mode, model=model))
+        self._beginning.add(beginning)
+        beginning.add_done_callback(self._beginning.discard)
+        try:
+            return await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            beginning.add_done_callback(self._end_unwanted)
+            raise
+
+    async def _begin(self, thread_id: str, prompt: str, *, mode: ApprovalMode | None, model: str | None) -> RunningTurn:
         await asyncio.to_thread(_import_loop)
         thread = await self._store.get(thread_id)
         wanted = replace(thread, approval_mode=mode or thread.approval_mode, model=model or thread.model)
         client = self._model(wanted.model)
         turn = Turn(id=self._ids.new(), thread_id=thread_id, started_at=self._clock.now())
+        changes = {"approval_mode": mode, "model": model, "updated_at": turn.started_at}
         await self._store.begin(turn)
-        await self._store.put(replace(wanted, updated_at=turn.started_at))
+        try:
+            await self._store.change(thread_id, {name: value for name, value in changes.items() if value is not None})
+        except BaseException:
+            await self._store.put_turn(turn.end(TurnStatus.INTERRUPTED, at=self._clock.now()), b"")
+            raise
         running = self._make(turn, wanted, client, prompt)
         self._running[thread_id] = running
         return running
+
+    def _end_unwanted(self, beginning: asyncio.Task[RunningTurn]) -> None:
+        """End a turn whose caller was cancelled while it began."""
+        if not beginning.cancelled() and beginning.exception() is None:
+            ending = asyncio.create_task(beginning.result().interrupt())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
 
     def running(self, thread_id: str) -> RunningTurn | None:
         """Return the thread's turn that is in progress here, if one is."""
         return self._running.get(thread_id)
 
     async def aclose(self) -> None:
-        """Interrupt what is in progress."""
+        """Interrupt what is in progress. No turn begins from now on."""
+        self._is_closed = True
+        if self._beginning:
+            await asyncio.wait(self._beginning)
         await asyncio.gather(*(running.interrupt() for running in list(self._running.values())))
 
     async def _change(self, thread_id: str, **changes: object) -> Thread:
-        thread = await self._store.get(thread_id)
-        changed: Thread = replace(thread, updated_at=self._clock.now(), **changes)  # type: ignore[arg-type]  # fields of it
-        await self._store.put(changed)
-        return changed
+        return await self._store.change(thread_id, {**changes, "updated_at": self._clock.now()})
 
     def _make(self, turn: Turn, thread: Thread, client: Model, prompt: str) -> RunningTurn:
         from .agent_tools import TurnContext  # noqa: PLC0415  # as in `_import_loop`

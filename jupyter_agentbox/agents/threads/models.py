@@ -10,6 +10,8 @@ from pydantic_ai.models import Model
 from jupyter_agentbox.core.model_keys import KEY_VARIABLES
 from jupyter_agentbox.exceptions import AgentConfigurationError
 
+from .surrogates import EncodableModel
+
 #: What a server is sent that needs no key: the libraries insist on one.
 _NO_KEY: Final = "none"
 
@@ -66,7 +68,7 @@ def make_model(settings: ModelSettings) -> Model:
             f"there is no key for `{settings.model}`: set the environment variable `{KEY_VARIABLES[maker]}`"
         )
     try:
-        return _make(maker, name, key, settings.base_url)
+        return EncodableModel(_make(maker, name, key, settings.base_url))
     except ImportError as error:
         raise AgentConfigurationError(
             f'`{settings.model}` needs a library that is missing: pip install "jupyter-agentbox[agent]" ({error})'

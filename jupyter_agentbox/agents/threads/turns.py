@@ -138,9 +138,11 @@ class TurnRunner:
         self.record.end(status, at=self.clock.now(), error=error)
         try:
             await asyncio.shield(self.keep(self.record.turn, conversation.kept()))
-        except AgentBoxError:
+        except Exception:
+            # As above: whatever happens, its readers must hear that it ended.
             log.exception("the end of turn %s could not be stored", self.record.turn.id)
-        self.record.close()
+        finally:
+            self.record.close()
 
     async def _outcome(
         self, prompt: str, conversation: _Conversation, history: Callable[[], Awaitable[list[ModelMessage]]]
@@ -152,8 +154,6 @@ class TurnRunner:
                 await self._converse(prompt, conversation)
         except asyncio.CancelledError:
             return TurnStatus.INTERRUPTED, None
-        except TimeoutError:
-            return self._limited(f"it reached the limit of {self.limits.seconds:g} seconds")
         except _LimitReachedError as reached:
             return self._limited(str(reached))
         except AgentRunError as error:
@@ -161,6 +161,8 @@ class TurnRunner:
         except AgentBoxError as error:
             return TurnStatus.FAILED, TurnError(code=TurnErrorCode.KERNEL, message=str(error))
         except Exception as error:
+            if isinstance(error, TimeoutError) and self.context.clock.is_over:
+                return self._limited(f"it reached the limit of {self.limits.seconds:g} seconds")
             # The root of a turn: whatever happens, its readers must hear that it ended.
             log.exception("turn %s failed", self.record.turn.id)
             return TurnStatus.FAILED, TurnError(code=TurnErrorCode.INTERNAL, message=type(error).__name__)
