@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -184,9 +185,13 @@ class AsyncAgent:
 
     async def close(self) -> None:
         """Interrupt what is in progress, and end the kernels. Threads stay, and can be resumed."""
-        await self._threads.aclose()
-        await self._kernels.close()
-        await self._store.aclose()
+        try:
+            await self._threads.aclose()
+        finally:
+            try:
+                await self._kernels.close()
+            finally:
+                await self._store.aclose()
 
     async def thread_start(
         self, *, approval_mode: ApprovalMode | None = None, model: str | None = None, name: str = ""
@@ -398,7 +403,7 @@ class AsyncTurn:
 
     async def interrupt(self) -> TurnResult:
         """End the turn now, whatever it waits for. What ran, ran."""
-        return _result(await self._running.interrupt())
+        return result_of(await self._running.interrupt())
 
     async def run(self, *, on_approval: OnApproval | None = None) -> TurnResult:
         """Answer the turn's requests and wait for its end. Cancelling interrupts it."""
@@ -409,7 +414,7 @@ class AsyncTurn:
         except BaseException:
             await self._running.interrupt()
             raise
-        return _result(self._running.turn)
+        return result_of(self._running.turn)
 
 
 async def _answer(request: PendingApproval, on_approval: OnApproval | None) -> None:
@@ -426,7 +431,8 @@ async def _answer(request: PendingApproval, on_approval: OnApproval | None) -> N
         pass  # somebody was quicker, or it was withdrawn; the code hears of it
 
 
-def _result(turn: Turn) -> TurnResult:
+def result_of(turn: Turn) -> TurnResult:
+    """Return what became of a turn."""
     return TurnResult(
         id=turn.id,
         status=turn.status,
@@ -462,6 +468,10 @@ class _Kernels:
             await executor.stop()
 
     async def close(self) -> None:
-        """End all kernels."""
-        for thread_id in list(self._executors):
-            await self.end(thread_id)
+        """End all kernels, also where the end of one fails."""
+        ends = await asyncio.gather(
+            *(self.end(thread_id) for thread_id in list(self._executors)), return_exceptions=True
+        )
+        for failure in ends:
+            if failure is not None:
+                raise failure

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from jupyter_agentbox.agents.threads.events import ApprovalRequested
+from jupyter_agentbox.agents.threads.events import ApprovalRequested, TurnCompleted
 from jupyter_agentbox.core.threads import ApprovalMode, Thread
 from jupyter_agentbox.exceptions import ApprovalError
 
-from .agent import NOBODY, AsyncAgent, AsyncThread, AsyncTurn, ThreadList, TurnResult
+from .agent import NOBODY, AsyncAgent, AsyncThread, AsyncTurn, ThreadList, TurnResult, result_of
 
 if TYPE_CHECKING:
     from jupyter_agentbox.agents.threads.events import TurnEvent
@@ -141,7 +141,14 @@ class AgentThread:
     def turn(self, prompt: str, *, approval_mode: ApprovalMode | None = None, model: str | None = None) -> AgentTurn:
         """Begin a turn."""
         begin = partial(self._thread.turn, prompt, approval_mode=approval_mode, model=model)
-        return AgentTurn(self._portal, self._portal.call(begin))
+        beginning = self._portal.start_task_soon(begin)
+        try:
+            return AgentTurn(self._portal, beginning.result())
+        except BaseException:
+            # Ctrl-C: nobody has the turn, which must not go on.
+            if not beginning.cancel() and beginning.exception() is None:
+                self._portal.call(beginning.result().interrupt)
+            raise
 
     def run(
         self,
@@ -170,6 +177,8 @@ class AgentTurn:
         events = self._turn.stream(after=after)
         while (event := self._portal.call(_next, events)) is not None:
             yield _blocking(event, self._portal)
+            if isinstance(event, TurnCompleted):
+                return  # the agent may be closed by now
 
     def steer(self, text: str) -> None:
         """Say something to the agent while it works."""
@@ -185,10 +194,13 @@ class AgentTurn:
             for event in self.stream():
                 if isinstance(event, ApprovalRequested):
                     _answer(cast("BlockingRequest", event.request), on_approval)
+                elif isinstance(event, TurnCompleted):
+                    return result_of(event.turn)
         except BaseException:
-            self.interrupt()
+            with suppress(RuntimeError):  # the agent was closed, which ended the turn
+                self.interrupt()
             raise
-        return self.interrupt()  # it has ended; this is its result
+        raise AssertionError("`TurnCompleted` is the last event")
 
 
 class BlockingRequest:

@@ -268,7 +268,8 @@ class ThreadManager:
         await asyncio.to_thread(_import_loop)
         thread = await self._store.get(thread_id)
         wanted = replace(thread, approval_mode=mode or thread.approval_mode, model=model or thread.model)
-        client = self._model(wanted.model)
+        # In a thread: it imports the maker's library, and asks the keyring, which may ask a person.
+        client = await asyncio.to_thread(self._model, wanted.model)
         turn = Turn(id=self._ids.new(), thread_id=thread_id, started_at=self._clock.now())
         changes = {"approval_mode": mode, "model": model, "updated_at": turn.started_at}
         await self._store.begin(turn)
