@@ -6,10 +6,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.look_alikes import look_alikes
 from jupyter_agentbox.core.ports import ToolCatalog
+from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import (
@@ -28,6 +30,7 @@ from . import registration
 from .cell_queue import WAS_RESET, CellQueue
 from .questions import Asker, Question, Refuser
 from .sessions import CellRequest, Executed, SessionError
+from .settings import CodeServerSettings
 
 log = logging.getLogger(__name__)
 
@@ -134,6 +137,26 @@ class LocalSession:
                     raise SessionError(f"the kernel could not be started: {error}") from None
                 self._executor = executor
             return self._executor
+
+
+def open_local_session(settings: CodeServerSettings, images_dir: Path) -> LocalSession:
+    """Return a session with the settings of the command line; images are written into that directory."""
+
+    def make_executor() -> CodeExecutor:
+        return CodeExecutor(
+            policy=settings.policy,
+            working_dir=settings.working_dir,
+            images_dir=images_dir,
+            approve_shell_cmds=settings.approve_shell_cmds,
+            approval_timeout=settings.approval_timeout,
+            mcp_config_path=settings.mcp_config,
+            sandbox=settings.sandbox,
+            sandbox_config=settings.sandbox_config,
+            log_level=settings.log_level,
+            via=Via.MCP_CLIENT,
+        )
+
+    return LocalSession(make_executor, can_register=settings.mcp_config is None, busy_timeout=settings.busy_timeout)
 
 
 class _Run:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,15 +32,13 @@ from pydantic import ValidationError
 
 from jupyter_agentbox import __version__
 from jupyter_agentbox.background import in_background
-from jupyter_agentbox.core.reviewers import Via
-from jupyter_agentbox.headless.executor import CodeExecutor
 from jupyter_agentbox.headless.server_api import ServerAddress
 from jupyter_agentbox.processes.directories import PrivateDirectory
 
 from . import results, tools
 from .jupyter import JupyterSession, find_jupyterlab, server_address
 from .listing import list_tools
-from .local import LocalSession
+from .local import open_local_session
 from .pulse import Pulse
 from .questions import FORM, Asker, Consent, Question, Refuser, read_consent
 from .sessions import CellRequest, CodeSession, SessionError
@@ -63,10 +61,18 @@ class CodeServer:
     ----------
     settings : CodeServerSettings
         How code runs, and who is asked.
+    open_local : callable
+        Makes the session in which code runs here; gets the settings and the directory of images.
     """
 
-    def __init__(self, settings: CodeServerSettings) -> None:
+    def __init__(
+        self,
+        settings: CodeServerSettings,
+        *,
+        open_local: Callable[[CodeServerSettings, Path], CodeSession] = open_local_session,
+    ) -> None:
         self._settings = settings
+        self._open_local = open_local
         self._session: CodeSession | None = None
         self._refusal: str | None = None
         self._opening = asyncio.Lock()
@@ -196,7 +202,7 @@ class CodeServer:
         # What comes after this request waits until there is a fresh kernel.
         async with self._opening:
             session = self._session
-            if isinstance(session, LocalSession) and not await self._can_move():
+            if session is not None and not isinstance(session, JupyterSession) and not await self._can_move():
                 await session.reset()
                 return
             # Another Jupyter server may run by now, or the same one at another address.
@@ -230,7 +236,7 @@ class CodeServer:
                 return await self._open_jupyterlab()
             case Approver.AUTO if not can_elicit:
                 return await self._open_found()
-        return self._open_local()
+        return self._open_here()
 
     async def _open_found(self) -> CodeSession:
         """Return a session in a running JupyterLab; without one, here, with nobody to ask."""
@@ -242,7 +248,7 @@ class CodeServer:
         else:
             why = "no JupyterLab with agentbox runs on this machine"
         self._refusal = f"nobody could be asked: {_NO_ELICITATION}, and {why}; {_WHAT_TO_DO}"
-        return self._open_local()
+        return self._open_here()
 
     async def _open_jupyterlab(self) -> CodeSession:
         settings = self._settings
@@ -269,24 +275,8 @@ class CodeServer:
             busy_timeout=self._settings.busy_timeout,
         )
 
-    def _open_local(self) -> CodeSession:
-        settings = self._settings
-
-        def make_executor() -> CodeExecutor:
-            return CodeExecutor(
-                policy=settings.policy,
-                working_dir=settings.working_dir,
-                images_dir=self._images_dir(),
-                approve_shell_cmds=settings.approve_shell_cmds,
-                approval_timeout=settings.approval_timeout,
-                mcp_config_path=settings.mcp_config,
-                sandbox=settings.sandbox,
-                sandbox_config=settings.sandbox_config,
-                log_level=settings.log_level,
-                via=Via.MCP_CLIENT,
-            )
-
-        return LocalSession(make_executor, can_register=settings.mcp_config is None, busy_timeout=settings.busy_timeout)
+    def _open_here(self) -> CodeSession:
+        return self._open_local(self._settings, self._images_dir())
 
     def _asker(self, context: ServerRequestContext[Any]) -> Asker:
         if self._refusal is not None:

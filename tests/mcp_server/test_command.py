@@ -7,15 +7,14 @@ import base64
 import getpass
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from mcp import MCPError
-from mcp_types import CallToolResult, ElicitResult
+from mcp_types import ElicitResult
 
-from jupyter_agentbox.core.approvals import OutcomeState, Status
+from jupyter_agentbox import cli
+from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.mcp_server.pulse import PULSE
@@ -24,38 +23,22 @@ from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.system import SystemClock
 from tests.headless.executor.conftest import MINI
 
-from .conftest import ADD, TIMEOUT, Connect, Person, command, rejects, text_of
+from .conftest import ADD, TIMEOUT, Connect, Person, rejects, text_of
 
 PNG = b"\x89PNG picture"
 PICTURE = f"from IPython.display import Image, display\ndisplay(Image(data={PNG!r}, format='png'))"
 WAITS = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)"
 
 
-async def records(places: Path) -> list[tuple[str, Status, str]]:
+async def records(places: Path) -> list[ApprovalRequest]:
     """Return what the approval store has, oldest first."""
     url = sqlite_url(str(places / "data" / "agentbox" / "approvals.sqlite"))
-    store = SqlApprovalStore(url, clock=SystemClock())
-    await store.open()
-    try:
-        page = await store.list(ApprovalQuery())
-    finally:
-        await store.aclose()
-    return [
-        (found.call.qualified_name, found.status, found.decision.reason if found.decision else "")
-        for found in reversed(page.approvals)
-    ]
-
-
-async def test_a_decision_of_the_clients_user_is_recorded_as_what_the_client_said(
-    connect: Connect, places: Path
-) -> None:
-    async with connect(person=Person()) as caller:
-        await caller.run(ADD)
-    url = sqlite_url(str(places / "data" / "agentbox" / "approvals.sqlite"))
     async with SqlApprovalStore(url, clock=SystemClock()) as store:
-        (kept,) = (await store.list(ApprovalQuery())).approvals
-    assert kept.decision is not None
-    assert kept.decision.reviewer == Reviewer(name=getpass.getuser(), via=Via.MCP_CLIENT)
+        return list(reversed((await store.list(ApprovalQuery())).approvals))
+
+
+def decisions(kept: Sequence[ApprovalRequest]) -> list[tuple[str, Status, str]]:
+    return [(found.call.qualified_name, found.status, found.decision.reason) for found in kept if found.decision]
 
 
 # -- code and results
@@ -90,9 +73,8 @@ async def test_a_person_is_told_of_a_letter_that_is_not_what_it_looks_like(conne
     assert "Look closely: In the server's name, U+0456 CYRILLIC" in person.shown[0].partition("\n\n")[0]
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_code_gives_text_images_and_errors_and_keeps_its_state(connect: Connect, mode: str) -> None:
-    async with connect(mode=mode) as caller:
+async def test_code_gives_text_images_and_errors_and_keeps_its_state(connect: Connect, places: Path) -> None:
+    async with connect() as caller:
         printed = await caller.run("x = 6\nprint('a')\nx * 7")
         image = await caller.run(f"print('before')\n{PICTURE}")
         failed = await caller.run(f"print('before')\n{PICTURE}\n1 / 0")
@@ -111,72 +93,13 @@ async def test_code_gives_text_images_and_errors_and_keeps_its_state(connect: Co
     assert text_of(state) == "6"
     assert (text_of(nothing), nothing.is_error) == ("(no output)", False)
     assert not lone.is_error
-
-
-def as_gemini_reads(result: CallToolResult) -> object:
-    """Return the structured content as Gemini CLI has it: its own, or the first text, if that is JSON."""
-    if result.structured_content is not None:
-        return result.structured_content
-    first = next((block.text for block in result.content if block.type == "text"), "")
-    try:
-        return json.loads(first)
-    except ValueError:
-        return None
-
-
-async def test_a_client_that_wants_objects_gets_no_other_json_from_any_tool(connect: Connect) -> None:
-    values = ["6 * 7", "-1.5", "[1, 2]", "print('true')", "print('null')", "print('\"a\"')", "1, 2", "'a'", "'[' * 9"]
-    values += ["print('{\"a\": 1}')", "10 ** 5000", "print('[' * 9999 + ']' * 9999)", "print(1)\n1 / 0", "x = 1"]
-    values += [f"print(1)\n{PICTURE}", f"print(1)\n{PICTURE}\n1 / 0"]
-    long_integers = "import sys; sys.set_int_max_str_digits(0)"
-    async with connect() as caller:
-        await caller.run(long_integers)
-        answers = [await caller.run(value) for value in values]
-        answers += [await caller.call("execute_code", {"code": 1}), await caller.call("list_tools")]
-        answers += [await caller.call("list_tools", {"server": server}) for server in ("mini", "none")]
-        answers += [await caller.call("register_mcp_server", {"name": "b c", "configuration": {}})]
-        answers += [await caller.call("reset")]
-
-    read = [as_gemini_reads(answer) for answer in answers]
-    assert [content for content in read if content is not None and not isinstance(content, dict)] == []
-    assert read[:2] == [{"text": "42"}, {"text": "-1.5"}]
-    assert [block.type for block in answers[-7].content if answers[-7].structured_content is None] == [
-        "text",
-        "text",
-        "image",
-    ]
-
-
-async def test_images_are_files_only_if_asked(connect: Connect, places: Path) -> None:
-    async with connect() as caller:
-        await caller.run(PICTURE)
     assert not list(places.rglob("*.png"))
 
+
+async def test_images_are_files_if_asked(connect: Connect, places: Path) -> None:
     async with connect("--images-dir", str(places / "kept")) as caller:
         await caller.run(PICTURE)
     assert [path.parent for path in places.rglob("*.png")] == [places / "kept"]
-
-
-async def test_the_tools_are_the_four_with_schemas_that_say_what_they_take(connect: Connect) -> None:
-    async with connect() as caller:
-        tools = {tool.name: tool for tool in (await caller.client.list_tools()).tools}
-        wrong = [
-            await caller.call("execute_code", arguments)
-            for arguments in ({}, {"code": 1}, {"code": "1", "timeout": 0}, {"code": "1", "time": 1})
-        ]
-        with pytest.raises(MCPError):
-            await caller.call("no_such_tool")
-
-    assert list(tools) == ["execute_code", "reset", "register_mcp_server", "list_tools"]
-    assert tools["execute_code"].input_schema["required"] == ["code"]
-    assert tools["execute_code"].input_schema["properties"]["timeout"]["type"] == "number"
-    assert all(result.is_error and "do not fit" in text_of(result) for result in wrong)
-
-
-async def test_a_client_that_insists_on_a_later_version_is_told_which_there_are(connect: Connect) -> None:
-    async with connect(mode="2026-07-28") as caller:
-        with pytest.raises(MCPError, match="2025-11-25 and older"):
-            await caller.run("1")
 
 
 # -- decisions
@@ -200,64 +123,15 @@ async def test_a_person_at_the_client_decides_and_sees_what_would_run(connect: C
     facts = [json.loads(text.partition("\n\n")[2]) for text in person.shown]
     assert facts[0] == {"server": "mini", "tool": "add", "arguments": {"a": 1, "b": 2}}
     assert person.schemas[0]["required"] == ["decision"]
-    assert await records(places) == [
+    kept = await records(places)
+    reviewer = Reviewer(name=getpass.getuser(), via=Via.MCP_CLIENT)
+    assert [found.decision and found.decision.reviewer for found in kept] == [reviewer] * 4
+    assert decisions(kept) == [
         ("mini.add", Status.APPROVED, ""),
         ("mini.add", Status.REJECTED, "not today"),
         ("mini.add", Status.REJECTED, ""),
         ("mini.add", Status.REJECTED, read_consent("cancel", None).reason),
     ]
-
-
-async def test_calls_of_threads_are_asked_about_one_at_a_time_and_each_is_answered(connect: Connect) -> None:
-    at_once: list[int] = []
-    open_now = 0
-
-    async def slowly(text: str) -> ElicitResult:
-        nonlocal open_now
-        open_now += 1
-        at_once.append(open_now)
-        await asyncio.sleep(0)
-        open_now -= 1
-        return ElicitResult(action="accept", content={"decision": "allow"})
-
-    code = """
-from concurrent.futures import ThreadPoolExecutor
-from jupyter_agentbox import tools
-with ThreadPoolExecutor(4) as pool:
-    print(sorted(pool.map(lambda n: int(tools.mini.add(a=n, b=0)), range(8))))
-"""
-    async with connect(person=Person(slowly)) as caller:
-        result = await caller.run(code)
-
-    assert text_of(result) == "[0, 1, 2, 3, 4, 5, 6, 7]"
-    assert at_once == [1] * 8
-
-
-async def test_a_client_that_fails_to_ask_is_a_no(connect: Connect) -> None:
-    def fail(_: str) -> Any:
-        raise RuntimeError("no window")
-
-    async with connect(person=Person(fail)) as caller:
-        result = await caller.run(ADD)
-        after = await caller.run("1")
-
-    assert result.is_error
-    assert "could not ask" in text_of(result)
-    assert text_of(after) == "1"
-
-
-async def test_without_a_way_to_ask_a_call_is_refused_with_what_to_do(connect: Connect) -> None:
-    async with connect() as caller:
-        refused = await caller.run(ADD)
-        code = await caller.run("1 + 1")
-        registered = await caller.call("register_mcp_server", {"name": "two", "configuration": MINI})
-
-    assert refused.is_error
-    for words in ("nobody could be asked", "elicitation", "JupyterLab", "--rules"):
-        assert words in text_of(refused)
-    assert text_of(code) == "2"
-    assert registered.is_error
-    assert "nobody could be asked" in text_of(registered)
 
 
 @pytest.mark.parametrize(("effect", "text", "is_error"), [("allow", "3", False), ("deny", "as told", True)])
@@ -272,15 +146,6 @@ async def test_rules_decide_before_anybody_is_asked(
 
     assert result.is_error == is_error
     assert text in text_of(result)
-    assert person.shown == []
-
-
-async def test_ask_nobody_asks_nobody(connect: Connect) -> None:
-    person = Person()
-    async with connect("--ask", "nobody", person=person) as caller:
-        result = await caller.run(ADD)
-
-    assert "--ask nobody" in text_of(result)
     assert person.shown == []
 
 
@@ -464,33 +329,9 @@ async def test_a_kernel_that_dies_is_an_error_that_says_what_to_do(connect: Conn
 # -- servers and tools
 
 
-async def test_tools_are_listed_with_their_exact_names_functions_and_schemas(connect: Connect, places: Path) -> None:
-    broken = {"command": "${AGENTBOX_TEST_UNSET}"}
-    servers = {"mini": MINI, "my-broken": broken}
-    (places / "config" / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
-    async with connect() as caller:
-        everything = await caller.call("list_tools")
-        one = await caller.call("list_tools", {"server": "mini"})
-        unusable = await caller.call("list_tools", {"server": "my-broken"})
-        unknown = await caller.call("list_tools", {"server": "none"})
-        works = await caller.run("from jupyter_agentbox import tools; tools.mini.Where_Is.__name__")
-
-    mini, other = everything.structured_content["servers"]
-    assert json.loads(text_of(everything)) == everything.structured_content
-    assert one.structured_content == {"servers": [mini]}
-    assert (mini["name"], mini["python"]) == ("mini", "tools.mini")
-    found = {tool["name"]: tool for tool in mini["tools"]}
-    assert found["Where-Is"]["python"] == "tools.mini.Where_Is"
-    assert found["Where-Is"]["description"] == "Find a place."
-    assert found["Where-Is"]["input_schema"]["required"] == ["name"]
-    assert (other["tools"], "AGENTBOX_TEST_UNSET" in other["error"]) == ([], True)
-    assert unusable.is_error
-    assert unknown.is_error
-    assert "`mini`" in text_of(unknown)
-    assert not works.is_error
-
-
-async def test_a_server_is_registered_once_a_person_approves(connect: Connect, places: Path) -> None:
+async def test_a_server_is_registered_once_a_person_approves_and_both_answers_are_kept(
+    connect: Connect, places: Path
+) -> None:
     registered = places / "data" / "agentbox" / "registered-servers.json"
     new = {**MINI, "env": {"API_KEY": "s3cret-word", "REGION": "eu"}}
     person = Person(rejects("who made it?"))
@@ -502,6 +343,7 @@ async def test_a_server_is_registered_once_a_person_approves(connect: Connect, p
         again = await caller.call("register_mcp_server", {"name": "Two", "configuration": new})
         configured = await caller.call("register_mcp_server", {"name": "mini", "configuration": new})
         called = await caller.run("from jupyter_agentbox import tools; print(tools.two.add(a=1, b=1))")
+        named = await caller.run("tools.two.Where_Is.__name__")
         listed = await caller.call("list_tools")
 
     assert "who made it?" in text_of(rejected)
@@ -512,28 +354,22 @@ async def test_a_server_is_registered_once_a_person_approves(connect: Connect, p
     assert "`two` already" in text_of(again)
     assert "`mini` already" in text_of(configured)
     assert text_of(called) == "2"
+    servers = listed.structured_content["servers"]
+    pythons = {server["name"]: {tool["name"]: tool["python"] for tool in server["tools"]} for server in servers}
+    assert list(pythons) == ["mini", "two"]
+    assert pythons["two"]["Where-Is"] == "tools.two.Where_Is"
+    assert not named.is_error
     assert len(person.shown) == 3  # twice for the server, once for the call
     everything = [*person.shown, *map(text_of, (rejected, allowed, again, configured, called, listed))]
     assert not any("s3cret-word" in text for text in everything)
     assert '"REGION": "eu"' in person.shown[0]
-
-
-async def test_a_registration_is_recorded_with_its_decision(connect: Connect, places: Path) -> None:
-    new = {**MINI, "env": {"API_KEY": "s3cret-word"}}
-    person = Person(rejects("who made it?"))
-    async with connect(person=person) as caller:
-        await caller.call("register_mcp_server", {"name": "two", "configuration": new})
-        person.answer = Person().answer
-        await caller.call("register_mcp_server", {"name": "two", "configuration": new})
-
-    store = SqlApprovalStore(sqlite_url(str(places / "data" / "agentbox" / "approvals.sqlite")), clock=SystemClock())
-    async with store:
-        found = (await store.list(ApprovalQuery())).approvals
-    assert [request.call.qualified_name for request in found] == ["agentbox.register_mcp_server"] * 2
-    assert [request.status for request in found] == [Status.APPROVED, Status.REJECTED]
-    assert [request.outcome_state for request in found] == [OutcomeState.SUCCEEDED, None]
-    assert [request.decision.reason for request in found if request.decision is not None] == ["", "who made it?"]
-    assert "s3cret-word" not in repr(found)
+    kept = [found for found in await records(places) if found.call.server == "agentbox"]
+    assert decisions(kept) == [
+        ("agentbox.register_mcp_server", Status.REJECTED, "who made it?"),
+        ("agentbox.register_mcp_server", Status.APPROVED, ""),
+    ]
+    assert [found.outcome_state for found in kept] == [None, OutcomeState.SUCCEEDED]
+    assert "s3cret-word" not in repr(kept)
 
 
 async def test_a_rule_allows_a_registration_only_by_its_full_name(connect: Connect, places: Path) -> None:
@@ -603,20 +439,15 @@ async def test_with_a_configuration_file_of_its_own_no_server_is_registered(conn
         ("--timeout", "nan"),
     ],
 )
-async def test_a_wrong_command_line_is_said_on_standard_error(
-    environment: Mapping[str, str], places: Path, options: tuple[str, ...]
+def test_a_wrong_command_line_is_said_on_standard_error(
+    places: Path, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *command(*options),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=dict(environment),
-        cwd=places,
-    )
-    async with asyncio.timeout(TIMEOUT):
-        output, errors = await process.communicate()
+    monkeypatch.chdir(places)
+    monkeypatch.setattr("sys.argv", ["jupyter-agentbox", "mcp", *options])
+    with pytest.raises(SystemExit) as ended:
+        cli.entry()
+    output, errors = capsys.readouterr()
 
-    assert process.returncode == 2
-    assert output == b""
-    assert options[0].encode() in errors or options[1].encode() in errors
+    assert ended.value.code == 2
+    assert output == ""
+    assert options[0] in errors or options[1] in errors
