@@ -133,7 +133,7 @@ pytest: install $(IK630_READY) system-packages ## Run the Python tests: unit, in
 	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 .PHONY: test-versions
-test-versions: install $(OLDEST_READY) system-packages ## Run the tests of the page in the oldest JupyterLab and Notebook, and in Firefox
+test-versions: install $(OLDEST_READY) system-packages ## Run the tests of the page in the oldest JupyterLab and Notebook
 	AGENTBOX_TEST_OLDEST_LAB=$(CURDIR)/$(VENV_OLDEST)/bin/python $(BIN)/python -m pytest -n 0 tests/browser/test_versions.py $(ARGS)
 
 #: What depends on who runs it, one of each kind: limits, processes, files, system calls, sockets, the server's own.

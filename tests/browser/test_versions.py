@@ -1,22 +1,18 @@
-"""The oldest JupyterLab and Notebook that are supported, and Firefox; the other tests have the newest, and Chromium."""
+"""The oldest JupyterLab and Notebook that are supported; the other tests of the page have the newest."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from jupyter_agentbox.core.isolation import Isolation
 
-from .firefox import FIREFOX, Firefox, running_firefox
 from .lab import Lab, running_lab
 from .outputs import OUTPUTS
-from .person import KERNEL_IS_READY, Person, decide
-from .test_content_security import FOCUS, RUN_ALL
+from .person import Person, decide
 from .test_sandboxed_outputs import HACKED, allow, blocked
 
 #: A Python with the oldest JupyterLab and Notebook that are supported; `make test-versions` makes it.
@@ -24,16 +20,6 @@ OLDEST = os.environ.get("AGENTBOX_TEST_OLDEST_LAB")
 
 ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)[0].status in ('open', 'shipped', 'returned')"
 SCRIPT = OUTPUTS["javascript"]
-
-#: Where a button is that takes a press, which it does not before a person could have seen it.
-PLACE = """() => {
-  const button = [...document.querySelectorAll('button')].find(
-    ({textContent, ariaDisabled}) => textContent === NAME && ariaDisabled === 'false'
-  );
-  button?.scrollIntoView({block: 'center'});
-  const {x, y, width, height} = button?.getBoundingClientRect() ?? {};
-  return button && [Math.round(x + width / 2), Math.round(y + height / 2)];
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -89,29 +75,3 @@ def test_oldest_front_ends_run_no_output_of_a_sandboxed_kernel(
     allow(visitor, blocked(visitor.cell(1)))
     visitor.page.wait_for_function(f"{HACKED}.length === 1")
     assert visitor.page.evaluate(HACKED) == ["second"]
-
-
-@pytest.fixture
-def firefox(tmp_path: Path) -> Iterator[Firefox]:
-    if FIREFOX is None:
-        pytest.skip("needs Firefox: Debian's package `firefox-esr`")
-    with running_firefox(tmp_path / "profile") as firefox:
-        yield firefox
-
-
-def press(firefox: Firefox, name: str) -> None:
-    """Press a button with the pointer, as soon as it takes that."""
-    firefox.click(*firefox.wait_for_function(PLACE.replace("NAME", json.dumps(name))))
-
-
-def open_in(firefox: Firefox, lab: Lab, path: str) -> None:
-    firefox.goto(f"{lab.url}lab/tree/{path}?token={lab.token}")
-    firefox.wait_for_function(FOCUS)
-    firefox.wait_for_function(KERNEL_IS_READY)
-    firefox.wait_for_function(f"() => {{ void ({RUN_ALL})(); return true; }}")
-
-
-def test_firefox_shows_the_card_and_takes_a_decision(firefox: Firefox, lab: Lab, notebook: Callable[..., str]) -> None:
-    open_in(firefox, lab, notebook(ASK))
-    press(firefox, "Allow once")
-    firefox.wait_for_function("() => document.body.textContent.includes('Allowed by you. Done in')")
