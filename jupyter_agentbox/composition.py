@@ -45,9 +45,9 @@ class Settings:
     journal_mode : str
         SQLite's journal mode.
     approval_timeout : float or None
-        Seconds that a request waits for a person; ``None`` for ever.
+        How long a request waits for a decision, in seconds; ``None`` for ever.
     most_pending : int or None
-        How many requests of one kernel may wait at a time; ``None`` for any number.
+        The largest number of pending requests per kernel; ``None`` for no limit.
     decide_with : DecideWith
         Whose answers to requests count.
     added_servers : Path or None

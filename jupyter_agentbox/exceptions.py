@@ -7,14 +7,14 @@
     ├── ToolCallRejectedError     a person, or a rule, said no
     ├── ApprovalExpiredError      nobody answered in time
     ├── ApprovalCancelledError    the request was withdrawn, or its kernel went away
-    ├── TooManyRequestsError      as many requests of the kernel wait as may; nobody was asked
+    ├── TooManyRequestsError      the kernel has too many pending requests; nobody was asked
     ├── ToolArgumentsError        the arguments do not fit the tool's schema
     ├── ToolError                 the tool ran and answered with an error
     ├── ToolServerError           the MCP server is missing, misconfigured, dead or too slow
     │   ├── UnknownServerError    no server of that name is configured
     │   ├── UnknownToolError      the server has no tool of that name
     │   ├── ServerConfigurationError   the server's configuration is incomplete or broken
-    │   └── ToolCallInterruptedError   the call was cut off; whether it had an effect is not known
+    │   └── ToolCallInterruptedError   the call was cut off; it may have had an effect
     ├── ApprovalError             a request cannot be changed that way
     │   ├── UnknownApprovalError  no such approval request
     │   ├── InvalidTransitionError     the request's status does not allow this answer
@@ -115,7 +115,7 @@ class ApprovalCancelledError(AgentBoxError):
 
 
 class TooManyRequestsError(AgentBoxError):
-    """As many requests of the kernel wait for a decision as may; nobody was asked and nothing ran."""
+    """The kernel already has the largest allowed number of pending requests; nobody was asked and nothing ran."""
 
     code = "too_many_requests"
 

@@ -63,7 +63,7 @@ class LocalBackend:
     Parameters
     ----------
     settings : BackendSettings
-        How.
+        Policy, timeouts and paths of the backend.
     on_change : callable
         Gets each new or changed request.
     on_report : callable

@@ -17,11 +17,11 @@ class BackendSettings:
     Parameters
     ----------
     policy : Policy
-        What needs no asking, and what is refused.
+        Rules that allow or deny calls without asking.
     approval_timeout : float or None
-        Seconds that a request waits; ``None`` for ever.
+        How long a request waits for a decision, in seconds; ``None`` for ever.
     connect_timeout : float
-        Seconds that an MCP server may take to start.
+        How long an MCP server may take to start, in seconds.
     mcp_config_path : Path or None
         The file that names the MCP servers; ``None`` for those that `generate_mcp_sources` was given and those in
         Jupyter's configuration directory.

@@ -102,7 +102,7 @@ class CodeExecutor:
     approval_timeout : float, optional
         Seconds that a request waits for its decision; for ever by default.
     connect_timeout : float
-        Seconds that an MCP server may take to start.
+        How long an MCP server may take to start, in seconds.
     kernel_init_timeout : float
         Seconds that the kernel may take to start.
     sandbox : bool

@@ -33,7 +33,7 @@ _RESTARTED: Final = (
     "before you repeat it."
 )
 _NOT_TAKEN: Final = (
-    "`{what}` was sent repeatedly, but the agentbox server, which answers, never received it. Perhaps"
+    "`{what}` was sent repeatedly, but the agentbox server, which answers, does not know of it. Perhaps"
     " its arguments are too large. It may have had an effect: check before you repeat it."
 )
 

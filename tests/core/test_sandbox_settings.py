@@ -26,7 +26,7 @@ def test_what_is_missing_has_its_default() -> None:
     ("given", "named"),
     [
         ([], "an object"),
-        ({"readble": []}, "`readble` is not known"),
+        ({"readble": []}, "`readble` is not a setting"),
         ({"levels": []}, "`levels`"),
         ({"levels": ["none"]}, "`levels`"),
         ({"levels": "landlock"}, "`levels`"),

@@ -69,9 +69,9 @@ def test_what_would_open_another_way_is_refused_by_name(change: dict[str, Any], 
 
 
 def test_its_settings_are_for_its_level_alone() -> None:
-    with pytest.raises(SandboxConfigError, match="for `srt` only"):
+    with pytest.raises(SandboxConfigError, match="only with the level `srt`"):
         SandboxSettings.from_mapping({"srt_settings": FILE})
-    with pytest.raises(SandboxConfigError, match="for `srt` only"):
+    with pytest.raises(SandboxConfigError, match="only with the level `srt`"):
         SandboxSettings.from_mapping({"srt_settings": FILE, "levels": ["bubblewrap", "srt"]})
 
 

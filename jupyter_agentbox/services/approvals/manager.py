@@ -83,7 +83,7 @@ class ApprovalManager:
     checker : ArgumentChecker
         Validates edited arguments.
     most_pending : int or None
-        How many requests of one kernel may wait at a time; ``None`` for any number.
+        The largest number of pending requests per kernel; ``None`` for no limit.
     decide_with : DecideWith
         Whose answers count.
     """
@@ -148,9 +148,9 @@ class ApprovalManager:
         StorageError
             If it cannot be kept; then nobody is asked and nothing runs.
         CancelledError
-            Whoever asked went away; the request is withdrawn.
+            If the caller is gone; the request is withdrawn.
         TooManyRequestsError
-            If as many requests of the kernel wait as may; then nothing is kept either.
+            If the kernel already has the largest allowed number of pending requests; nothing is stored.
         """
         now = self._clock.now()
         request = ApprovalRequest.open(

@@ -57,9 +57,9 @@ class CallManager:
     Parameters
     ----------
     approvals : ApprovalManager
-        Who asks.
+        Asks a person and records requests.
     policies : PolicyManager
-        What needs no asking.
+        Decides which calls are allowed, asked about or denied.
     tools : ToolCaller
         Calls the tools.
     checker : ArgumentChecker

@@ -1,4 +1,4 @@
-"""Keeps why kernels ended that nobody had asked to end, and announces it."""
+"""Records and announces why a kernel ended without being asked to."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class KernelExitManager:
         self._kernel_exits: dict[str, RecordedExit] = {}
 
     def last_of(self, kernel_id: str) -> RecordedExit | None:
-        """Return a kernel's last end that nobody had asked for; ``None`` if there was none."""
+        """Return the kernel's last unexpected end; ``None`` if there was none."""
         return self._kernel_exits.get(kernel_id)
 
     async def kernel_ended(self, kernel_id: str, end: KernelExit) -> None:
