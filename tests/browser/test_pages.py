@@ -97,7 +97,7 @@ def test_answer_that_does_not_reach_the_server_is_not_lost(person: Person, noteb
     decide(card, "Reject")
     card.get_by_role("textbox", name="Reason (optional)").fill("not now")
     decide(card, "Reject")
-    expect(card.get_by_role("alert").filter(has_text="The answer did not reach the server")).to_be_visible()
+    expect(card.get_by_role("alert").filter(has_text="The server did not reply")).to_be_visible()
     expect(card.get_by_role("textbox", name="Reason (optional)")).to_have_value("not now")
     person.page.unroute("**/decision*")
     decide(card, "Reject")
@@ -109,7 +109,7 @@ def test_person_who_may_not_decide_is_told_so(person: Person, notebook: Callable
     person.run(0)
     person.page.route("**/decision*", lambda route: route.fulfill(status=403, json={"message": "Forbidden"}))
     decide(person.card(), "Allow once")
-    expect(person.card()).to_contain_text("You are not allowed to decide this request.")
+    expect(person.card()).to_contain_text("The server refused your answer.")
     expect(person.card().get_by_role("button", name="Allow once")).to_be_visible()
 
 
