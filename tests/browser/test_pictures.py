@@ -180,6 +180,8 @@ def test_blocked_output(person: Person, lab: Lab, boxed: str, save_picture: Call
     person.run(0)
     card = person.cell(0).get_by_role("group", name="Blocked output: JavaScript")
     card.get_by_text("Show code").click()
+    font = person.cell(0).locator(".cm-content").evaluate("node => getComputedStyle(node).fontFamily")
+    expect(card.locator("pre")).to_have_css("font-family", font)
     expect(card.get_by_role("button", name="Run this output")).to_have_attribute("aria-disabled", "false")
     assert_legible(card)
     save_picture(f"blocked-{theme}", person.cell(0))

@@ -78,7 +78,7 @@ export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
       {props.source ? (
         <details className="jp-AgentBox-details">
           <summary>{trans.__('Show code')}</summary>
-          <TextBlock text={props.source} name={trans.__('Show code')} />
+          <TextBlock text={props.source} name={trans.__('Code')} />
         </details>
       ) : null}
       {props.isIsolated ? (
