@@ -14,6 +14,8 @@ const esModules = [
 
 module.exports = {
   testEnvironment: 'jsdom',
+  // Some tests wait for modules that load when a person needs them; transforming those takes seconds on a busy machine.
+  testTimeout: 30_000,
   roots: ['<rootDir>/labextension/test'],
   moduleNameMapper: { '\\.(css|svg)$': '<rootDir>/labextension/test/asset.ts' },
   transform: {

@@ -26,6 +26,17 @@ BUTTON = """() => {
   const {x, y, width, height} = button?.getBoundingClientRect() ?? {};
   return button?.ariaDisabled === 'false' && [Math.round(x + width / 2), Math.round(y + height / 2)];
 }"""
+#: Lays a thin line over a card's text.
+COVER = """() => {
+  const {left, top} = document.querySelector('.jp-Notebook .jp-AgentBox-card').getBoundingClientRect();
+  const cover = document.createElement('div');
+  cover.id = 'cover';
+  cover.style = `position: fixed; left: ${left + 20}px; top: ${top + 20}px; width: 300px; height: 4px;`
+    + 'pointer-events: none; background: red; z-index: 99999';
+  document.body.append(cover);
+  return true;
+}"""
+SAYS_SO = "() => document.querySelector('.jp-Notebook').textContent.includes('Something covers part of this card')"
 STATUS = """() => {
   const {x, y, width, height} = document.querySelector('.jp-AgentBox-status').getBoundingClientRect();
   return [Math.round(x + width / 2), Math.round(y + height / 2)];
@@ -70,8 +81,17 @@ def place_of(firefox: Firefox, name: str, place: str = ".jp-Notebook") -> list[i
     return found
 
 
-def test_card_and_panel_take_a_click(firefox: Firefox, lab: Lab, notebook: Callable[..., str]) -> None:
-    run_all(firefox, lab, notebook(ASK, ASK))
+def test_card_and_panel_take_a_click_unless_a_thin_line_covers_the_card(
+    firefox: Firefox, lab: Lab, notebook: Callable[..., str]
+) -> None:
+    path = notebook(ASK, ASK)
+    run_all(firefox, lab, path)
+    place = place_of(firefox, "Allow once")
+    firefox.wait_for_function(COVER)
+    firefox.wait_for_function(SAYS_SO)
+    firefox.click(*place)
+    assert {approval["status"] for approval in lab.approvals(path)} == {"pending"}
+    firefox.wait_for_function("() => { document.getElementById('cover').remove(); return true; }")
     firefox.click(*place_of(firefox, "Allow once"))
     firefox.wait_for_function(DECIDED)
     firefox.click(*firefox.wait_for_function(STATUS))

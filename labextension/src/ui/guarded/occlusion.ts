@@ -4,7 +4,9 @@
  * Kernels lay out their outputs, and what lies over a button decides what a person believes to press (clickjacking).
  * Chromium watches for that by itself: Intersection Observer v2 says that a node is visible only if nothing covers,
  * fades, filters or distorts it. In other browsers, and for a node that is partly scrolled out of view, this looks at what
- * lies on top at many points of the part in view, at least twice in the time that a button waits before it takes a click.
+ * lies on top at many points of the part in view: at all of them before it says that nothing is there and at a click, and
+ * at one half and the other in turn meanwhile. They stand on lines of 3 pixels' distance, across and down, so that nothing of
+ * the size of a letter, and no line through a text, lies between them.
  * A part out of view may be covered, by a toolbar for one: a long request is never wholly in view.
  */
 import type { IDisposable } from '@lumino/disposable';
@@ -24,17 +26,15 @@ const OBSERVER_OPTIONS = {
   delay: 100
 } as IntersectionObserverInit;
 
-/** Points that one look tests at most, and pixels between two of them at least. */
-const MAX_POINTS = 1500;
-const MIN_STEP = 5;
+/** Pixels between two lines of points, and between two points of a line. */
+const LINE_STEP = 3;
+const POINT_STEP = 24;
 
-/** By how much of a step the points of one look are moved, right and down, from those of another. */
-const PHASES = [
-  [0, 0],
-  [0.5, 0.5],
-  [0.5, 0],
-  [0, 0.5]
-] as const;
+/** Looks that test all points together; each tests the lines between those of the others, at other points. */
+const PHASES = [0, 1, 2, 3] as const;
+
+/** Points that one look tests at most: on larger nodes they stand further apart. */
+const MAX_POINTS = 6000;
 
 /** Pixels at a node's edge that are not tested: a rounded corner shows what is behind it. */
 const EDGE = 3;
@@ -105,8 +105,14 @@ export class OcclusionWatch implements IDisposable {
       }
       this._askAgain(this._observer);
     }
-    this._phase = (this._phase + 1) % PHASES.length;
-    return exposureOf(this._node, this._phase);
+    if (isThorough || this._exposure !== 'exposed') {
+      return exposureOf(this._node);
+    }
+    this._half = 1 - this._half;
+    return exposureOf(
+      this._node,
+      PHASES.filter(phase => phase % 2 === this._half)
+    );
   }
 
   private _take(entries: IntersectionObserverEntry[]): void {
@@ -163,7 +169,7 @@ export class OcclusionWatch implements IDisposable {
   private _isIntersecting = false;
   private _isOccluded = false;
   private readonly _observer: IntersectionObserver | null = null;
-  private _phase = 0;
+  private _half = 0;
   private _timer = 0;
   private _wasClipped = false;
 }
@@ -185,8 +191,11 @@ export function isInKernelLayout(node: Element): boolean {
   return false;
 }
 
-/** How a node can be seen now, as hit tests tell; each phase tests other points. */
-export function exposureOf(node: Element, phase = 0): Exposure {
+/** How a node can be seen now, as hit tests tell; all phases, or only some of the points. */
+export function exposureOf(
+  node: Element,
+  phases: readonly number[] = PHASES
+): Exposure {
   if (isInKernelLayout(node)) {
     return 'embedded';
   }
@@ -194,7 +203,7 @@ export function exposureOf(node: Element, phase = 0): Exposure {
   if (!part) {
     return 'hidden';
   }
-  return !isDistorted(node) && isOnTop(node, part, PHASES[phase])
+  return !isDistorted(node) && isOnTop(node, part, phases)
     ? 'exposed'
     : 'covered';
 }
@@ -307,25 +316,45 @@ function isUnset(value: string | undefined, initial: string): boolean {
 function isOnTop(
   node: Element,
   part: IBox,
-  [right, down]: (typeof PHASES)[number]
+  phases: readonly number[]
 ): boolean {
+  const left = part.left + EDGE;
+  const top = part.top + EDGE;
   const width = part.right - part.left - 2 * EDGE;
   const height = part.bottom - part.top - 2 * EDGE;
-  const step = Math.max(MIN_STEP, Math.sqrt((width * height) / MAX_POINTS));
-  return withoutPassingThrough(() => {
-    for (let y = down * step; y <= height; y += step) {
-      for (let x = right * step; x <= width; x += step) {
-        const hit = document.elementFromPoint(
-          part.left + EDGE + x,
-          part.top + EDGE + y
-        );
-        if (!node.contains(hit)) {
-          return false;
-        }
+  const isMine = (x: number, y: number): boolean =>
+    node.contains(document.elementFromPoint(left + x, top + y));
+  return withoutPassingThrough(() =>
+    phases.every(
+      phase =>
+        everyPoint(height, width, phase, (y, x) => isMine(x, y)) &&
+        everyPoint(width, height, phase, isMine)
+    )
+  );
+}
+
+/** Whether a test holds at all points of a phase: on lines across a box, each at `at`, `along` points of it. */
+function everyPoint(
+  across: number,
+  length: number,
+  phase: number,
+  test: (at: number, along: number) => boolean
+): boolean {
+  const count = PHASES.length;
+  // Each phase has as many points on lines in the one direction as in the other.
+  const points = (2 * across * length) / (LINE_STEP * count * POINT_STEP);
+  const scale = Math.max(1, Math.sqrt(points / MAX_POINTS));
+  const step = LINE_STEP * count * scale;
+  const pointStep = POINT_STEP * scale;
+  const start = (phase * pointStep) / count;
+  for (let at = (phase * step) / count; at <= across; at += step) {
+    for (let along = start; along <= length; along += pointStep) {
+      if (!test(at, along)) {
+        return false;
       }
     }
-    return true;
-  });
+  }
+  return true;
 }
 
 /** Do hit tests in which also that counts which lets a pointer through. */

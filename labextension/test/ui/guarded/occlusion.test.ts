@@ -56,13 +56,69 @@ test('something small over any part of it covers it, also what lets a pointer th
   const classes: string[] = [];
   onTop = (x, y) => {
     classes.push(documentElement.className);
-    return x > 300 && x < 309 && y > 200 && y < 209 ? patch : card;
+    return x > 300 && x < 309 && y > 200 && y < 212 ? patch : card;
   };
   expect(exposureOf(card)).toBe('covered');
-  expect(exposureOf(card, 1)).toBe('covered');
   // Under this class, the style sheet has `pointer-events: auto` for everything.
   expect(new Set(classes)).toEqual(new Set(['jp-AgentBox-hitTest']));
   expect(documentElement.className).toBe('');
+});
+
+test.each([
+  ['a letter', 7, 12],
+  ['a line through a text', 24, 3],
+  ['a line down', 3, 24]
+])('%s of %i by %i pixels covers a card wherever it is', (_, width, height) => {
+  const card = showCard();
+  const patch = div(document.body);
+  for (let left = 105; left < 145; left++) {
+    for (let top = 105; top < 145; top++) {
+      onTop = (x, y) =>
+        x >= left && x < left + width && y >= top && y < top + height
+          ? patch
+          : card;
+      expect([left, top, exposureOf(card)]).toEqual([left, top, 'covered']);
+    }
+  }
+});
+
+test('what is thin is found while the card is looked at, and is not forgotten', () => {
+  jest.useFakeTimers();
+  const card = showCard();
+  const heard: Exposure[] = [];
+  const watch = new OcclusionWatch(card, exposure => heard.push(exposure));
+  const line = div(document.body);
+  onTop = (x, y) => (y >= 200 && y < 203 && x >= 200 ? line : card);
+  expect(watch.exposure).toBe('exposed');
+  jest.advanceTimersByTime(500);
+  expect(watch.exposure).toBe('covered');
+  jest.advanceTimersByTime(5000);
+  expect(watch.look()).toBe('covered');
+  expect(heard).toEqual(['exposed', 'covered']);
+  watch.dispose();
+  jest.useRealTimers();
+});
+
+test('a look at a card that fills a large screen has an end', () => {
+  const card = div(document.body);
+  const [width, height] = [3840, 2160];
+  for (const [side, size] of [
+    ['clientWidth', width],
+    ['clientHeight', height]
+  ] as const) {
+    Object.defineProperty(documentElement, side, {
+      value: size,
+      configurable: true
+    });
+  }
+  place(card, { left: 0, top: 0, right: width, bottom: height });
+  let points = 0;
+  onTop = () => {
+    points++;
+    return card;
+  };
+  expect(exposureOf(card, [0])).toBe('exposed');
+  expect(points).toBeLessThan(7000);
 });
 
 test('a part that is scrolled away may be covered, and a card of which nothing is in view is hidden', () => {
