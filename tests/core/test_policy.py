@@ -129,3 +129,11 @@ def test_only_a_rule_of_a_file_with_its_full_name_allows_that_a_server_is_added(
 ) -> None:
     call = ToolCall(server="agentbox", tool="register_mcp_server", arguments={})
     assert Policy((Rule(tool=pattern, layer=layer, effect=effect),)).evaluate(call).effect is wanted
+
+
+@pytest.mark.parametrize("floor", Effect)
+@pytest.mark.parametrize("effect", Effect)
+def test_a_floor_makes_an_evaluation_stricter_and_never_milder(effect: Effect, floor: Effect) -> None:
+    evaluation, least = Evaluation(effect=effect), Evaluation(effect=floor)
+
+    assert evaluation.at_least(least) is (least if floor.strictness > effect.strictness else evaluation)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from jupyter_agentbox.core.tools import (
     ConfigurationProblem,
+    LogMessage,
     Progress,
     ServerState,
     ServerStatus,
@@ -93,3 +94,8 @@ def test_a_problem_is_said_with_its_place_as_compilers_do() -> None:
 
     assert str(found) == "/mcp.json:3:9: no colon"
     assert str(ConfigurationProblem(path="/mcp.json", message="is no file")) == "/mcp.json: is no file"
+
+
+def test_a_log_message_is_a_line_with_its_level_and_the_part_that_says_it() -> None:
+    assert str(LogMessage(level="info", logger="db", text="opened")) == "[info] db: opened"
+    assert str(LogMessage(level="error", logger="", text="closed")) == "[error] closed"

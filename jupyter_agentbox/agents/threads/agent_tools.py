@@ -13,7 +13,7 @@ from jupyter_agentbox.exceptions import AgentBoxError
 
 from . import tool_search
 from .approval import Approver
-from .limits import shortened
+from .limits import TurnLimits, shortened
 from .ports import AgentKernel, ApprovalAsked, CodeEnded, PendingApproval, ToolCallEnded
 from .record import TurnRecord
 from .work_clock import WorkClock
@@ -33,16 +33,17 @@ class TurnContext:
         Answers what the thread's mode lets it answer.
     clock : WorkClock
         The turn's time.
-    output_characters : int
-        How much of an output the model is sent.
+    limits : TurnLimits
+        How much of an output the model is sent, and how many calls are listed.
     """
 
     record: TurnRecord
     kernel: AgentKernel
     approver: Approver
     clock: WorkClock
-    output_characters: int
+    limits: TurnLimits
     _calls: dict[str, ToolCallItem] = field(default_factory=dict)
+    _listed: int = 0
     _waiting: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def run_code(self, code: str) -> str:
@@ -56,7 +57,7 @@ class TurnContext:
                         item = replace(item, request_id=request.id)
                         await self._ask(item.id, event)
                     case ApprovalAsked():
-                        await self._ask(self._start_call(event), event)
+                        await self._ask(self._start_call(event) or item.id, event)
                     case ToolCallEnded():
                         self._end_call(event)
                     case CodeEnded():
@@ -82,8 +83,14 @@ class TurnContext:
         for waiting in self._waiting:
             waiting.cancel()
 
-    def _start_call(self, event: ApprovalAsked) -> str:
+    def _start_call(self, event: ApprovalAsked) -> str | None:
+        """Add an item for a call and return its id; of more calls than are listed, the store has the requests."""
         request = event.request
+        self._listed += 1
+        if self._listed > self.limits.calls:
+            if self._listed == self.limits.calls + 1:
+                self.record.notice("calls", f"Only the first {self.limits.calls:,} tool calls of this turn are listed.")
+            return None
         item = ToolCallItem(
             id=self.record.new_id(),
             server=request.server_name,
@@ -103,13 +110,13 @@ class TurnContext:
     def _report(self, ended: CodeEnded, *, is_edited: bool) -> str:
         if ended.status is ItemStatus.DECLINED:
             return f"The code did not run: {ended.error}"
-        parts = [shortened(ended.text, self.output_characters)] if ended.text else []
+        parts = [shortened(ended.text, self.limits.output_characters)] if ended.text else []
         if is_edited:
             parts.insert(0, f"A person edited the code before it ran. This ran:\n{ended.code}\nIts output:")
         if ended.images:
             parts.append(f"({ended.images} images were displayed to the person)")
         if ended.error:
-            parts.append(shortened(ended.error, self.output_characters))
+            parts.append(shortened(ended.error, self.limits.output_characters))
         return "\n".join(parts) or "(no output)"
 
 
@@ -155,7 +162,7 @@ def make_toolset() -> FunctionToolset[TurnContext]:
             text = await (await context.deps.kernel.catalog()).documentation(server, tool)
         except AgentBoxError as error:
             return str(error)
-        return shortened(text, context.deps.output_characters)
+        return shortened(text, context.deps.limits.output_characters)
 
     @toolset.tool
     async def read_cells(context: RunContext[TurnContext]) -> str:
@@ -163,6 +170,6 @@ def make_toolset() -> FunctionToolset[TurnContext]:
         cells = await context.deps.kernel.cells()
         if cells is None:
             return "The person did not share the notebook's cells."
-        return shortened(cells, context.deps.output_characters)
+        return shortened(cells, context.deps.limits.output_characters)
 
     return toolset

@@ -26,6 +26,10 @@ class TurnLimits:
         How often models are asked in an hour, in all threads.
     tokens_per_hour : int or None
         Tokens in an hour, in all threads.
+    answer_characters : int
+        How long one answer of the model may be, with its thoughts and calls.
+    calls : int
+        How many tool calls of code a turn lists; the approval store has all.
     output_characters : int
         How much of what code prints is sent to the model: the beginning and the end.
     """
@@ -35,6 +39,8 @@ class TurnLimits:
     seconds: float | None = 1800.0
     requests_per_hour: int | None = 600
     tokens_per_hour: int | None = 20_000_000
+    answer_characters: int = 1_000_000
+    calls: int = 1_000
     output_characters: int = 16_000
 
 

@@ -314,7 +314,7 @@ class ThreadManager:
             kernel=_LateKernel(self._workplace, thread),
             approver=Approver(thread.approval_mode),
             clock=WorkClock(self._limits.seconds),
-            output_characters=self._limits.output_characters,
+            limits=self._limits,
         )
         runner = TurnRunner(
             record=record,

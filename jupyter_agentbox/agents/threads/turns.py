@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pydantic_ai import Agent, AgentRun
@@ -157,7 +157,7 @@ class TurnRunner:
         except _LimitReachedError as reached:
             return self._limited(str(reached))
         except AgentRunError as error:
-            return TurnStatus.FAILED, _model_error(error)
+            return TurnStatus.FAILED, _model_error(error, self._key())
         except AgentBoxError as error:
             return TurnStatus.FAILED, TurnError(code=TurnErrorCode.KERNEL, message=str(error))
         except Exception as error:
@@ -167,6 +167,10 @@ class TurnRunner:
             log.exception("turn %s failed", self.record.turn.id)
             return TurnStatus.FAILED, TurnError(code=TurnErrorCode.INTERNAL, message=type(error).__name__)
         return TurnStatus.COMPLETED, None
+
+    def _key(self) -> str:
+        """Return the model's key, which a gateway may repeat in its errors."""
+        return str(getattr(getattr(self.model, "client", None), "api_key", None) or "")
 
     def _limited(self, reached: str) -> tuple[TurnStatus, TurnError]:
         text = f"The turn ended: {reached}. Ask the agent to continue if you want it to go on."
@@ -250,17 +254,29 @@ class TurnRunner:
     async def _listen(self, node: Any, ctx: Any) -> None:
         """Pass on what the model says, as it says it."""
         messages: dict[int, AgentMessage | Reasoning] = {}
-        async with node.stream(ctx) as events:
-            async for event in events:
-                match event:
-                    case PartStartEvent(part=TextPart() | ThinkingPart() as part):
-                        self._start(messages, event.index, part)
-                    case PartDeltaEvent(delta=TextPartDelta() as delta) if event.index in messages:
-                        self.record.delta(messages[event.index].id, delta.content_delta)
-                    case PartEndEvent(part=TextPart() | ThinkingPart() as part) if event.index in messages:
-                        self.record.complete(_item(messages.pop(event.index).id, part))
-                    case _:
-                        pass
+        characters = 0
+        try:
+            async with node.stream(ctx) as events:
+                async for event in events:
+                    characters += _length(event)
+                    if characters > self.limits.answer_characters:
+                        raise _LimitReachedError(
+                            f"it reached the limit of {self.limits.answer_characters:,} characters per answer"
+                        )
+                    match event:
+                        case PartStartEvent(part=TextPart() | ThinkingPart() as part):
+                            self._start(messages, event.index, part)
+                        case PartDeltaEvent(delta=TextPartDelta() as delta) if event.index in messages:
+                            message = messages[event.index]
+                            messages[event.index] = replace(message, text=message.text + delta.content_delta)
+                            self.record.delta(message.id, delta.content_delta)
+                        case PartEndEvent(part=TextPart() | ThinkingPart() as part) if event.index in messages:
+                            self.record.complete(_item(messages.pop(event.index).id, part))
+                        case _:
+                            pass
+        finally:
+            for message in messages.values():  # it broke off: what was said until then stays
+                self.record.complete(message)
 
     def _start(self, messages: dict[int, AgentMessage | Reasoning], index: int, part: TextPart | ThinkingPart) -> None:
         if not part.content and isinstance(part, ThinkingPart):
@@ -282,7 +298,9 @@ class TurnRunner:
 
     def _count(self, before: Usage, used: Any) -> None:
         """Note what the model's answer cost; `used` is what its run has cost until now."""
-        now = before + Usage(requests=used.requests, input_tokens=used.input_tokens, output_tokens=used.output_tokens)
+        # A server may say anything, also less than nothing.
+        tokens_in, tokens_out = max(0, used.input_tokens), max(0, used.output_tokens)
+        now = before + Usage(requests=used.requests, input_tokens=tokens_in, output_tokens=tokens_out)
         self.use.add(now.total_tokens - self._spent.total_tokens)
         self._spent = now
         self.record.use(now)
@@ -296,8 +314,20 @@ def _item(item_id: str, part: TextPart | ThinkingPart) -> AgentMessage | Reasoni
     return AgentMessage(id=item_id, text=part.content, phase=known)
 
 
-def _model_error(error: AgentRunError) -> TurnError:
-    text = shortened(str(error), _ERROR)
+def _length(event: object) -> int:
+    """Return how many characters an event of an answer adds to it."""
+    if isinstance(event, PartStartEvent):
+        part = event.part
+        return len(part.content) if isinstance(part, TextPart | ThinkingPart) else len(str(getattr(part, "args", "")))
+    if isinstance(event, PartDeltaEvent):
+        delta = event.delta
+        added = (getattr(delta, name, None) for name in ("content_delta", "args_delta"))
+        return sum(len(str(one)) for one in added if one is not None)
+    return 0
+
+
+def _model_error(error: AgentRunError, key: str) -> TurnError:
+    text = shortened(str(error).replace(key, "***") if key else str(error), _ERROR)
     if isinstance(error, ModelAuthenticationError):
         text = f"the model's server did not accept the key: {text}"
     elif isinstance(error, ModelRateLimitError):

@@ -16,7 +16,7 @@ from jupyter_agentbox.agents.threads.ports import PendingApproval
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.ports import ApprovalQuery
-from jupyter_agentbox.core.threads import CodeRun, ItemStatus, ToolCallItem, TurnStatus
+from jupyter_agentbox.core.threads import CodeRun, ItemStatus, Notice, ToolCallItem, TurnStatus
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.system import SystemClock
 from jupyter_agentbox.testing import TIMEOUT, MockModelServer, ModelRequest
@@ -147,6 +147,22 @@ async def test_tool_calls_of_code_ask_for_themselves_and_carry_the_thread(
     assert [(call.server, call.tool, call.status) for call in calls] == [("mini", "add", ItemStatus.COMPLETED)]
     assert told(model.requests[1]) == "'3'"
     assert {one.call.origin.thread_id for one in await recorded(database)} == {thread.id}
+
+
+async def test_of_many_tool_calls_the_first_are_listed_and_all_ask(
+    make_agent: MakeAgent, model: MockModelServer, servers: Path, database: str
+) -> None:
+    code = "from jupyter_agentbox import tools\nsum(int(tools.mini.add(a=n, b=1)) for n in range(4))"
+    async with make_agent(mcp_config_path=servers, limits=TurnLimits(calls=2)) as agent:
+        result = await run_one(agent, model, code, on_approval=lambda _: True)
+
+    assert told(model.requests[1]) == "10"
+    assert [type(item).__name__ for item in result.items if isinstance(item, ToolCallItem | Notice)] == [
+        "ToolCallItem",
+        "ToolCallItem",
+        "Notice",
+    ]
+    assert len(await recorded(database)) == 5
 
 
 async def test_a_model_finds_tools_and_variables(make_agent: MakeAgent, model: MockModelServer, servers: Path) -> None:

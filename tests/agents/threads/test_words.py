@@ -289,6 +289,44 @@ async def test_tokens_and_hours_are_bounded(limits: TurnLimits, make_agent: Make
     assert len(model.requests) == 1
 
 
+@pytest.mark.parametrize("kind", ["words", "a call"])
+async def test_an_answer_without_end_is_bounded(kind: str, make_agent: MakeAgent, model: MockModelServer) -> None:
+    if kind == "words":
+        model.enqueue_message("word " * 1000)
+    else:
+        model.enqueue_tool_call("run_code", {"code": "#" * 5000})
+    async with make_agent(limits=TurnLimits(answer_characters=1000)) as agent:
+        thread = await agent.thread_start()
+        result = await thread.run("go")
+        model.enqueue_message("back")
+
+        assert result.error.code is TurnErrorCode.LIMIT
+        assert "1,000 characters" in result.error.message
+        assert sum(len(item.text) for item in result.items if isinstance(item, AgentMessage)) <= 1000
+        assert (await thread.run("go on")).final_response == "back"
+
+
+async def test_what_was_said_before_an_answer_broke_off_stays(make_agent: MakeAgent, model: MockModelServer) -> None:
+    model.enqueue_cut("one two three four", after=7)
+    async with make_agent() as agent:
+        result = await answer(agent)
+
+    assert result.status is TurnStatus.FAILED
+    assert [item.text for item in result.items if isinstance(item, AgentMessage)] == ["one two three "]
+
+
+@pytest.mark.parametrize("maker", ["openai", "anthropic"])
+async def test_a_key_that_a_server_repeats_is_in_no_error(
+    maker: str, make_agent: MakeAgent, model: MockModelServer
+) -> None:
+    model.enqueue_error(400, text="the key sk-secret is unknown")
+    async with make_agent(maker, api_key="sk-secret") as agent:
+        result = await answer(agent)
+
+    assert "the key *** is unknown" in result.error.message
+    assert "sk-secret" not in str(result)
+
+
 async def test_the_time_of_a_turn_is_bounded(make_agent: MakeAgent, model: MockModelServer) -> None:
     model.enqueue_message("never", is_held=True)
     async with make_agent(limits=TurnLimits(seconds=0.2)) as agent:
