@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from jupyter_agentbox.core.model_keys import KEY_VARIABLES
 from jupyter_agentbox.exceptions import AgentConfigurationError
+
+from .makers import KEY_VARIABLES
 
 #: The name under which the keyring has the keys; the user's name there is the maker's, such as ``openai``.
 KEYRING_SERVICE: Final = "jupyter-agentbox"

@@ -7,9 +7,9 @@ from typing import Final
 
 from pydantic_ai.models import Model
 
-from jupyter_agentbox.core.model_keys import KEY_VARIABLES
 from jupyter_agentbox.exceptions import AgentConfigurationError
 
+from .makers import KEY_VARIABLES
 from .surrogates import EncodableModel
 
 #: What a server is sent that needs no key: the libraries insist on one.

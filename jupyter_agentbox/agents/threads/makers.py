@@ -1,4 +1,4 @@
-"""Which environment variables hold the keys of language models."""
+"""The makers whose interfaces an agent speaks, and the environment variables that hold their keys."""
 
 from __future__ import annotations
 
