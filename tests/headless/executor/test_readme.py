@@ -32,6 +32,9 @@ def configured(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [configuration] = blocks("json")
     (places / "config" / "mcp.json").write_text(configuration)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    # A sandboxed kernel can write where it works, and programs that stand there are not used for sandboxes again.
+    (places / "work").mkdir()
+    monkeypatch.chdir(places / "work")
 
 
 async def test_the_cell_runs_and_says_why_an_order_was_not_deleted() -> None:
