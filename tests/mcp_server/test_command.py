@@ -351,8 +351,8 @@ async def test_a_server_is_registered_once_a_person_approves_and_both_answers_ar
     assert "Where-Is" in text_of(allowed)
     assert json.loads(registered.read_text())["mcpServers"] == {"two": new}
     assert registered.stat().st_mode & 0o077 == 0
-    assert "`two` already" in text_of(again)
-    assert "`mini` already" in text_of(configured)
+    assert "already an MCP server `two`" in text_of(again)
+    assert "already an MCP server `mini`" in text_of(configured)
     assert text_of(called) == "2"
     servers = listed.structured_content["servers"]
     pythons = {server["name"]: {tool["name"]: tool["python"] for tool in server["tools"]} for server in servers}

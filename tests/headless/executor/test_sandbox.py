@@ -394,7 +394,7 @@ async def test_work_directory_that_would_show_what_is_private_is_refused(sandbox
 
 
 def test_settings_that_are_not_understood_are_refused_at_once(make_executor: Start, places: Path) -> None:
-    with pytest.raises(SandboxConfigError, match="`readble` is not known"):
+    with pytest.raises(SandboxConfigError, match="`readble` is not a setting"):
         make_executor(sandbox_config={"readble": []})
     with pytest.raises(ValueError, match="cannot be read"):
         make_executor(sandbox=True, sandbox_config=places / "missing.json")

@@ -224,7 +224,7 @@ async def test_a_token_follows_no_redirect_and_what_is_no_jupyter_server_is_told
         with pytest.raises(ExecutionError, match=f"redirects to localhost:{port}"):
             await KernelClient(url=f"http://127.0.0.1:{port}/moved/", token="s3cret").connect()
         assert (here, seen) == (["token s3cret"], [])
-        with pytest.raises(ExecutionError, match="no Jupyter server"):
+        with pytest.raises(ExecutionError, match="is not a Jupyter server"):
             await KernelClient(url=f"http://127.0.0.1:{port}/page/", token="s3cret").connect()
     finally:
         site.stop()

@@ -81,5 +81,5 @@ async def test_work_directory_that_would_show_what_is_private_is_refused_to_the_
 
 
 def test_settings_that_are_not_understood_are_refused_at_once() -> None:
-    with pytest.raises(SandboxConfigError, match="`readble` is not known"):
+    with pytest.raises(SandboxConfigError, match="`readble` is not a setting"):
         KernelGateway(sandbox_config={"readble": []})
