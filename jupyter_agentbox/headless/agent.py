@@ -7,7 +7,6 @@ import inspect
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +17,7 @@ from jupyter_agentbox.agents.threads.events import ApprovalRequested, TurnEvent
 from jupyter_agentbox.agents.threads.limits import TurnLimits
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.ports import ThreadQuery
-from jupyter_agentbox.core.threads import ApprovalMode, Item, Thread, Turn, TurnError, TurnStatus, Usage
+from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn
 from jupyter_agentbox.exceptions import AgentConfigurationError, ApprovalError
 
 from .agent_kernel import ExecutorKernel
@@ -40,38 +39,6 @@ IN_AGENT_KERNEL: Final = "JUPYTER_AGENTBOX_AGENT_KERNEL"
 
 #: Why a request is rejected that nobody was given.
 NOBODY: Final = "nobody can be asked: the program passes no `on_approval`"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnResult:
-    """What became of a turn.
-
-    Parameters
-    ----------
-    id : str
-        The turn's id.
-    status : TurnStatus
-        How it ended.
-    final_response : str or None
-        The agent's answer: its last final answer, else its last message that is not marked as commentary.
-    items : tuple of Item
-        What was said and done, in order.
-    usage : Usage
-        What it cost.
-    error : TurnError or None
-        Why it failed.
-    started_at, completed_at : datetime
-        When it began and ended, with time zone.
-    """
-
-    id: str
-    status: TurnStatus
-    final_response: str | None
-    items: tuple[Item, ...]
-    usage: Usage
-    error: TurnError | None
-    started_at: datetime
-    completed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,7 +313,7 @@ class AsyncThread:
         on_approval: OnApproval | None = None,
         approval_mode: ApprovalMode | None = None,
         model: str | None = None,
-    ) -> TurnResult:
+    ) -> Turn:
         """Begin a turn and wait for its end. Cancelling interrupts it.
 
         Parameters
@@ -360,7 +327,7 @@ class AsyncThread:
         Raises
         ------
         ThreadBusyError, AgentConfigurationError
-            As for `turn`. A turn that fails does not raise: see `TurnResult.error`.
+            As for `turn`. A turn that fails does not raise: see `Turn.error`.
         """
         turn = await self.turn(prompt, approval_mode=approval_mode, model=model)
         return await turn.run(on_approval=on_approval)
@@ -401,11 +368,11 @@ class AsyncTurn:
         """
         self._running.steer(text)
 
-    async def interrupt(self) -> TurnResult:
+    async def interrupt(self) -> Turn:
         """End the turn now, whatever it waits for. What ran, ran."""
-        return result_of(await self._running.interrupt())
+        return await self._running.interrupt()
 
-    async def run(self, *, on_approval: OnApproval | None = None) -> TurnResult:
+    async def run(self, *, on_approval: OnApproval | None = None) -> Turn:
         """Answer the turn's requests and wait for its end. Cancelling interrupts it."""
         try:
             async for event in self._running.stream.read():
@@ -414,7 +381,7 @@ class AsyncTurn:
         except BaseException:
             await self._running.interrupt()
             raise
-        return result_of(self._running.turn)
+        return self._running.turn
 
 
 async def _answer(request: PendingApproval, on_approval: OnApproval | None) -> None:
@@ -429,20 +396,6 @@ async def _answer(request: PendingApproval, on_approval: OnApproval | None) -> N
             await (request.accept() if answer else request.reject(reason))
     except ApprovalError:
         pass  # somebody was quicker, or it was withdrawn; the code hears of it
-
-
-def result_of(turn: Turn) -> TurnResult:
-    """Return what became of a turn."""
-    return TurnResult(
-        id=turn.id,
-        status=turn.status,
-        final_response=turn.final_response,
-        items=turn.items,
-        usage=turn.usage,
-        error=turn.error,
-        started_at=turn.started_at,
-        completed_at=turn.completed_at,
-    )
 
 
 class _Kernels:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from jupyter_agentbox.agents.threads.events import ApprovalRequested, TurnCompleted
-from jupyter_agentbox.core.threads import ApprovalMode, Thread
+from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn
 from jupyter_agentbox.exceptions import ApprovalError
 
-from .agent import NOBODY, AsyncAgent, AsyncThread, AsyncTurn, ThreadList, TurnResult, result_of
+from .agent import NOBODY, AsyncAgent, AsyncThread, AsyncTurn, ThreadList
 
 if TYPE_CHECKING:
     from jupyter_agentbox.agents.threads.events import TurnEvent
@@ -157,7 +157,7 @@ class AgentThread:
         on_approval: Callable[[BlockingRequest], bool | None] | None = None,
         approval_mode: ApprovalMode | None = None,
         model: str | None = None,
-    ) -> TurnResult:
+    ) -> Turn:
         """Begin a turn and wait for its end. `on_approval` is called in this thread; Ctrl-C interrupts the turn."""
         turn = self.turn(prompt, approval_mode=approval_mode, model=model)
         return turn.run(on_approval=on_approval)
@@ -184,18 +184,18 @@ class AgentTurn:
         """Say something to the agent while it works."""
         self._portal.call(self._turn.steer, text)
 
-    def interrupt(self) -> TurnResult:
+    def interrupt(self) -> Turn:
         """End the turn now, whatever it waits for. What ran, ran."""
         return self._portal.call(self._turn.interrupt)
 
-    def run(self, *, on_approval: Callable[[BlockingRequest], bool | None] | None = None) -> TurnResult:
+    def run(self, *, on_approval: Callable[[BlockingRequest], bool | None] | None = None) -> Turn:
         """Answer the turn's requests and wait for its end."""
         try:
             for event in self.stream():
                 if isinstance(event, ApprovalRequested):
                     _answer(cast("BlockingRequest", event.request), on_approval)
                 elif isinstance(event, TurnCompleted):
-                    return result_of(event.turn)
+                    return event.turn
         except BaseException:
             with suppress(RuntimeError):  # the agent was closed, which ended the turn
                 self.interrupt()
