@@ -17,6 +17,7 @@ from importlib import reload as _reload
 from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
+from jupyter_agentbox.core.names import OWN_NAMES as _OWN_NAMES
 from jupyter_agentbox.exceptions import UnknownServerError as _UnknownServerError
 from jupyter_agentbox.kernel.modules import Servers as _Servers
 from jupyter_agentbox.kernel.modules import install as _install
@@ -24,7 +25,7 @@ from jupyter_agentbox.kernel.modules import install as _install
 #: Python looks for submodules in packages only; there is no folder, the finder makes them.
 __path__: list[str] = []
 
-_servers = _Servers(reserved={"reload"})
+_servers = _Servers(reserved=_OWN_NAMES)
 _install(_servers)
 
 

@@ -11,6 +11,9 @@ from typing import Final
 #: Longer names are cut; a clash that this makes gets a number.
 _LONGEST: Final = 80
 
+#: What `jupyter_agentbox.tools` has besides servers.
+OWN_NAMES: Final = frozenset({"reload"})
+
 _NOT_WORD: Final = re.compile(r"\W+")
 _DUNDER: Final = re.compile(r"__.*__\Z")
 
@@ -47,6 +50,24 @@ def python_names(
         result[name] = _free(identifier, taken, numbers)
         taken.add(result[name])
     return {name: result[name] for name in wanted}
+
+
+def server_names(names: Iterable[str], *, reserved: Collection[str] = OWN_NAMES) -> dict[str, str]:
+    """Map the names of MCP servers to those that they have in `jupyter_agentbox.tools`.
+
+    Parameters
+    ----------
+    names : iterable of str
+        All configured servers: a name may depend on the others.
+    reserved : collection of str
+        Identifiers that must not be used.
+
+    Returns
+    -------
+    dict
+        Wire name to identifier, in the order of `names`.
+    """
+    return python_names(names, reserved=reserved, prefix="server")
 
 
 def _identifier(name: str, prefix: str, *, public: bool) -> str:

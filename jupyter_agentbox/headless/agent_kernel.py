@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
@@ -14,7 +15,7 @@ from jupyter_agentbox.agents.threads.ports import (
     ToolLine,
 )
 from jupyter_agentbox.codegen.modules import generate_module
-from jupyter_agentbox.core.names import python_names
+from jupyter_agentbox.core.names import server_names
 from jupyter_agentbox.core.ports import ToolCatalog
 from jupyter_agentbox.core.threads import ItemStatus
 from jupyter_agentbox.exceptions import (
@@ -123,9 +124,8 @@ class ExecutorCatalog:
         wanted = next((one for one in found if one.name == tool), None)
         if wanted is None:
             raise UnknownToolError(f"`{server}` has no tool `{tool}`: find its name with `search_tools`")
-        names = python_names([status.name for status in self._catalog.servers()], reserved={"reload"}, prefix="server")
-        functions = dict(generate_module(server, found).functions)
-        call = f"tools.{names.get(server, server)}.{functions[tool]}"
+        functions = dict((await asyncio.to_thread(generate_module, server, found)).functions)
+        call = f"tools.{server_names(self.names()).get(server, server)}.{functions[tool]}"
         return f"# from jupyter_agentbox import tools; {call}(…)\n{generate_module(server, [wanted]).source}"
 
 

@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from jupyter_agentbox.core.names import python_names
+from jupyter_agentbox.core.names import server_names
 from jupyter_agentbox.core.text import one_line, visible
 from jupyter_agentbox.exceptions import AgentBoxError, NoServerError, UnknownServerError
 from jupyter_agentbox.trusted_imports import TrustedImports
@@ -65,7 +65,7 @@ class Servers:
         self._asked_at = self._clock()
         found = runtime.link().list_servers(within=within or _within())
         names = [entry["name"] for entry in found if isinstance(entry, dict) and isinstance(entry.get("name"), str)]
-        self._identifiers = python_names(names, reserved=self._reserved, prefix="server")
+        self._identifiers = server_names(names, reserved=self._reserved)
         return self.known
 
     def completion_names(self) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from jupyter_agentbox.codegen.modules import generate_module
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.names import python_names
+from jupyter_agentbox.core.names import server_names
 
 from .sessions import CodeSession, SessionError
 
@@ -33,7 +33,7 @@ async def list_tools(session: CodeSession, wanted: str | None) -> JsonObject:
     if wanted is not None and wanted not in names:
         known = ", ".join(f"`{name}`" for name in names) or "none is configured"
         raise SessionError(f"there is no MCP server `{wanted}`. Servers: {known}.")
-    identifiers = python_names(names, reserved={"reload"}, prefix="server")
+    identifiers = server_names(names)
     listed: list[Any] = []
     for server in servers:
         name = str(server["name"])
