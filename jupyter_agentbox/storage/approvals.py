@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from types import TracebackType
 from typing import Any, Final, Self
-from uuid import uuid4
 
 from sqlalchemy import URL, ClauseElement, Connection, Dialect, Select, bindparam, or_, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
@@ -23,9 +22,7 @@ from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, Clock
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 
-from .database import Database, JournalMode
-from .group_commit import GroupCommitter
-from .leases import owners_for
+from .database import JournalMode
 from .retention import Retention, RetentionLimits
 from .rows import (
     arguments_row,
@@ -38,6 +35,7 @@ from .rows import (
     with_arguments,
 )
 from .schema import approvals, arguments, tools
+from .store import SqlStore
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +72,7 @@ def sqlite_url(path: str) -> str:
     return URL.create("sqlite", database=path).render_as_string()
 
 
-class SqlApprovalStore:
+class SqlApprovalStore(SqlStore):
     """An `ApprovalStore` in an SQL database.
 
     Several server processes may share one database. An open request belongs to the process that added it: only that
@@ -86,15 +84,8 @@ class SqlApprovalStore:
 
     Parameters
     ----------
-    url : str
-        A SQLAlchemy URL. `sqlite_url` makes one of a path. SQLite's directory and file are made if need be, for this
-        user only.
-    clock : Clock
-        Used where no file lock can tell which processes are alive.
-    journal_mode : {"wal", "delete"}
-        SQLite's journal. WAL does not work on network file systems, which do not always refuse it: choose "delete".
-    busy_timeout : float
-        How long a method waits for another process's lock, in seconds, before it raises `StorageError`.
+    url, clock, journal_mode, busy_timeout
+        As for `SqlStore`.
     limits : RetentionLimits, optional
         How much is kept, and for how long.
     """
@@ -108,18 +99,9 @@ class SqlApprovalStore:
         busy_timeout: float = 5.0,
         limits: RetentionLimits | None = None,
     ) -> None:
-        self._clock = clock
+        super().__init__(url, clock=clock, journal_mode=journal_mode, busy_timeout=busy_timeout)
         self._retention = Retention(limits or RetentionLimits())
         self._sweeping: asyncio.Task[None] | None = None
-        self._owner = uuid4().hex
-        self._database = Database(url, journal_mode=journal_mode, busy_timeout=busy_timeout, on_connect=self._claim)
-        self._owners = owners_for(self._database.path, owner=self._owner, clock=clock)
-        self._committer = GroupCommitter(
-            self._database,
-            on_interval=self._owners.claim,
-            interval=self._owners.interval,
-            on_close=self._owners.release,
-        )
         self._known_tools: dict[str, ToolDescription] = {}
         self._kept_tools: set[str] = set()
         self._tool_rows: OrderedDict[int, tuple[ToolDescription, dict[str, Any]]] = OrderedDict()
@@ -138,7 +120,7 @@ class SqlApprovalStore:
         """Finish what was asked for and close the database."""
         if self._sweeping is not None:
             await asyncio.wait([self._sweeping])
-        await self._committer.aclose()
+        await super().aclose()
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -275,7 +257,7 @@ class SqlApprovalStore:
 
     def _claim(self, connection: Connection) -> None:
         self._kept_tools = set()  # it may be another file
-        self._owners.claim(connection)
+        super()._claim(connection)
 
     def _list_statement(self, query: ApprovalQuery) -> Select[Any]:
         columns = approvals.c

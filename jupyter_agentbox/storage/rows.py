@@ -40,7 +40,7 @@ def text_key(value: str) -> str:
 
 def tool_row(tool: ToolDescription) -> dict[str, Any]:
     """Return the row of `agentbox_tools`."""
-    description = _dump(tool.to_json())
+    description = dump_json(tool.to_json())
     return {"digest": hashlib.sha256(description).hexdigest(), "description": description}
 
 
@@ -64,7 +64,7 @@ def arguments_row(request: ApprovalRequest) -> dict[str, Any]:
     ------
     StorageError
     """
-    data = _dump(dict(request.call.arguments))
+    data = dump_json(dict(request.call.arguments))
     return {"id": text_key(request.id), "size": len(data), "closed_at": None, "arguments": data}
 
 
@@ -106,7 +106,7 @@ def new_row(
             "kernel_id": None if origin.kernel_id is None else text_key(origin.kernel_id),
             "notebook_path": None if origin.notebook_path is None else text_key(origin.notebook_path),
             "tool_digest": tool_digest,
-            "request": _dump(
+            "request": dump_json(
                 {
                     "id": request.id,
                     "server": request.call.server,
@@ -140,7 +140,7 @@ def progress_row(request: ApprovalRequest, *, owner: str) -> dict[str, Any]:
         "status": request.status.value,
         "outcome_state": state.value if state else None,
         "owner": owner if request.is_open else None,
-        "progress": _dump(
+        "progress": dump_json(
             {
                 "evaluation": _evaluation_to_json(request.evaluation),
                 "expires_at": _time_to_json(request.expires_at),
@@ -191,7 +191,14 @@ def request_from_row(*, request: bytes, progress: bytes, status: str, tool: Tool
         raise StorageError(f"a request in the approval store is damaged: {error!r}") from error
 
 
-def _dump(value: object) -> bytes:
+def dump_json(value: object) -> bytes:
+    """Return a value as JSON, as the stores keep it.
+
+    Raises
+    ------
+    StorageError
+        It is none.
+    """
     try:
         text = _JSON.encode(value)
     except (TypeError, ValueError, RecursionError) as error:

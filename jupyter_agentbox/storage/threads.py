@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar
-from uuid import uuid4
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Row, Select, func, select, tuple_
 
 from jupyter_agentbox.core.pagination import Cursor, microseconds
-from jupyter_agentbox.core.ports import Clock, ThreadPage, ThreadQuery
+from jupyter_agentbox.core.ports import ThreadPage, ThreadQuery
 from jupyter_agentbox.core.threads import (
     Thread,
     Turn,
@@ -23,18 +22,14 @@ from jupyter_agentbox.core.threads import (
 )
 from jupyter_agentbox.exceptions import StorageError, ThreadBusyError, UnknownThreadError
 
-from .database import Database, JournalMode
-from .group_commit import GroupCommitter
-from .leases import owners_for
-from .rows import text_key
+from .rows import dump_json, text_key
 from .schema import threads, turns
+from .store import SqlStore
 
 T = TypeVar("T")
 
-_JSON: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
-
-class SqlThreadStore:
+class SqlThreadStore(SqlStore):
     """A `ThreadStore` in an SQL database.
 
     A turn belongs to the process that began it until it ends. When that process is gone, whoever reads the thread next
@@ -42,31 +37,9 @@ class SqlThreadStore:
 
     Parameters
     ----------
-    url : str
-        A SQLAlchemy URL, as the approval store's.
-    clock : Clock
-        The times of what is interrupted.
-    journal_mode : {"wal", "delete"}
-        As the approval store's.
-    busy_timeout : float
-        As the approval store's, in seconds.
+    url, clock, journal_mode, busy_timeout
+        As for `SqlStore`. The clock also gives the times at which turns are interrupted.
     """
-
-    def __init__(self, url: str, *, clock: Clock, journal_mode: JournalMode = "wal", busy_timeout: float = 5.0) -> None:
-        self._clock = clock
-        self._owner = uuid4().hex
-        self._database = Database(url, journal_mode=journal_mode, busy_timeout=busy_timeout, on_connect=self._claim)
-        self._owners = owners_for(self._database.path, owner=self._owner, clock=clock)
-        self._committer = GroupCommitter(
-            self._database,
-            on_interval=self._owners.claim,
-            interval=self._owners.interval,
-            on_close=self._owners.release,
-        )
-
-    async def aclose(self) -> None:
-        """Finish what was asked for and close the database."""
-        await self._committer.aclose()
 
     async def put(self, thread: Thread) -> None:
         """Keep a new thread; its turns are kept by `begin` and `put_turn`."""
@@ -88,7 +61,9 @@ class SqlThreadStore:
     async def get(self, thread_id: str, *, include_turns: bool = False) -> Thread:
         """Return a thread."""
         return await self._committer.run(
-            lambda connection: self._get(connection, thread_id, include_turns=include_turns), write=True, durable=False
+            lambda connection: self._get(connection, thread_id, include_turns=include_turns),
+            write=include_turns,  # a turn of a process that is gone is interrupted
+            durable=False,
         )
 
     async def list(self, query: ThreadQuery) -> ThreadPage:
@@ -173,9 +148,6 @@ class SqlThreadStore:
 
         await self._committer.run(job, write=True)
 
-    def _claim(self, connection: Connection) -> None:
-        self._owners.claim(connection)
-
     def _get(self, connection: Connection, thread_id: str, *, include_turns: bool) -> Thread:
         key = text_key(thread_id)
         data = connection.scalar(select(threads.c.thread).where(threads.c.id == key))
@@ -194,7 +166,7 @@ class SqlThreadStore:
         if row.owner in (None, self._owner) or not self._owners.is_gone(connection, row.owner):
             return turn
         turn = turn.end(TurnStatus.INTERRUPTED, at=self._clock.now())
-        values = {"owner": None, "turn": _dump(turn_to_json(turn))}
+        values = {"owner": None, "turn": dump_json(turn_to_json(turn))}
         connection.execute(turns.update().where(turns.c.id == row.id, turns.c.owner == row.owner).values(values))
         return turn
 
@@ -204,7 +176,7 @@ class SqlThreadStore:
             "thread_id": text_key(turn.thread_id),
             "number": number,
             "owner": None if turn.status.is_final else self._owner,
-            "turn": _dump(turn_to_json(turn)),
+            "turn": dump_json(turn_to_json(turn)),
             "history": history,
         }
 
@@ -215,7 +187,7 @@ def _thread_row(thread: Thread) -> dict[str, Any]:
         "updated_at": microseconds(thread.updated_at),
         "is_archived": int(thread.is_archived),
         "notebook_path": text_key(thread.notebook_path),
-        "thread": _dump(thread_to_json(replace(thread, turns=()))),
+        "thread": dump_json(thread_to_json(replace(thread, turns=()))),
     }
 
 
@@ -242,10 +214,6 @@ def _require_idle(thread: Thread) -> None:
         raise ThreadBusyError(
             f"a turn is in progress in thread `{thread.id}`: wait for its end, or interrupt it, and try again"
         )
-
-
-def _dump(value: Any) -> bytes:
-    return _JSON.encode(value).encode("utf-8", "surrogatepass")
 
 
 def _read(data: bytes, read: Callable[[Any], T]) -> T:

@@ -1,0 +1,50 @@
+"""What every store in an SQL database is made of: a connection in a thread of its own, and a lease on what is open."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from sqlalchemy import Connection
+
+from jupyter_agentbox.core.ports import Clock
+
+from .database import Database, JournalMode
+from .group_commit import GroupCommitter
+from .leases import owners_for
+
+
+class SqlStore:
+    """The base of stores that several server processes share. Each process owns what it works on.
+
+    Parameters
+    ----------
+    url : str
+        A SQLAlchemy URL. `sqlite_url` makes one of a path. SQLite's directory and file are made if need be, for this
+        user only.
+    clock : Clock
+        Used where no file lock can tell which processes are alive.
+    journal_mode : {"wal", "delete"}
+        SQLite's journal. WAL does not work on network file systems, which do not always refuse it: choose "delete".
+    busy_timeout : float
+        How long a method waits for another process's lock, in seconds, before it raises `StorageError`.
+    """
+
+    def __init__(self, url: str, *, clock: Clock, journal_mode: JournalMode = "wal", busy_timeout: float = 5.0) -> None:
+        self._clock = clock
+        self._owner = uuid4().hex
+        self._database = Database(url, journal_mode=journal_mode, busy_timeout=busy_timeout, on_connect=self._claim)
+        self._owners = owners_for(self._database.path, owner=self._owner, clock=clock)
+        self._committer = GroupCommitter(
+            self._database,
+            on_interval=self._owners.claim,
+            interval=self._owners.interval,
+            on_close=self._owners.release,
+        )
+
+    async def aclose(self) -> None:
+        """Finish what was asked for and close the database."""
+        await self._committer.aclose()
+
+    def _claim(self, connection: Connection) -> None:
+        """Say on a new connection that this process is alive."""
+        self._owners.claim(connection)
