@@ -49,12 +49,20 @@ function other(trusted: boolean, mimeType = SCRIPT): IRenderMime.IMimeModel {
   return new MimeModel({ data: { [mimeType]: 'code' }, trusted });
 }
 
-test('a kernel that starts anew runs no output again', async () => {
+/** A notebook whose kernel `k1` the server has said to have a level of isolation. */
+async function connected(
+  level: string
+): Promise<{ server: Server; notebook: Notebook }> {
   const server = new Server();
   const notebook = new Notebook(server);
-  server.say('k1', 'none');
+  server.say('k1', level);
   notebook.connect('k1');
   await settle();
+  return { server, notebook };
+}
+
+test('a kernel that starts anew runs no output again', async () => {
+  const { server, notebook } = await connected('none');
   const renderer = guarded(notebook.gate);
   await renderer.renderModel(output());
 
@@ -67,11 +75,7 @@ test('a kernel that starts anew runs no output again', async () => {
 });
 
 test('another plain kernel runs no output again, also while the server has not said what it is', async () => {
-  const server = new Server();
-  const notebook = new Notebook(server);
-  server.say('k1', 'none');
-  notebook.connect('k1');
-  await settle();
+  const { server, notebook } = await connected('none');
   const renderer = guarded(notebook.gate);
   await renderer.renderModel(output());
 
@@ -85,11 +89,7 @@ test('another plain kernel runs no output again, also while the server has not s
 });
 
 test('a sandboxed kernel in the place of a plain one ends what ran', async () => {
-  const server = new Server();
-  const notebook = new Notebook(server);
-  server.say('k1', 'none');
-  notebook.connect('k1');
-  await settle();
+  const { server, notebook } = await connected('none');
   const renderer = guarded(notebook.gate);
   await renderer.renderModel(output());
 
@@ -117,11 +117,7 @@ test('an output that came before the server had said waits, and runs once', asyn
 });
 
 test('a renderer that draws by itself draws nothing that it was not given', async () => {
-  const server = new Server();
-  const notebook = new Notebook(server);
-  server.say('k1', 'landlock');
-  notebook.connect('k1');
-  await settle();
+  const { notebook } = await connected('landlock');
   const renderer = guarded(notebook.gate);
 
   await renderer.render(output());
@@ -130,11 +126,7 @@ test('a renderer that draws by itself draws nothing that it was not given', asyn
 });
 
 test('what is no output is shown as ever where all kernels of the page are plain', async () => {
-  const server = new Server();
-  const notebook = new Notebook(server);
-  server.say('k1', 'none');
-  notebook.connect('k1');
-  await settle();
+  const { notebook } = await connected('none');
   const renderer = guarded(new Gate(notebook.page));
 
   await renderer.renderModel(other(true));
@@ -143,11 +135,7 @@ test('what is no output is shown as ever where all kernels of the page are plain
 });
 
 test('what is trusted without a person does not run where a kernel of the page was sandboxed', async () => {
-  const server = new Server();
-  const notebook = new Notebook(server);
-  server.say('k1', 'landlock');
-  notebook.connect('k1');
-  await settle();
+  const { notebook } = await connected('landlock');
   notebook.disposed.emit();
   const renderer = guarded(new Gate(notebook.page));
 
@@ -172,11 +160,7 @@ test('what is trusted without a person waits while it is not known what the kern
 });
 
 test('a Markdown cell that another extension renders is not blocked', async () => {
-  const server = new Server();
-  const notebook = new Notebook(server);
-  server.say('k1', 'landlock');
-  notebook.connect('k1');
-  await settle();
+  const { notebook } = await connected('landlock');
   const renderer = guarded(notebook.gate, 'text/markdown');
 
   await renderer.renderModel(other(false, 'text/markdown'));
@@ -186,11 +170,7 @@ test('a Markdown cell that another extension renders is not blocked', async () =
 });
 
 test('markup of a sandboxed kernel is not like the page', async () => {
-  const server = new Server();
-  const notebook = new Notebook(server);
-  server.say('k1', 'landlock');
-  notebook.connect('k1');
-  await settle();
+  const { notebook } = await connected('landlock');
   const renderer = new RenderedHTML({ ...OPTIONS, mimeType: 'text/html' });
   guardRenderer(renderer, 'text/html', notebook.gate, language);
   const html =
