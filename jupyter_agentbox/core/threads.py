@@ -6,7 +6,7 @@ https://developers.openai.com/codex/app-server.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import Enum
@@ -18,11 +18,10 @@ from .calls import JsonObject
 
 
 class ApprovalMode(str, Enum):
-    """Who answers what the rules leave open in a thread. The rules stand above every mode."""
+    """Who decides requests that no rule decides. Rules take precedence over every mode."""
 
     ASK = "ask"
     DENY_ALL = "deny_all"
-    AUTO_REVIEW = "auto_review"
 
 
 class TurnStatus(str, Enum):
@@ -59,7 +58,6 @@ class ItemStatus(str, Enum):
 class TurnErrorCode(str, Enum):
     """Why a turn failed."""
 
-    CONFIGURATION = "configuration"
     KERNEL = "kernel"
     LIMIT = "limit"
     MODEL = "model"
@@ -260,7 +258,7 @@ class Thread:
     name : str
         What a person calls it; empty without a name.
     approval_mode : ApprovalMode
-        Who answers what the rules leave open.
+        Who decides requests that no rule decides.
     model : str
         Which model answers, such as ``openai:gpt-5.2``.
     notebook_path : str
@@ -396,11 +394,6 @@ def item_from_json(data: Mapping[str, Any]) -> Item:
     if values.get("phase") is not None:
         values["phase"] = Phase(values["phase"])
     return _ITEM_TYPES[data["type"]](**values)
-
-
-def total(usages: Iterable[Usage]) -> Usage:
-    """Add usages up."""
-    return sum(usages, Usage())
 
 
 def _stopped(item: Item) -> Item:

@@ -80,7 +80,7 @@ class AsyncAgent:
         configuration directory (mode 0600), and in the keyring of the operating system. It goes to `base_url`, or to
         the maker of `model` and no other. No kernel gets it.
     approval_mode : ApprovalMode
-        Who answers what the rules leave open, in new threads.
+        Who decides requests that no rule decides, in new threads.
     sandbox : bool
         Whether kernels run in a sandbox; see `CodeExecutor`.
     sandbox_config : mapping, Path or str, optional
@@ -217,11 +217,11 @@ class AsyncAgent:
         return ThreadList(data=page.threads, next_cursor=page.next)
 
     async def thread_archive(self, thread_id: str) -> None:
-        """Leave a thread out of lists."""
+        """Archive a thread: lists leave it out."""
         await self._threads.archive(thread_id)
 
     async def thread_unarchive(self, thread_id: str) -> AsyncThread:
-        """Take a thread into lists again."""
+        """Restore an archived thread to the lists."""
         return AsyncThread(self._threads, (await self._threads.unarchive(thread_id)).id)
 
     async def thread_delete(self, thread_id: str) -> None:
@@ -282,7 +282,7 @@ class AsyncThread:
         return await self._threads.read(self.id, include_turns=include_turns)
 
     async def set_name(self, name: str) -> None:
-        """Name the thread."""
+        """Give the thread a name."""
         await self._threads.set_name(self.id, name)
 
     async def turn(
@@ -322,7 +322,7 @@ class AsyncThread:
             As for `turn`.
         on_approval : callable, optional
             Gets each request that waits for a person: returns whether to accept it, or answers it itself and returns
-            ``None``; may be async. Without it, what would ask is rejected.
+            ``None``; may be async. Without it, such requests are rejected.
 
         Raises
         ------
@@ -359,7 +359,7 @@ class AsyncTurn:
             yield event
 
     async def steer(self, text: str) -> None:
-        """Say something to the agent while it works.
+        """Send the agent a message while it works.
 
         Raises
         ------

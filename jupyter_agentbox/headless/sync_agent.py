@@ -95,12 +95,12 @@ class Agent:
         return portal.call(partial(agent.thread_list, archived=archived, limit=limit, cursor=cursor))
 
     def thread_archive(self, thread_id: str) -> None:
-        """Leave a thread out of lists."""
+        """Archive a thread: lists leave it out."""
         agent, portal = self._require()
         portal.call(agent.thread_archive, thread_id)
 
     def thread_unarchive(self, thread_id: str) -> AgentThread:
-        """Take a thread into lists again."""
+        """Restore an archived thread to the lists."""
         agent, portal = self._require()
         return AgentThread(portal, portal.call(agent.thread_unarchive, thread_id))
 
@@ -135,7 +135,7 @@ class AgentThread:
         return self._portal.call(partial(self._thread.read, include_turns=include_turns))
 
     def set_name(self, name: str) -> None:
-        """Name the thread."""
+        """Give the thread a name."""
         self._portal.call(self._thread.set_name, name)
 
     def turn(self, prompt: str, *, approval_mode: ApprovalMode | None = None, model: str | None = None) -> AgentTurn:
@@ -181,7 +181,7 @@ class AgentTurn:
                 return  # the agent may be closed by now
 
     def steer(self, text: str) -> None:
-        """Say something to the agent while it works."""
+        """Send the agent a message while it works."""
         self._portal.call(self._turn.steer, text)
 
     def interrupt(self) -> Turn:

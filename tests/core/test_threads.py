@@ -27,7 +27,6 @@ from jupyter_agentbox.core.threads import (
     item_to_json,
     thread_from_json,
     thread_to_json,
-    total,
 )
 from jupyter_agentbox.exceptions import InvalidTransitionError
 from tests.samples import NOON
@@ -120,7 +119,7 @@ def test_a_turn_ends_once() -> None:
 
 
 def test_usages_add_up() -> None:
-    usage = total([Usage(requests=1, input_tokens=2, output_tokens=3), Usage(requests=1, input_tokens=10)])
+    usage = Usage(requests=1, input_tokens=2, output_tokens=3) + Usage(requests=1, input_tokens=10)
 
     assert usage == Usage(requests=2, input_tokens=12, output_tokens=3)
     assert usage.total_tokens == 15

@@ -66,7 +66,7 @@ class RunningTurn:
         return self._runner.record.turn
 
     def steer(self, text: str) -> None:
-        """Say something to the agent while it works.
+        """Send the agent a message while it works.
 
         Raises
         ------
@@ -167,23 +167,15 @@ class ThreadManager:
         return await self._store.list(query)
 
     async def set_name(self, thread_id: str, name: str) -> Thread:
-        """Name a thread."""
+        """Give a thread a name."""
         return await self._change(thread_id, name=name)
 
-    async def set_mode(self, thread_id: str, mode: ApprovalMode) -> Thread:
-        """Change who answers what the rules leave open, from the next turn on."""
-        return await self._change(thread_id, approval_mode=mode)
-
-    async def set_model(self, thread_id: str, model: str) -> Thread:
-        """Change which model answers, from the next turn on."""
-        return await self._change(thread_id, model=model)
-
     async def archive(self, thread_id: str) -> Thread:
-        """Leave a thread out of lists."""
+        """Archive a thread: lists leave it out."""
         return await self._change(thread_id, is_archived=True)
 
     async def unarchive(self, thread_id: str) -> Thread:
-        """Take a thread into lists again."""
+        """Restore an archived thread to the lists."""
         return await self._change(thread_id, is_archived=False)
 
     async def delete(self, thread_id: str) -> None:
@@ -288,10 +280,6 @@ class ThreadManager:
             ending = asyncio.create_task(beginning.result().interrupt())
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
-
-    def running(self, thread_id: str) -> RunningTurn | None:
-        """Return the thread's turn that is in progress here, if one is."""
-        return self._running.get(thread_id)
 
     async def aclose(self) -> None:
         """Interrupt what is in progress. No turn begins from now on."""

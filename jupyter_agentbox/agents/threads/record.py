@@ -50,37 +50,37 @@ class TurnRecord:
         return self._ids.new()
 
     def start(self, item: Item) -> None:
-        """Add an item that goes on."""
+        """Add an item that has just started."""
         self.turn = self.turn.with_item(item)
         self._stream.put(ItemStarted(turn_id=self.turn.id, item=item))
 
     def delta(self, item_id: str, text: str) -> None:
-        """Pass on the next piece of a message."""
+        """Tell the readers the next piece of a message."""
         self._stream.put(AgentMessageDelta(turn_id=self.turn.id, item_id=item_id, delta=text))
 
     def complete(self, item: Item) -> None:
-        """Put an item that ended in the place of what it was, or at the end."""
+        """Add an item that has ended. It replaces the one with its id, if there is one."""
         if all(one.id != item.id for one in self.turn.items):
             self._stream.put(ItemStarted(turn_id=self.turn.id, item=item))
         self.turn = self.turn.with_item(item)
         self._stream.put(ItemCompleted(turn_id=self.turn.id, item=item))
 
     def notice(self, code: str, text: str) -> None:
-        """Say something about the turn."""
+        """Add a notice to the turn."""
         self.complete(Notice(id=self.new_id(), code=code, text=text))
 
     def ask(self, item_id: str, request: PendingApproval) -> None:
-        """Say that a call waits for a person."""
+        """Tell the readers that a call is waiting for a person."""
         self._stream.put(ApprovalRequested(turn_id=self.turn.id, item_id=item_id, request=request))
 
     def use(self, usage: Usage) -> None:
-        """Note what the turn cost until now."""
+        """Record what the turn has cost so far."""
         if usage != self.turn.usage:
             self.turn = replace(self.turn, usage=usage)
             self._stream.put(UsageUpdated(turn_id=self.turn.id, usage=usage))
 
     def end(self, status: TurnStatus, *, at: datetime, error: TurnError | None = None) -> None:
-        """End the turn, before it is kept; `close` tells its readers."""
+        """End the turn. It can be stored then; `close` tells its readers."""
         self.turn = self.turn.end(status, at=at, error=error)
 
     def close(self) -> None:
