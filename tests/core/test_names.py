@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_agentbox.core.names import python_names
+from jupyter_agentbox.core.names import python_names, server_names
 
 texts = st.text(st.characters(exclude_categories=[]))
 
@@ -71,3 +71,7 @@ def test_any_names_become_different_identifiers(names: list[str], public: bool) 
         assert identifier.isidentifier()
         assert not keyword.iskeyword(identifier)
         assert not (public and identifier.startswith("_"))
+
+
+def test_a_server_takes_no_name_that_the_tools_have_of_their_own() -> None:
+    assert server_names(["reload", "my-shop", "3d"]) == {"reload": "reload_", "my-shop": "my_shop", "3d": "server_3d"}
