@@ -6,7 +6,7 @@ import asyncio
 import os
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from jupyter_core.paths import jupyter_config_dir, jupyter_data_dir
 from jupyter_events import EventLogger
@@ -27,7 +27,7 @@ from jupyter_agentbox.contents.served_files import serve_no_links
 from jupyter_agentbox.core.content_security import check_sources
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.events import EventAnnouncer
-from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.exceptions import StorageError, ThreadError
 from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
 from jupyter_agentbox.paths import added_servers_path
 from jupyter_agentbox.protocol.messages import Welcome
@@ -42,9 +42,14 @@ from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
 from jupyter_agentbox.services.reviewers import hub_auth_of, sign_cookies_anew
 from jupyter_agentbox.services.servers import handlers as server_handlers
+from jupyter_agentbox.services.threads import handlers as thread_handlers
+from jupyter_agentbox.services.threads.cell_kernels import CellKernels
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.system import RandomIds, SystemClock
+
+if TYPE_CHECKING:
+    from jupyter_agentbox.services.threads.manager import NotebookThreads
 
 
 class AgentBoxApp(ExtensionApp):
@@ -58,6 +63,7 @@ class AgentBoxApp(ExtensionApp):
         *server_handlers.default_handlers,
         *kernel_handlers.default_handlers,
         *registration_handlers.default_handlers,
+        *thread_handlers.default_handlers,
     ]
 
     approval_timeout = Float(
@@ -183,6 +189,55 @@ class AgentBoxApp(ExtensionApp):
         help='Other origins that pages may load from, by directive: {"img-src": ["https://images.example.org"]}.',
     ).tag(config=True)
 
+    agent_model = Unicode(
+        help=(
+            "The language model of agents: `openai:NAME`, `openai-chat:NAME` or `anthropic:NAME`. Default: none; each"
+            " thread must name one."
+        )
+    ).tag(config=True)
+
+    agent_base_url = Unicode(
+        help=(
+            "The address of another server that speaks the interface of the model's maker, such as Ollama, vLLM or a"
+            " gateway. Default: the maker's. The model's key is sent there."
+        )
+    ).tag(config=True)
+
+    agent_context = Enum(
+        ["none", "cells", "outputs"],
+        default_value="none",
+        help="What agents may read of the notebook that asks them: nothing, its cells, or also their outputs.",
+    ).tag(config=True)
+
+    agent_steps = Int(
+        50, min=1, allow_none=True, help="How often a model may be asked in one turn of an agent. None: no limit."
+    ).tag(config=True)
+
+    agent_tokens = Int(
+        2_000_000, min=1, allow_none=True, help="How many tokens one turn may use, in and out. None: no limit."
+    ).tag(config=True)
+
+    agent_seconds = Float(
+        1800.0,
+        min=0.0,
+        allow_none=True,
+        help="How long one turn may work, in seconds. Waiting for a decision does not count. None: no limit.",
+    ).tag(config=True)
+
+    agent_hourly_requests = Int(
+        600,
+        min=1,
+        allow_none=True,
+        help="How often models may be asked in an hour, by all agents of this server. None: no limit.",
+    ).tag(config=True)
+
+    agent_hourly_tokens = Int(
+        20_000_000,
+        min=1,
+        allow_none=True,
+        help="How many tokens all agents of this server may use in an hour, in and out. None: no limit.",
+    ).tag(config=True)
+
     @validate("content_security_policy_sources")
     def _check_sources(self, proposal: Any) -> Any:
         try:
@@ -205,12 +260,15 @@ class AgentBoxApp(ExtensionApp):
         return sqlite_url(str(Path(jupyter_data_dir()) / "agentbox" / "approvals.sqlite"))
 
     _preloading: asyncio.Task[None] | None = None
+    _threads: NotebookThreads | None = None
+    _is_stopping = False
 
     def initialize_settings(self) -> None:
         """Build the parts and follow the server's kernels."""
         server = self._server()
         events = cast(EventLogger, server.event_logger)
-        announcer = EventAnnouncer(events)
+        self._announcer = announcer = EventAnnouncer(events)
+        self._cell_kernels = CellKernels()
         directories = KernelDirectories(server.kernel_manager, events, recorded_directories)
         harden_contents_manager(server.contents_manager, directories)
         serve_no_links(server.web_app, directories)
@@ -252,6 +310,7 @@ class AgentBoxApp(ExtensionApp):
             isolation=IsolationLookup(server.kernel_manager),
             kernel_exits=kernel_exits,
             pages=self._pages,
+            threads=self._made_threads,
         )
 
     async def _start_jupyter_server_extension(self, _serverapp: ServerApp) -> None:
@@ -270,13 +329,43 @@ class AgentBoxApp(ExtensionApp):
             self._preloading = in_background(self._box.tools.preload(), what="loading the MCP SDK")
 
     async def stop_extension(self) -> None:
-        """Orphan what is pending and stop the MCP servers."""
+        """Interrupt agents, orphan what is pending and stop the MCP servers."""
+        self._is_stopping = True
         if self._preloading is not None:
             self._preloading.cancel()
+        if self._threads is not None:
+            await self._threads.aclose()  # first: what its turns wait for is withdrawn, and recorded
         await self._links.aclose()
         await self._lifecycle.aclose()
         await self._kernel_exits.aclose()
         await self._box.aclose()
+
+    def _made_threads(self) -> NotebookThreads:
+        """Return the agents' threads, made at the first call: a server that uses no agent pays nothing for them."""
+        from jupyter_agentbox import agent_composition  # noqa: PLC0415
+        from jupyter_agentbox.agents.threads.limits import TurnLimits  # noqa: PLC0415
+
+        if self._threads is None:
+            if self._is_stopping:
+                raise ThreadError("the server is being stopped")
+            limits = TurnLimits(
+                steps=self.agent_steps,
+                tokens=self.agent_tokens,
+                seconds=self.agent_seconds,
+                requests_per_hour=self.agent_hourly_requests,
+                tokens_per_hour=self.agent_hourly_tokens,
+            )
+            settings = agent_composition.AgentSettings(
+                database_url=self.database_url,
+                journal_mode="delete" if self.journal_mode == "delete" else "wal",
+                model=self.agent_model,
+                base_url=self.agent_base_url or None,
+                limits=limits,
+            )
+            self._threads = agent_composition.build_threads(
+                settings, kernels=self._cell_kernels, announce=self._announcer.thread_changed
+            )
+        return self._threads
 
     def _server(self) -> ServerApp:
         return cast(ServerApp, self.serverapp)

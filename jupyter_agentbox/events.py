@@ -10,12 +10,14 @@ from typing import Final
 from jupyter_events import EventLogger
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState
+from jupyter_agentbox.core.threads import ThreadState
 
 log = logging.getLogger(__name__)
 
 APPROVAL_EVENT: Final = "https://events.jupyter-agentbox.org/approval/v1"
 SERVERS_EVENT: Final = "https://events.jupyter-agentbox.org/servers/v1"
 KERNEL_EVENT: Final = "https://events.jupyter-agentbox.org/kernel/v1"
+THREAD_EVENT: Final = "https://events.jupyter-agentbox.org/thread/v1"
 
 _SCHEMAS: Final = Path(__file__).parent / "event_schemas"
 
@@ -64,6 +66,10 @@ class EventAnnouncer:
     def kernel_ended(self, kernel_id: str) -> None:
         """Announce that a kernel ended that nobody had asked to end."""
         self._emit(KERNEL_EVENT, {"kernel_id": kernel_id})
+
+    def thread_changed(self, thread_id: str, state: ThreadState) -> None:
+        """Announce that a thread's state, its name or its existence changed."""
+        self._emit(THREAD_EVENT, {"thread_id": thread_id, "state": state.value})
 
     def _announce_progress(self, request: ApprovalRequest) -> None:
         if request.id in self._later:

@@ -25,7 +25,7 @@ REFERENCE = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs
 def endpoints() -> list[str]:
     """Return the routes as the reference writes them: ``approvals/{id}/decision``."""
     routes = [route for route, *_ in AgentBoxApp.handlers if "jupyter-agentbox" in route]
-    names = {"request_id": "id"}
+    names = {"request_id": "id", "thread_id": "id", "turn_id": "id"}
     return [
         re.sub(r"\(\?P<(\w+)>[^)]*\)", lambda group: f"{{{names.get(group[1], group[1])}}}", route)
         .removeprefix("/jupyter-agentbox/")
@@ -79,7 +79,7 @@ def test_every_exception_is_in_the_reference(code: str, error: type[Exception]) 
 
 @pytest.mark.parametrize("endpoint", endpoints())
 def test_every_endpoint_is_in_the_reference(endpoint: str) -> None:
-    assert re.search(rf"`(GET|POST|DELETE) {re.escape(endpoint)}`", REFERENCE["rest"])
+    assert re.search(rf"`(GET|POST|PATCH|DELETE) {re.escape(endpoint)}`", REFERENCE["rest"])
 
 
 @pytest.mark.parametrize("field", request_fields())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +69,20 @@ def test_the_mcp_server_answers_its_client_before_it_loads_what_only_calls_need(
 
 def test_a_command_that_serves_no_mcp_client_does_not_load_the_sdk() -> None:
     assert not {name.split(".")[0] for name in loaded_by("import jupyter_agentbox.cli")} & {"mcp", "mcp_types"}
+
+
+def test_a_server_that_uses_no_agent_loads_nothing_of_agents(tmp_path: Path) -> None:
+    start = f"""
+import os
+for name in ("CONFIG", "DATA", "RUNTIME"):
+    os.environ[f"JUPYTER_{{name}}_DIR"] = {str(tmp_path)!r}
+from jupyter_server.serverapp import ServerApp
+server = ServerApp(jpserver_extensions={{"jupyter_agentbox": True}}, root_dir={str(tmp_path)!r}, allow_root=True)
+server.initialize([], new_httpserver=False)
+"""
+
+    loaded = loaded_by(start)
+
+    assert "jupyter_agentbox.services.threads.handlers" in loaded
+    agents = ("jupyter_agentbox.agents", "jupyter_agentbox.agent_composition", "pydantic_ai", "openai", "anthropic")
+    assert [name for name in loaded if name.startswith(agents)] == []

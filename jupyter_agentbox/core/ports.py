@@ -10,7 +10,7 @@ from typing import Protocol
 from .approvals import ApprovalRequest, OutcomeState, Status
 from .calls import JsonObject, JsonValue, ToolCall
 from .isolation import Isolation
-from .threads import Thread, Turn
+from .threads import Thread, Turn, TurnSummary
 from .tools import ConfigurationProblem, Progress, ServerStatus, ToolDescription, ToolResult
 
 
@@ -238,6 +238,12 @@ class ThreadStore(Protocol):
 
     async def put_turn(self, turn: Turn, history: bytes) -> None:
         """Keep what became of a turn that this process began, with what the model was sent and answered."""
+
+    async def get_turn(self, turn_id: str) -> Turn:
+        """Return a turn. One whose server process is gone is interrupted."""
+
+    async def summaries(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[TurnSummary]]:
+        """Return what lists say of the turns of some threads, by the thread's id, the oldest first."""
 
     async def histories(self, thread_id: str) -> Sequence[bytes]:
         """Return what the model was sent and answered in each turn, the oldest first."""

@@ -16,6 +16,9 @@ from jupyter_agentbox.exceptions import InvalidTransitionError
 
 from .calls import JsonObject
 
+#: Characters of a prompt that lists show.
+LONGEST_PROMPT: Final = 500
+
 
 class ApprovalMode(str, Enum):
     """Who decides requests that no rule decides. Rules take precedence over every mode."""
@@ -53,6 +56,16 @@ class ItemStatus(str, Enum):
     FAILED = "failed"
     DECLINED = "declined"
     INTERRUPTED = "interrupted"
+
+
+class ThreadState(str, Enum):
+    """What a thread does now. `DELETED` is in announcements only."""
+
+    IDLE = "idle"
+    WORKING = "working"
+    WAITING = "waiting"
+    FAILED = "failed"
+    DELETED = "deleted"
 
 
 class TurnErrorCode(str, Enum):
@@ -267,6 +280,8 @@ class Thread:
         Whether lists leave it out.
     forked_from : str or None
         The thread that it began as a copy of.
+    current_since : datetime or None
+        When it became the current thread of its notebook: of the notebook's threads, the latest is.
     turns : tuple of Turn
         The oldest first; empty unless they were asked for.
     """
@@ -280,7 +295,36 @@ class Thread:
     notebook_path: str = ""
     is_archived: bool = False
     forked_from: str | None = None
+    current_since: datetime | None = None
     turns: tuple[Turn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnSummary:
+    """What lists say of a turn.
+
+    Parameters
+    ----------
+    id : str
+        The turn's id.
+    status : TurnStatus
+        Where it stands.
+    prompt : str
+        The beginning of what the agent was asked; empty while it is not known yet.
+    usage : Usage
+        What it cost.
+    """
+
+    id: str
+    status: TurnStatus
+    prompt: str = ""
+    usage: Usage = Usage()
+
+
+def summary_of(turn: Turn) -> TurnSummary:
+    """Return what lists say of a turn."""
+    prompt = next((item.text for item in turn.items if isinstance(item, UserMessage)), "")
+    return TurnSummary(id=turn.id, status=turn.status, prompt=prompt[:LONGEST_PROMPT], usage=turn.usage)
 
 
 def final_response(items: Sequence[Item]) -> str | None:
@@ -305,6 +349,7 @@ def thread_to_json(thread: Thread) -> JsonObject:
         "notebook_path": thread.notebook_path,
         "is_archived": thread.is_archived,
         "forked_from": thread.forked_from,
+        "current_since": _time_to_json(thread.current_since),
         "turns": [turn_to_json(turn) for turn in thread.turns],
     }
 
@@ -323,6 +368,7 @@ def thread_from_json(data: Mapping[str, Any]) -> Thread:
             "created_at": datetime.fromisoformat(data["created_at"]),
             "updated_at": datetime.fromisoformat(data["updated_at"]),
             "approval_mode": ApprovalMode(data["approval_mode"]),
+            "current_since": _time_from_json(data.get("current_since")),  # threads of before have none
             "turns": tuple(turn_from_json(turn) for turn in data["turns"]),
         }
     )
@@ -336,7 +382,7 @@ def turn_to_json(turn: Turn) -> JsonObject:
         "thread_id": turn.thread_id,
         "status": turn.status.value,
         "started_at": turn.started_at.isoformat(),
-        "completed_at": turn.completed_at.isoformat() if turn.completed_at is not None else None,
+        "completed_at": _time_to_json(turn.completed_at),
         "items": [item_to_json(item) for item in turn.items],
         "usage": usage_to_json(turn.usage),
         "error": {"code": error.code.value, "message": error.message} if error is not None else None,
@@ -351,18 +397,39 @@ def turn_from_json(data: Mapping[str, Any]) -> Turn:
     KeyError, TypeError, ValueError
         If it is none.
     """
-    completed_at, error = data["completed_at"], data["error"]
+    error = data["error"]
     return Turn(
         **{
             **data,
             "status": TurnStatus(data["status"]),
             "started_at": datetime.fromisoformat(data["started_at"]),
-            "completed_at": datetime.fromisoformat(completed_at) if completed_at is not None else None,
+            "completed_at": _time_from_json(data["completed_at"]),
             "items": tuple(item_from_json(item) for item in data["items"]),
             "usage": Usage(**data["usage"]),
             "error": TurnError(code=TurnErrorCode(error["code"]), message=error["message"]) if error else None,
         }
     )
+
+
+def summary_to_json(summary: TurnSummary) -> JsonObject:
+    """Return a summary as JSON."""
+    return {
+        "id": summary.id,
+        "status": summary.status.value,
+        "prompt": summary.prompt,
+        "usage": usage_to_json(summary.usage),
+    }
+
+
+def summary_from_json(data: Mapping[str, Any]) -> TurnSummary:
+    """Read what `summary_to_json` gave.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If it is none.
+    """
+    return TurnSummary(**{**data, "status": TurnStatus(data["status"]), "usage": Usage(**data["usage"])})
 
 
 def usage_to_json(usage: Usage) -> JsonObject:
@@ -400,3 +467,11 @@ def _stopped(item: Item) -> Item:
     if isinstance(item, CodeRun | ToolCallItem) and item.status is ItemStatus.IN_PROGRESS:
         return replace(item, status=ItemStatus.INTERRUPTED)
     return item
+
+
+def _time_to_json(time: datetime | None) -> str | None:
+    return time.isoformat() if time is not None else None
+
+
+def _time_from_json(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text is not None else None

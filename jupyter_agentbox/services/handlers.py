@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import ensure_async
@@ -14,12 +15,14 @@ from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.ports import IsolationFinder, ToolCatalog
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
+    AgentConfigurationError,
     InvalidDecisionError,
     InvalidTransitionError,
     NeedsPersonError,
     ServerConfigurationError,
     StaleDigestError,
     StorageError,
+    ThreadError,
     ToolArgumentsError,
     ToolCallRejectedError,
     ToolServerError,
@@ -27,11 +30,15 @@ from jupyter_agentbox.exceptions import (
     UnknownApprovalError,
     UnknownReviewerError,
     UnknownServerError,
+    UnknownThreadError,
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.manager import PageManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
+
+if TYPE_CHECKING:
+    from jupyter_agentbox.services.threads.manager import NotebookThreads
 
 #: The key of `Services` in the web application's settings.
 SETTINGS_KEY: Final = "jupyter_agentbox_services"
@@ -40,6 +47,9 @@ SETTINGS_KEY: Final = "jupyter_agentbox_services"
 STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
     (UnknownApprovalError, 404),
     (UnknownServerError, 404),
+    (UnknownThreadError, 404),
+    (ThreadError, 409),
+    (AgentConfigurationError, 409),
     (NeedsPersonError, 403),
     (InvalidTransitionError, 409),
     (StaleDigestError, 409),
@@ -57,7 +67,13 @@ STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What the handlers speak for."""
+    """What the handlers speak for.
+
+    Attributes
+    ----------
+    threads : callable
+        Returns the agents' threads: made at the first call, because most servers use no agent.
+    """
 
     approvals: ApprovalManager
     catalog: ToolCatalog
@@ -65,6 +81,7 @@ class Services:
     isolation: IsolationFinder
     kernel_exits: KernelExitManager
     pages: PageManager
+    threads: Callable[[], NotebookThreads]
 
 
 class AgentBoxHandler(APIHandler):

@@ -73,6 +73,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE UNIQUE INDEX agentbox_turns_order ON agentbox_turns (thread_id, number)",
         "CREATE INDEX agentbox_turns_owner ON agentbox_turns (owner)",
     ),
+    ("CREATE TABLE agentbox_turn_summaries (id TEXT NOT NULL PRIMARY KEY, summary {blob} NOT NULL)",),
 )
 
 #: The version that this code reads and writes.
@@ -151,6 +152,14 @@ turns = Table(
 )
 Index("agentbox_turns_order", turns.c.thread_id, turns.c.number, unique=True)
 Index("agentbox_turns_owner", turns.c.owner)
+
+#: What lists say of turns, by the turn's id: turns themselves are large.
+summaries = Table(
+    "agentbox_turn_summaries",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("summary", LargeBinary, nullable=False),
+)
 
 #: When server processes were last seen, where no file lock can tell.
 owners = Table(

@@ -15,6 +15,10 @@ from jupyter_agentbox.core.threads import (
     Thread,
     Turn,
     TurnStatus,
+    TurnSummary,
+    summary_from_json,
+    summary_of,
+    summary_to_json,
     thread_from_json,
     thread_to_json,
     turn_from_json,
@@ -23,7 +27,7 @@ from jupyter_agentbox.core.threads import (
 from jupyter_agentbox.exceptions import StorageError, ThreadBusyError, UnknownThreadError
 
 from .rows import dump_json, text_key
-from .schema import threads, turns
+from .schema import summaries, threads, turns
 from .store import SqlStore
 
 T = TypeVar("T")
@@ -88,6 +92,8 @@ class SqlThreadStore(SqlStore):
             _lock(connection, thread_id)
             thread = self._get(connection, thread_id, include_turns=True)
             _require_idle(thread)
+            ids = [text_key(turn.id) for turn in thread.turns]
+            connection.execute(summaries.delete().where(summaries.c.id.in_(ids)))
             connection.execute(turns.delete().where(turns.c.thread_id == text_key(thread_id)))
             connection.execute(threads.delete().where(threads.c.id == text_key(thread_id)))
 
@@ -102,7 +108,7 @@ class SqlThreadStore(SqlStore):
             own = turns.c.thread_id == text_key(turn.thread_id)
             last = connection.scalar(select(func.max(turns.c.number)).where(own))
             number = 0 if last is None else int(last) + 1
-            connection.execute(turns.insert().values(self._turn_row(turn, number=number, history=b"")))
+            self._insert(connection, turn, number=number, history=b"")
 
         await self._committer.run(job, write=True)
 
@@ -113,10 +119,43 @@ class SqlThreadStore(SqlStore):
         own = (turns.c.id == row["id"]) & (turns.c.owner == self._owner)
 
         def job(connection: Connection) -> int:
-            return connection.execute(turns.update().where(own).values(values)).rowcount
+            written = connection.execute(turns.update().where(own).values(values)).rowcount
+            if written:
+                _update_summary(connection, turn)
+            return written
 
         if await self._committer.run(job, write=True, durable=turn.status.is_final) != 1:
             raise UnknownThreadError(f"turn `{turn.id}` is not in progress here")
+
+    async def get_turn(self, turn_id: str) -> Turn:
+        """Return a turn. One whose process is gone is interrupted."""
+
+        def job(connection: Connection) -> Turn:
+            row = connection.execute(select(turns).where(turns.c.id == text_key(turn_id))).one_or_none()
+            if row is None:
+                raise UnknownThreadError(f"no turn `{turn_id}`")
+            return self._living(connection, row)
+
+        return await self._committer.run(job, write=True, durable=False)
+
+    async def summaries(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[TurnSummary]]:
+        """Return what lists say of the turns of some threads, by the thread's id, the oldest first."""
+        by_key = {text_key(thread_id): thread_id for thread_id in thread_ids}
+        statement = select(turns.c.thread_id, turns.c.owner, summaries.c.summary).join(
+            summaries, summaries.c.id == turns.c.id
+        )
+        statement = statement.where(turns.c.thread_id.in_(by_key)).order_by(turns.c.number)
+
+        def job(connection: Connection) -> Mapping[str, Sequence[TurnSummary]]:
+            found: dict[str, list[TurnSummary]] = {thread_id: [] for thread_id in thread_ids}
+            for row in connection.execute(statement).all():
+                summary = _read(row.summary, summary_from_json)
+                if row.owner not in (None, self._owner) and self._owners.is_gone(connection, row.owner):
+                    summary = replace(summary, status=TurnStatus.INTERRUPTED)
+                found[by_key[row.thread_id]].append(summary)
+            return found
+
+        return await self._committer.run(job, write=False)
 
     async def histories(self, thread_id: str) -> Sequence[bytes]:
         """Return the model's own histories of the thread's turns, the oldest first."""
@@ -143,8 +182,7 @@ class SqlThreadStore(SqlStore):
             for row in rows:
                 turn = _read(row.turn, turn_from_json)
                 turn = replace(turn, id=turn_ids[turn.id], thread_id=copied.id)
-                values = self._turn_row(turn, number=row.number, history=row.history)
-                connection.execute(turns.insert().values(values))
+                self._insert(connection, turn, number=row.number, history=row.history)
 
         await self._committer.run(job, write=True)
 
@@ -168,7 +206,12 @@ class SqlThreadStore(SqlStore):
         turn = turn.end(TurnStatus.INTERRUPTED, at=self._clock.now())
         values = {"owner": None, "turn": dump_json(turn_to_json(turn))}
         connection.execute(turns.update().where(turns.c.id == row.id, turns.c.owner == row.owner).values(values))
+        _update_summary(connection, turn)
         return turn
+
+    def _insert(self, connection: Connection, turn: Turn, *, number: int, history: bytes) -> None:
+        connection.execute(turns.insert().values(self._turn_row(turn, number=number, history=history)))
+        connection.execute(summaries.insert().values(_summary_row(turn)))
 
     def _turn_row(self, turn: Turn, *, number: int, history: bytes) -> dict[str, Any]:
         return {
@@ -189,6 +232,15 @@ def _thread_row(thread: Thread) -> dict[str, Any]:
         "notebook_path": text_key(thread.notebook_path),
         "thread": dump_json(thread_to_json(replace(thread, turns=()))),
     }
+
+
+def _summary_row(turn: Turn) -> dict[str, Any]:
+    return {"id": text_key(turn.id), "summary": dump_json(summary_to_json(summary_of(turn)))}
+
+
+def _update_summary(connection: Connection, turn: Turn) -> None:
+    row = _summary_row(turn)
+    connection.execute(summaries.update().where(summaries.c.id == row["id"]).values(row))
 
 
 def _list_statement(query: ThreadQuery) -> Select[Any]:

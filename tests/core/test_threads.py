@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jupyter_agentbox.core.threads import (
+    LONGEST_PROMPT,
     AgentMessage,
     ApprovalMode,
     CodeRun,
@@ -20,11 +21,15 @@ from jupyter_agentbox.core.threads import (
     TurnError,
     TurnErrorCode,
     TurnStatus,
+    TurnSummary,
     Usage,
     UserMessage,
     final_response,
     item_from_json,
     item_to_json,
+    summary_from_json,
+    summary_of,
+    summary_to_json,
     thread_from_json,
     thread_to_json,
 )
@@ -64,6 +69,7 @@ def test_a_thread_reads_back_from_json_with_its_turns(error: TurnError | None) -
         notebook_path="a.ipynb",
         is_archived=True,
         forked_from="th0",
+        current_since=NOON,
         turns=(ended, a_turn()),
     )
 
@@ -123,3 +129,21 @@ def test_usages_add_up() -> None:
 
     assert usage == Usage(requests=2, input_tokens=12, output_tokens=3)
     assert usage.total_tokens == 15
+
+
+def test_a_thread_of_before_became_current_at_no_known_time() -> None:
+    data = thread_to_json(Thread(id="th1", created_at=NOON, updated_at=NOON))
+    del data["current_since"]
+
+    assert thread_from_json(data).current_since is None
+
+
+def test_a_summary_has_the_first_prompt_and_reads_back_from_json() -> None:
+    long = "\ud800" + "x" * LONGEST_PROMPT
+    turn = a_turn(UserMessage(id="1", text=long), UserMessage(id="2", text="hurry"))
+
+    summary = summary_of(turn)
+
+    assert summary == TurnSummary(id="t1", status=TurnStatus.IN_PROGRESS, prompt=long[:LONGEST_PROMPT])
+    assert summary_from_json(json.loads(json.dumps(summary_to_json(summary)))) == summary
+    assert summary_of(a_turn()).prompt == ""

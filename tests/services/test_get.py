@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,8 +15,11 @@ from tornado.httpclient import HTTPClientError
 from jupyter_agentbox.app import AgentBoxApp
 from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
+from jupyter_agentbox.core.threads import Thread, Turn, TurnStatus
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
+from jupyter_agentbox.services.threads.manager import NotebookThreads
+from tests.samples import NOON
 
 #: Handler -> what of its route varies, for each that answers a GET.
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -23,6 +27,11 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "ApprovalHandler": ("approvals", "{request}"),
     "ServersHandler": ("servers",),
     "KernelHandler": ("kernels", "{kernel}"),
+    "ThreadsHandler": ("threads",),
+    "ThreadHandler": ("threads", "{thread}"),
+    "ThreadMessagesHandler": ("threads", "{thread}", "messages"),
+    "TurnHandler": ("turns", "{turn}"),
+    "TurnEventsHandler": ("turns", "{turn}", "events"),
 }
 ASK = Evaluation(effect=Effect.ASK)
 
@@ -41,6 +50,16 @@ def jp_server_config(tmp_path: Path) -> Any:
     }
 
 
+async def a_thread(threads: NotebookThreads) -> tuple[Thread, Turn]:
+    """Make a thread with a turn that has ended."""
+    thread = await threads.start("a.ipynb")
+    turn = Turn(id="t1", thread_id=thread.id, started_at=NOON)
+    await threads._store.begin(turn)
+    ended = turn.end(TurnStatus.COMPLETED, at=NOON)
+    await threads._store.put_turn(ended, b"")
+    return thread, ended
+
+
 def test_every_handler_that_answers_a_get_is_tried() -> None:
     answering = {handler.__name__ for _, handler, *_ in AgentBoxApp.handlers if "get" in vars(handler)}
 
@@ -53,11 +72,13 @@ async def test_get_has_no_effect(jp_fetch: Any, jp_serverapp: Any, tmp_path: Pat
     call = ToolCall(server="shop", tool="buy", arguments={"id": 7}, origin=Origin(kernel_id="k1"))
     request = await services.approvals.open(call, ToolDescription(name="buy"), ASK)
     before = [status.to_json() for status in services.catalog.servers()]
-    names = {"request": request.id, "kernel": "k1"}
+    thread, turn = await a_thread(services.threads())
+    names = {"request": request.id, "kernel": "k1", "thread": thread.id, "turn": turn.id}
 
     answer = await jp_fetch("jupyter-agentbox", *(part.format(**names) for part in PARTS[handler]))
 
     assert answer.code == 200
+    assert (await services.threads().read(thread.id)).thread == replace(thread, turns=(turn,))
     assert await services.approvals.get(request.id) == request
     assert [status.to_json() for status in services.catalog.servers()] == before
     assert not (tmp_path / "started").exists()

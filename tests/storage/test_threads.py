@@ -11,10 +11,21 @@ from pathlib import Path
 import pytest
 
 from jupyter_agentbox.core.ports import ThreadQuery
-from jupyter_agentbox.core.threads import AgentMessage, ApprovalMode, CodeRun, ItemStatus, Thread, Turn, TurnStatus
+from jupyter_agentbox.core.threads import (
+    AgentMessage,
+    ApprovalMode,
+    CodeRun,
+    ItemStatus,
+    Thread,
+    Turn,
+    TurnStatus,
+    TurnSummary,
+    Usage,
+    UserMessage,
+)
 from jupyter_agentbox.exceptions import StorageError, ThreadBusyError, UnknownThreadError
 from jupyter_agentbox.storage.approvals import sqlite_url
-from jupyter_agentbox.storage.schema import threads
+from jupyter_agentbox.storage.schema import summaries, threads
 from jupyter_agentbox.storage.threads import SqlThreadStore
 from jupyter_agentbox.testing import FakeClock
 from tests.samples import NOON
@@ -171,3 +182,52 @@ async def test_a_change_brings_no_thread_back_that_was_deleted(store: SqlThreadS
     with pytest.raises(UnknownThreadError):
         await store.change("th1", {"name": "back"})
     assert (await store.list(ThreadQuery())).threads == ()
+
+
+async def test_lists_are_told_of_turns_what_they_show(store: SqlThreadStore) -> None:
+    for id in ("th1", "th2\ud800"):
+        await store.put(a_thread(id))
+    first = replace(a_turn("t1"), usage=Usage(requests=2)).with_item(UserMessage(id="u", text="\ud800 sold?"))
+    await store.begin(a_turn("t1"))
+    await store.put_turn(first.end(TurnStatus.FAILED, at=NOON), b"")
+    await store.copy("th1", a_thread("th3"), {"t1": "c1"})
+    await store.begin(a_turn("t2"))
+
+    told = await store.summaries(["th1", "th2\ud800", "th3"])
+
+    ended = TurnSummary(id="t1", status=TurnStatus.FAILED, prompt="\ud800 sold?", usage=Usage(requests=2))
+    assert told == {
+        "th1": [ended, TurnSummary(id="t2", status=TurnStatus.IN_PROGRESS)],
+        "th2\ud800": [],
+        "th3": [replace(ended, id="c1")],
+    }
+
+
+async def test_nothing_is_left_of_a_deleted_threads_turns(store: SqlThreadStore) -> None:
+    await store.put(a_thread())
+    await store.begin(a_turn())
+    await store.put_turn(a_turn().end(TurnStatus.COMPLETED, at=NOON), b"")
+    await store.delete("th1")
+
+    with pytest.raises(UnknownThreadError):
+        await store.get_turn("t1")
+    left = await store._committer.run(lambda connection: connection.execute(summaries.select()).all(), write=False)
+    assert left == []
+
+
+async def test_a_turn_is_found_by_its_id_and_interrupted_where_its_process_is_gone(tmp_path: Path) -> None:
+    url = sqlite_url(str(tmp_path / "approvals.db"))
+    gone, here = SqlThreadStore(url, clock=FakeClock()), SqlThreadStore(url, clock=FakeClock())
+    await gone.put(a_thread())
+    await gone.begin(a_turn())
+    alive = (await here.get_turn("t1"), await here.summaries(["th1"]))
+    await gone.aclose()  # as at its end, its lock is free
+
+    told = await here.summaries(["th1"])  # before anybody reads the turn
+    found = await here.get_turn("t1")
+    after = await here.summaries(["th1"])
+    await here.aclose()
+
+    assert alive == (a_turn(), {"th1": [TurnSummary(id="t1", status=TurnStatus.IN_PROGRESS)]})
+    assert found == a_turn().end(TurnStatus.INTERRUPTED, at=FakeClock().now())
+    assert told == after == {"th1": [TurnSummary(id="t1", status=TurnStatus.INTERRUPTED)]}

@@ -13,13 +13,18 @@ from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelRequestPart,
+    ModelResponsePart,
+    RetryPromptPart,
+    SystemPromptPart,
     TextPart,
+    ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
     repair_messages,
 )
 
+from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.exceptions import StorageError
 
 from .limits import shortened
@@ -82,6 +87,42 @@ def transcript(messages: Sequence[ModelMessage]) -> str:
     """Return a conversation as text, with its middle left out if it is long."""
     lines = [line for message in messages for line in _lines(message)]
     return shortened("\n".join(lines), TRANSCRIPT)
+
+
+def message_texts(messages: Sequence[ModelMessage]) -> list[JsonObject]:
+    """Return a conversation for a person to read: ``{"role", "text"}``, and ``"tool"`` of calls and what they returned.
+
+    The role is ``system``, ``user``, ``assistant``, ``reasoning``, ``tool_call`` or ``tool``.
+    """
+    told: list[JsonObject] = []
+    instructions = None
+    for message in messages:
+        if isinstance(message, ModelRequest) and message.instructions not in (None, instructions):
+            instructions = message.instructions
+            told.append({"role": "system", "text": instructions or ""})
+        told += [_text_of(part) for part in message.parts]
+    return told
+
+
+def _text_of(part: ModelRequestPart | ModelResponsePart) -> JsonObject:
+    match part:
+        case ToolCallPart():
+            return {"role": "tool_call", "tool": part.tool_name, "text": part.args_as_json_str()}
+        case ToolReturnPart():
+            return {"role": "tool", "tool": part.tool_name, "text": part.model_response_str()}
+        case RetryPromptPart():
+            return {"role": "tool", "tool": part.tool_name or "", "text": part.model_response()}
+        case TextPart():
+            return {"role": "assistant", "text": part.content}
+        case ThinkingPart():
+            return {"role": "reasoning", "text": part.content}
+        case SystemPromptPart():
+            return {"role": "system", "text": part.content}
+        case UserPromptPart():
+            said = [part.content] if isinstance(part.content, str) else part.content
+            return {"role": "user", "text": "\n".join(str(one) for one in said)}
+        case _:
+            return {"role": part.part_kind, "text": ""}
 
 
 def _short(part: ModelRequestPart) -> ModelRequestPart:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import Clock, Ids, ThreadPage, ThreadQuery, ThreadStore
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnStatus
 from jupyter_agentbox.exceptions import AgentConfigurationError, ThreadBusyError, ThreadError, UnknownThreadError
@@ -216,10 +217,24 @@ class ThreadManager:
             updated_at=now,
             forked_from=source.id,
             is_archived=False,
+            current_since=None,
             turns=(),
         )
         await self._store.copy(thread_id, fork, {one: self._ids.new() for one in copied})
         return fork
+
+    async def messages(self, thread_id: str) -> Sequence[JsonObject]:
+        """Return what the model was sent and answered in all turns, as `message_texts` writes it.
+
+        Raises
+        ------
+        UnknownThreadError
+            There is no such thread.
+        AgentConfigurationError
+            The library that reads them is not installed.
+        """
+        await self._store.get(thread_id)
+        return await asyncio.to_thread(_message_texts, await self._store.histories(thread_id))
 
     async def begin(
         self, thread_id: str, prompt: str, *, mode: ApprovalMode | None = None, model: str | None = None
@@ -343,6 +358,13 @@ def _import_loop() -> None:
         raise AgentConfigurationError(
             f'agents need a library that is missing: pip install "jupyter-agentbox[agent]" ({error})'
         ) from error
+
+
+def _message_texts(kept: Sequence[bytes]) -> Sequence[JsonObject]:
+    _import_loop()
+    from .histories import load_histories, message_texts  # noqa: PLC0415  # as in `_import_loop`
+
+    return message_texts(load_histories(kept))
 
 
 class _LateKernel:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
 
 from .events import TurnCompleted, TurnEvent
+
+#: How many events `TurnStream.batch` returns at most.
+MOST_AT_ONCE: Final = 200
 
 
 class TurnStream:
@@ -14,6 +18,15 @@ class TurnStream:
     def __init__(self) -> None:
         self._events: list[TurnEvent] = []
         self._came = asyncio.Event()
+
+    def __len__(self) -> int:
+        """Return how many events there are until now."""
+        return len(self._events)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no event comes any more."""
+        return bool(self._events) and isinstance(self._events[-1], TurnCompleted)
 
     def put(self, event: TurnEvent) -> None:
         """Add an event. `TurnCompleted` is the last one."""
@@ -30,12 +43,26 @@ class TurnStream:
             How many events the reader has already.
         """
         position = after
-        while True:
-            came = self._came
-            while position < len(self._events):
-                event = self._events[position]
-                position += 1
+        while batch := await self.batch(position):
+            for event in batch:
                 yield event
-                if isinstance(event, TurnCompleted):
-                    return
-            await came.wait()
+            position += len(batch)
+
+    async def batch(self, after: int) -> Sequence[TurnEvent]:
+        """Return the next events, some of them if there are many; wait until there is one.
+
+        Parameters
+        ----------
+        after : int
+            How many events the reader has already.
+
+        Returns
+        -------
+        sequence of TurnEvent
+            Empty if the turn has ended, and the reader has all.
+        """
+        while len(self._events) <= after:
+            if self.has_ended:
+                return ()
+            await self._came.wait()
+        return self._events[after : after + MOST_AT_ONCE]

@@ -22,6 +22,7 @@ class WorkClock:
         self._left = seconds
         self._timeout = asyncio.timeout(seconds)
         self._waits = 0
+        self._has_ended = False
 
     async def __aenter__(self) -> Self:
         await self._timeout.__aenter__()
@@ -30,6 +31,7 @@ class WorkClock:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._has_ended = True  # a person may think on, and the clock of what has ended cannot be set
         await self._timeout.__aexit__(kind, error, traceback)
 
     @property
@@ -41,7 +43,7 @@ class WorkClock:
     def standing_still(self) -> Iterator[None]:
         """Let the time stand still while this block waits for a person."""
         self._waits += 1
-        if self._waits == 1 and not self.is_over:
+        if self._waits == 1 and not self._has_ended and not self.is_over:
             deadline = self._timeout.when()
             self._left = deadline - asyncio.get_running_loop().time() if deadline is not None else None
             self._timeout.reschedule(None)
@@ -49,5 +51,5 @@ class WorkClock:
             yield
         finally:
             self._waits -= 1
-            if self._waits == 0 and self._left is not None and not self.is_over:
+            if self._waits == 0 and self._left is not None and not self._has_ended and not self.is_over:
                 self._timeout.reschedule(asyncio.get_running_loop().time() + self._left)

@@ -1,0 +1,97 @@
+"""Puts the parts together that agents of notebooks need. Imported when an agent is first used, and not before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from jupyter_agentbox import paths
+from jupyter_agentbox.agents.threads.keys import find_key
+from jupyter_agentbox.agents.threads.limits import TurnLimits
+from jupyter_agentbox.agents.threads.manager import ThreadManager
+from jupyter_agentbox.core.threads import ThreadState
+from jupyter_agentbox.exceptions import AgentConfigurationError
+from jupyter_agentbox.services.threads.cell_kernels import CellKernels
+from jupyter_agentbox.services.threads.manager import NotebookThreads
+from jupyter_agentbox.storage.database import JournalMode
+from jupyter_agentbox.storage.threads import SqlThreadStore
+from jupyter_agentbox.system import RandomIds, SystemClock
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """What a person or an administrator may set of agents.
+
+    Parameters
+    ----------
+    database_url : str
+        SQLAlchemy URL of the approval store, which has the threads, too.
+    journal_mode : str
+        SQLite's journal mode.
+    model : str
+        The model where none is named; empty if one must be.
+    base_url : str or None
+        The address of another server than the maker's.
+    limits : TurnLimits
+        What turns may use.
+    """
+
+    database_url: str
+    journal_mode: JournalMode = "wal"
+    model: str = ""
+    base_url: str | None = None
+    limits: TurnLimits = field(default_factory=TurnLimits)
+
+    def client(self, model: str) -> Model:
+        """Return the client of a model. Asks it nothing.
+
+        Raises
+        ------
+        AgentConfigurationError
+            No model is named, or it cannot be used: its key, or a library, is missing.
+        """
+        # Late: what asks models takes seconds to import. This is called in a thread.
+        from jupyter_agentbox.agents.threads.models import ModelSettings, make_model, maker_of  # noqa: PLC0415
+
+        name = model or self.model
+        if not name:
+            raise AgentConfigurationError(
+                "no model is chosen: set `AgentBoxApp.agent_model`, or name one as in `%%agent --model openai:NAME`"
+            )
+        key = find_key(maker_of(name), environment=os.environ, file=paths.config_dir() / "model-keys.json")
+        return make_model(ModelSettings(model=name, base_url=self.base_url, api_key=key))
+
+
+def build_threads(
+    settings: AgentSettings, *, kernels: CellKernels, announce: Callable[[str, ThreadState], None]
+) -> NotebookThreads:
+    """Put the parts together. Opens and starts nothing.
+
+    Parameters
+    ----------
+    settings : AgentSettings
+        What was set.
+    kernels : CellKernels
+        Where agents work.
+    announce : callable
+        Told of a thread that changed.
+    """
+    clock = SystemClock()
+    store = SqlThreadStore(settings.database_url, clock=clock, journal_mode=settings.journal_mode)
+    threads = ThreadManager(
+        store=store, workplace=kernels, model=settings.client, clock=clock, ids=RandomIds(), limits=settings.limits
+    )
+    return NotebookThreads(
+        threads=threads,
+        store=store,
+        kernels=kernels,
+        announce=announce,
+        clock=clock,
+        default_model=settings.model,
+        on_close=store.aclose,
+    )

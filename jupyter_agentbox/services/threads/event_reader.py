@@ -1,0 +1,65 @@
+"""`EventReader`: the events of a turn as the text of a server-sent event stream.
+
+The format: https://html.spec.whatwg.org/multipage/server-sent-events.html.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Final
+
+from jupyter_agentbox.agents.threads.event_json import event_to_json
+from jupyter_agentbox.agents.threads.events import TurnEvent
+from jupyter_agentbox.agents.threads.streams import TurnStream
+
+#: Seconds after which a stream without events says that it is still there, so that no proxy ends it.
+HEARTBEAT: Final = 15.0
+#: A comment, which readers leave out.
+_STILL_HERE: Final = ": still here\n\n"
+
+
+class EventReader:
+    """Reads the events of a turn. It keeps none for itself: a slow reader costs no memory.
+
+    Parameters
+    ----------
+    stream : TurnStream
+        The events.
+    after : int
+        How many of them are left out.
+    first : int
+        The number of the stream's first event.
+
+    Raises
+    ------
+    ValueError
+        The turn goes on, and has fewer events than `after`.
+    """
+
+    def __init__(self, stream: TurnStream, *, after: int = 0, first: int = 1) -> None:
+        if after > len(stream) and not stream.has_ended:
+            raise ValueError(f"the turn has {len(stream)} events until now, so that nobody can have {after}")
+        self._stream = stream
+        self._after = after
+        self._first = first
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether nothing is left to be read."""
+        return self._stream.has_ended and self._after >= len(self._stream)
+
+    async def read(self) -> str:
+        """Return the next events; a comment if none came for `HEARTBEAT` seconds; nothing after the last."""
+        try:
+            async with asyncio.timeout(HEARTBEAT):
+                batch = await self._stream.batch(self._after)
+        except TimeoutError:
+            return _STILL_HERE
+        start = self._first + self._after
+        self._after += len(batch)
+        return "".join(_text_of(event, number) for number, event in enumerate(batch, start))
+
+
+def _text_of(event: TurnEvent, number: int) -> str:
+    return f"id: {number}\ndata: {json.dumps(event_to_json(event))}\n\n"
