@@ -23,6 +23,7 @@ from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.paths import keep_server
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.calls.manager import CallManager
+from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.calls.router import ToolRouter
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
@@ -78,6 +79,7 @@ class AgentBox:
     policies: PolicyManager
     approvals: ApprovalManager
     calls: CallManager
+    modes: ThreadModes
     registrations: RegistrationManager
     checker: JsonSchemaChecker
 
@@ -109,6 +111,7 @@ def build(
     policy: Policy | None = None,
     own_tools: Mapping[str, ToolCaller] | None = None,
     on_log: Callable[[str, LogMessage], None] = lambda _, __: None,
+    modes: ThreadModes | None = None,
 ) -> AgentBox:
     """Put the parts together. Opens and starts nothing.
 
@@ -124,6 +127,8 @@ def build(
         Names of servers that are none of MCP, and who calls their tools.
     on_log : callable, optional
         Gets an MCP server's name and what it logs by a notification.
+    modes : ThreadModes, optional
+        The approval modes of agents' threads, if several boxes share them.
     """
     clock = SystemClock()
     store = SqlApprovalStore(
@@ -149,8 +154,13 @@ def build(
         most_pending=settings.most_pending,
         decide_with=settings.decide_with,
     )
+    modes = modes or ThreadModes()
     calls = CallManager(
-        approvals=approvals, policies=policies, tools=ToolRouter(own_tools or {}, others=tools), checker=checker
+        approvals=approvals,
+        policies=policies,
+        tools=ToolRouter(own_tools or {}, others=tools),
+        checker=checker,
+        modes=modes,
     )
     return AgentBox(
         store=store,
@@ -158,6 +168,7 @@ def build(
         policies=policies,
         approvals=approvals,
         calls=calls,
+        modes=modes,
         registrations=RegistrationManager(calls=calls, registry=_registry(settings, tools)),
         checker=checker,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fnmatch import fnmatchcase
 
@@ -32,6 +32,8 @@ class Layer(str, Enum):
     USER = "user"
     PROJECT = "project"
     SESSION = "session"
+    THREAD = "thread"
+    """None is written: it is what the approval mode of an agent's thread makes of a call."""
 
 
 def exactly(call: ToolCall) -> str:
@@ -107,14 +109,25 @@ class Evaluation:
         What becomes of the call.
     rule : Rule or None
         The rule that gave the effect.
+    model_may_allow : bool
+        Of a call that asks: whether a model may allow it in the place of a person.
     """
 
     effect: Effect
     rule: Rule | None = None
+    model_may_allow: bool = False
 
     def at_least(self, floor: Evaluation) -> Evaluation:
-        """Return the stricter of the two; this one if they are equal."""
-        return floor if floor.effect.strictness > self.effect.strictness else self
+        """Return the stricter of the two; this one if they are equal. A model may allow what both let it."""
+        if floor.effect.strictness > self.effect.strictness:
+            return floor
+        if floor.effect is self.effect and self.model_may_allow and not floor.model_may_allow:
+            return replace(self, model_may_allow=False)
+        return self
+
+    def without_asking(self, refusal: Rule) -> Evaluation:
+        """Return what becomes of the call where nobody is asked: what would ask is refused, by this rule."""
+        return Evaluation(effect=Effect.DENY, rule=refusal) if self.effect is Effect.ASK else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +138,13 @@ class Policy:
     ----------
     rules : tuple of Rule
         In any order: strictness decides, and among equals the first.
+    model_may_allow : tuple of str
+        Patterns, like those of rules that allow, of the calls that a model may allow in the place of a person: in a
+        thread of an agent whose mode is ``auto_review``, and where no rule matches. A rule that asks wants a person.
     """
 
     rules: tuple[Rule, ...] = ()
+    model_may_allow: tuple[str, ...] = ()
 
     def evaluate(self, call: ToolCall, definition: str | None = None) -> Evaluation:
         """Return the strictest matching rule and its effect; ``ask`` if no rule matches.
@@ -142,10 +159,11 @@ class Policy:
         """
         matching = [rule for rule in self.rules if rule.matches(call, definition)]
         if not matching:
-            return Evaluation(effect=Effect.ASK)
+            may = any(Rule(tool=one, effect=Effect.ALLOW).matches(call) for one in self.model_may_allow)
+            return Evaluation(effect=Effect.ASK, model_may_allow=may)
         rule = max(matching, key=lambda found: found.effect.strictness)
         return Evaluation(effect=rule.effect, rule=rule)
 
     def with_rules(self, rules: Iterable[Rule]) -> Policy:
         """Return a policy that has these rules as well."""
-        return Policy((*self.rules, *rules))
+        return replace(self, rules=(*self.rules, *rules))

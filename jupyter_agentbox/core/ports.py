@@ -10,6 +10,7 @@ from typing import Protocol
 from .approvals import ApprovalRequest, OutcomeState, Status
 from .calls import JsonObject, JsonValue, ToolCall
 from .isolation import Isolation
+from .reviews import Review
 from .threads import Thread, Turn, TurnSummary
 from .tools import ConfigurationProblem, Progress, ServerStatus, ToolDescription, ToolResult
 
@@ -86,6 +87,17 @@ class ArgumentChecker(Protocol):
         ToolArgumentsError
             With the parameter's name in `parameter`.
         """
+
+
+class CallReviewer(Protocol):
+    """A model that reviews calls in the place of a person."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, for the record."""
+
+    async def review(self, call: ToolCall, tool: ToolDescription) -> Review:
+        """Return what the model says of a call. Whatever it raises means that a person has to decide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,15 +29,19 @@ class Via(str, Enum):
     TERMINAL = "terminal"
     """The terminal in which `jupyter agentbox exec` runs."""
 
+    MODEL = "model"
+    """A model that reviews what an agent asks for, in a thread whose approval mode is ``auto_review``."""
+
     UNKNOWN = "unknown"
     """Not known: an earlier release took the answer, or the identity provider does not say."""
 
 
 class ReviewerKind(str, Enum):
-    """What a reviewer is, as JupyterHub tells them apart."""
+    """What a reviewer is. JupyterHub tells users and services apart."""
 
     USER = "user"
     SERVICE = "service"
+    MODEL = "model"
 
 
 class DecideWith(str, Enum):

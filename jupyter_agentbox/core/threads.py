@@ -24,7 +24,13 @@ class ApprovalMode(str, Enum):
     """Who decides requests that no rule decides. Rules take precedence over every mode."""
 
     ASK = "ask"
+    """A person."""
+
     DENY_ALL = "deny_all"
+    """Nobody: they are refused."""
+
+    AUTO_REVIEW = "auto_review"
+    """A second model, where the policy lets a model decide (`Policy.model_may_allow`); else, and in doubt, a person."""
 
 
 class TurnStatus(str, Enum):

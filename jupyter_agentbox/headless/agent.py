@@ -18,10 +18,12 @@ from jupyter_agentbox.agents.threads.limits import TurnLimits
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.ports import ThreadQuery
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn
-from jupyter_agentbox.exceptions import AgentConfigurationError, ApprovalError
+from jupyter_agentbox.exceptions import AgentBoxError, AgentConfigurationError, ApprovalError
+from jupyter_agentbox.services.calls.modes import ThreadModes
 
 from .agent_kernel import ExecutorKernel
 from .executor import CodeExecutor
+from .results import CodeExecutionError
 from .sandbox_config import SandboxConfig
 
 if TYPE_CHECKING:
@@ -81,6 +83,8 @@ class AsyncAgent:
         the maker of `model` and no other. No kernel gets it.
     approval_mode : ApprovalMode
         Who decides requests that no rule decides, in new threads.
+    review_model : str, optional
+        The model that reviews calls in the mode ``auto_review``; the thread's own by default.
     sandbox : bool
         Whether kernels run in a sandbox; see `CodeExecutor`.
     sandbox_config : mapping, Path or str, optional
@@ -111,6 +115,7 @@ class AsyncAgent:
         base_url: str | None = None,
         api_key: str | None = None,
         approval_mode: ApprovalMode = ApprovalMode.ASK,
+        review_model: str | None = None,
         sandbox: bool = False,
         sandbox_config: SandboxConfig | None = None,
         working_dir: Path | str | None = None,
@@ -126,6 +131,7 @@ class AsyncAgent:
         self.approval_mode = approval_mode
         self._base_url = base_url
         self._api_key = api_key
+        modes = ThreadModes()
         self._kernels = _Kernels(
             partial(
                 CodeExecutor,
@@ -138,9 +144,10 @@ class AsyncAgent:
                 mcp_config_path=mcp_config_path,
                 database_url=database_url,
                 approval_timeout=approval_timeout,
+                modes=modes,
             )
         )
-        self._threads, self._store = self._build(database_url, limits or TurnLimits())
+        self._threads, self._store = self._build(database_url, limits or TurnLimits(), modes, review_model or "")
 
     async def __aenter__(self) -> Self:
         return self
@@ -235,7 +242,9 @@ class AsyncAgent:
         await self._threads.delete(thread_id)
         await self._kernels.end(thread_id)
 
-    def _build(self, database_url: str | None, limits: TurnLimits) -> tuple[ThreadManager, SqlThreadStore]:
+    def _build(
+        self, database_url: str | None, limits: TurnLimits, modes: ThreadModes, review_model: str
+    ) -> tuple[ThreadManager, SqlThreadStore]:
         # Late: importing the package must be light.
         from jupyter_agentbox.agents.threads.manager import ThreadManager  # noqa: PLC0415
         from jupyter_agentbox.storage.approvals import sqlite_url  # noqa: PLC0415
@@ -246,7 +255,14 @@ class AsyncAgent:
         url = database_url or sqlite_url(str(paths.data_dir() / "approvals.sqlite"))
         store = SqlThreadStore(url, clock=clock)
         threads = ThreadManager(
-            store=store, workplace=self._kernels, model=self._client, clock=clock, ids=RandomIds(), limits=limits
+            store=store,
+            workplace=self._kernels,
+            model=self._client,
+            clock=clock,
+            ids=RandomIds(),
+            limits=limits,
+            modes=modes,
+            review_model=review_model,
         )
         return threads, store
 
@@ -322,7 +338,9 @@ class AsyncThread:
             As for `turn`.
         on_approval : callable, optional
             Gets each request that waits for a person: returns whether to accept it, or answers it itself and returns
-            ``None``; may be async. Without it, such requests are rejected.
+            ``None``. Without it, such requests are rejected. A coroutine function may take its time: several can be
+            on their way at once, and one is cancelled when its turn ends. A plain function is called in the event loop,
+            which stands still until it returns: one that waits, such as for `input`, belongs in `asyncio.to_thread`.
 
         Raises
         ------
@@ -373,15 +391,31 @@ class AsyncTurn:
         return await self._running.interrupt()
 
     async def run(self, *, on_approval: OnApproval | None = None) -> Turn:
-        """Answer the turn's requests and wait for its end. Cancelling interrupts it."""
+        """Answer the turn's requests and wait for its end. Cancelling interrupts it.
+
+        Parameters
+        ----------
+        on_approval : callable, optional
+            As for `AsyncThread.run`.
+        """
         try:
-            async for event in self._running.stream.read():
-                if isinstance(event, ApprovalRequested):
-                    await _answer(event.request, on_approval)
+            await self._answer_requests(on_approval)
+        except BaseExceptionGroup as errors:
+            await self._running.interrupt()
+            raise errors.exceptions[0] from None
         except BaseException:
             await self._running.interrupt()
             raise
         return self._running.turn
+
+    async def _answer_requests(self, on_approval: OnApproval | None) -> None:
+        answering: set[asyncio.Task[None]] = set()
+        async with asyncio.TaskGroup() as group:
+            async for event in self._running.stream.read():
+                if isinstance(event, ApprovalRequested):
+                    answering.add(group.create_task(_answer(event.request, on_approval)))
+            for task in answering:  # the turn has ended: nobody needs an answer any more
+                task.cancel()
 
 
 async def _answer(request: PendingApproval, on_approval: OnApproval | None) -> None:
@@ -410,7 +444,10 @@ class _Kernels:
         executor = self._executors.get(thread.id)
         if executor is None:
             executor = self._make()
-            await executor.start()
+            try:
+                await executor.start()
+            except (CodeExecutionError, TimeoutError) as error:
+                raise AgentBoxError(f"the agent's kernel could not be started: {error}") from error
             self._executors[thread.id] = executor
         return ExecutorKernel(executor)
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
+from jupyter_agentbox.agents.threads.call_log import CallLog
 from jupyter_agentbox.agents.threads.ports import (
     ApprovalAsked,
     Catalog,
     CodeEnded,
     KernelEvent,
-    ToolCallEnded,
     ToolLine,
 )
 from jupyter_agentbox.codegen.modules import generate_module
+from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.names import server_names
 from jupyter_agentbox.core.ports import ToolCatalog
 from jupyter_agentbox.core.threads import ItemStatus
@@ -24,7 +28,6 @@ from jupyter_agentbox.exceptions import (
     ToolCallRejectedError,
     UnknownToolError,
 )
-from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 
 from .executor import CodeExecutor
 from .requests import ApprovalRequest
@@ -46,14 +49,18 @@ class ExecutorKernel:
     async def run(self, code: str, *, thread_id: str) -> AsyncGenerator[KernelEvent]:
         """Ask whether the code may run, and run it."""
         self._executor.thread_id = thread_id
-        asked: list[ApprovalRequest] = []
+        calls = CallLog()
+        ran = _Ran(code)
         ended = CodeEnded(code=code, status=ItemStatus.INTERRUPTED, error="it was interrupted")
+        asking = self._executor.ask_first(code, partial(self._run_approved, ran), on_end=ran.ended)
         try:
-            async with aclosing(self._executor.stream(code)) as items:
+            async with aclosing(asking) as items:
                 async for item in items:
                     if isinstance(item, ApprovalRequest):
-                        asked.append(item)
                         yield ApprovalAsked(request=item)
+                    elif isinstance(item, StoredRequest):
+                        for event in calls.changed(item):
+                            yield event
                     elif isinstance(item, CodeExecutionResult):
                         ended = CodeEnded(
                             code=code, status=ItemStatus.COMPLETED, text=item.text or "", images=len(item.images)
@@ -62,17 +69,25 @@ class ExecutorKernel:
             text = error.result.text if error.result is not None else None
             ended = CodeEnded(code=code, status=ItemStatus.FAILED, text=text or "", error=str(error))
         except (ToolCallRejectedError, ApprovalExpiredError, ApprovalCancelledError) as error:
+            ran.request_id = error.request_id
             ended = CodeEnded(code=code, status=ItemStatus.DECLINED, error=str(error))
-        for event in _calls_ended(asked):
-            yield event
-        yield _as_it_ran(ended, asked)
+        for request_id in calls.open:  # its end may be on its way to the disk
+            for event in calls.changed(await self._executor.request(request_id)):
+                yield event
+        yield replace(ended, code=ran.code, request_id=ran.request_id)
+
+    async def _run_approved(self, ran: _Ran, code: str) -> AsyncGenerator[Any]:
+        ran.code = code
+        async with aclosing(self._executor.run_approved(code)) as items:
+            async for item in items:
+                yield item
 
     async def variables(self) -> str:
         """Return the names, types and shapes of the variables."""
         try:
             return await self._executor.variables()
-        except CodeExecutionError as error:
-            return str(error)
+        except (CodeExecutionError, TimeoutError) as error:
+            return f"The variables cannot be listed: {error}"
 
     async def catalog(self) -> Catalog:
         """Return the tools of the executor's MCP servers."""
@@ -83,18 +98,15 @@ class ExecutorKernel:
         return None
 
 
-def _calls_ended(asked: Sequence[ApprovalRequest]) -> Sequence[ToolCallEnded]:
-    calls = [request for request in asked if request.server_name != NOTEBOOK_SERVER]
-    return [
-        ToolCallEnded(request_id=one.id, status=ItemStatus.COMPLETED if one.is_accepted else ItemStatus.DECLINED)
-        for one in calls
-    ]
+class _Ran:
+    """A piece of code as it ran: a person may have edited it."""
 
+    def __init__(self, code: str) -> None:
+        self.code = code
+        self.request_id: str | None = None
 
-def _as_it_ran(ended: CodeEnded, asked: Sequence[ApprovalRequest]) -> CodeEnded:
-    """Put the code in that ran: a person may have edited it."""
-    edited = next((one.decided_args["code"] for one in asked if one.server_name == NOTEBOOK_SERVER), ended.code)
-    return CodeEnded(code=str(edited), status=ended.status, text=ended.text, error=ended.error, images=ended.images)
+    def ended(self, request_id: str | None) -> None:
+        self.request_id = request_id
 
 
 class ExecutorCatalog:

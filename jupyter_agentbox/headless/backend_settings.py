@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jupyter_agentbox import paths
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.reviewers import Reviewer
+
+if TYPE_CHECKING:
+    from jupyter_agentbox.services.calls.modes import ThreadModes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +33,8 @@ class BackendSettings:
         SQLAlchemy URL of the approval store; ``None`` for JupyterLab's.
     reviewer : Reviewer
         Who decides, in the record.
+    modes : ThreadModes or None
+        The approval modes of agents' threads.
     kernel_places : tuple of Path
         The directories in which a sandboxed kernel can write.
     """
@@ -39,6 +45,7 @@ class BackendSettings:
     mcp_config_path: Path | None
     database_url: str | None
     reviewer: Reviewer
+    modes: ThreadModes | None = None
     kernel_places: tuple[Path, ...] = ()
 
     def can_kernel_write(self, directory: Path) -> bool:

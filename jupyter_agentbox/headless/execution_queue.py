@@ -61,6 +61,7 @@ class Execution:
         self.reply: dict[str, Any] | None = None
         self.failure: str | None = None
         self.wants_reports = False
+        self.wants_calls = False
         self._is_idle = False
         self._items: deque[object] = deque()
         self._news = asyncio.Event()

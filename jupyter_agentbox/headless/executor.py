@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
@@ -41,6 +41,9 @@ from .reports import Report, ServerLogMessage, ToolProgress
 from .requests import ApprovalRequest
 from .results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
 from .sandbox_config import SandboxConfig, read_sandbox_config
+
+if TYPE_CHECKING:
+    from jupyter_agentbox.services.calls.modes import ThreadModes
 
 log = logging.getLogger(__name__)
 
@@ -132,6 +135,8 @@ class CodeExecutor:
     via : Via
         The way in which answers reach `ApprovalRequest.accept` and `reject`, for the record; by default they are this
         program's own.
+    modes : ThreadModes, optional
+        The approval modes of agents' threads: `AsyncAgent` gives it.
     tool_server_host, tool_server_port, kernel_gateway_host, kernel_gateway_port
         Taken for programs that were written for ipybox, with a warning: nothing listens on a port here.
 
@@ -170,6 +175,7 @@ class CodeExecutor:
         mcp_config_path: Path | str | None = None,
         database_url: str | None = None,
         via: Via = Via.PROGRAM,
+        modes: ThreadModes | None = None,
         tool_server_host: str | None = None,
         tool_server_port: int | None = None,
         kernel_gateway_host: str | None = None,
@@ -221,6 +227,7 @@ class CodeExecutor:
             mcp_config_path=Path(mcp_config_path) if mcp_config_path is not None else None,
             database_url=database_url,
             reviewer=Reviewer(name=_user(), via=via),
+            modes=modes,
         )
         self._backend: LocalBackend | None = None
         self._running: _Running | None = None
@@ -371,6 +378,38 @@ class CodeExecutor:
             async for item in items:
                 yield item
 
+    async def run_approved(self, code: str) -> AsyncGenerator[Item | StoredRequest]:
+        """Run code that was approved as `stream` does, and yield the request of each call of it when it changes, too.
+
+        Yields
+        ------
+        ApprovalRequest, CodeExecutionResult
+            As `stream` does.
+        jupyter_agentbox.core.approvals.ApprovalRequest
+            A request of a call as it is now, also of one that a rule decided.
+
+        Raises
+        ------
+        CodeExecutionError, RuntimeError
+            As `stream` does.
+        """
+        async with aclosing(self._cell(code, timeout=None, chunks=False, progress=False, calls=True)) as items:
+            async for item in items:
+                yield item
+
+    async def request(self, request_id: str) -> StoredRequest:
+        """Return the request of a call as it is now. What is being recorded of it is waited for.
+
+        Raises
+        ------
+        UnknownApprovalError, StorageError
+            It cannot be read.
+        RuntimeError
+            The executor does not run.
+        """
+        _, backend = self._require()
+        return await (await backend.box()).approvals.get(request_id)
+
     async def ask_first(
         self,
         code: str,
@@ -412,10 +451,12 @@ class CodeExecutor:
             self._asked.discard(asked)
             on_end(asked.request_id)
 
-    async def _cell(self, code: str, *, timeout: float | None, chunks: bool, progress: bool) -> AsyncGenerator[Item]:
+    async def _cell(
+        self, code: str, *, timeout: float | None, chunks: bool, progress: bool, calls: bool = False
+    ) -> AsyncGenerator[Any]:
         running, backend = self._require()
         turn = await running.turns.begin(code)
-        turn.wants_reports = progress
+        turn.wants_reports, turn.wants_calls = progress, calls
         budget = running.budget = PausableDeadline(timeout)
         self._hand_over(running, backend)
         is_over = False
@@ -424,7 +465,7 @@ class CodeExecutor:
                 is_over = item is _OVER
                 if is_over or item is _CANCELLED:
                     break
-                if isinstance(item, ApprovalRequest | ToolProgress | ServerLogMessage):
+                if isinstance(item, ApprovalRequest | StoredRequest | ToolProgress | ServerLogMessage):
                     yield item
                 elif chunks and isinstance(item, str):
                     yield CodeExecutionChunk(text=item)
@@ -620,7 +661,10 @@ class CodeExecutor:
             for asked in self._asked:
                 asked.changed(stored)
             return
-        backend.requests.changed(stored, running.turns.current)
+        current = running.turns.current
+        backend.requests.changed(stored, current)
+        if current is not None and current.wants_calls and current.is_read:
+            current.put(stored)
         self._pace(running, backend)
 
     def _reported(self, report: Report) -> None:

@@ -86,6 +86,7 @@ class LocalServices:
             policy=settings.policy,
             own_tools={SHELL_SERVER: ShellTools()},
             on_log=lambda server, message: on_report(log_message_of(server, message)),
+            modes=settings.modes,
         )
         kernels = KernelConnectionManager(
             calls=box.calls,

@@ -218,6 +218,7 @@ def _evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
     rule = evaluation.rule
     return {
         "effect": evaluation.effect.value,
+        "model_may_allow": evaluation.model_may_allow,
         "rule": None
         if rule is None
         else {
@@ -234,6 +235,7 @@ def _evaluation_from_json(value: Mapping[str, Any]) -> Evaluation:
     rule = value["rule"]
     return Evaluation(
         effect=Effect(value["effect"]),
+        model_may_allow=value.get("model_may_allow", False),
         rule=None
         if rule is None
         else Rule(**{**rule, "effect": Effect(rule["effect"]), "layer": Layer(rule["layer"])}),

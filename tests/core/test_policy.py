@@ -137,3 +137,60 @@ def test_a_floor_makes_an_evaluation_stricter_and_never_milder(effect: Effect, f
     evaluation, least = Evaluation(effect=effect), Evaluation(effect=floor)
 
     assert evaluation.at_least(least) is (least if floor.strictness > effect.strictness else evaluation)
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ((), Evaluation(effect=Effect.ASK, model_may_allow=True)),
+        ((ALLOW,), Evaluation(effect=Effect.ALLOW, rule=ALLOW)),
+        ((ASK,), Evaluation(effect=Effect.ASK, rule=ASK)),
+        ((DENY,), Evaluation(effect=Effect.DENY, rule=DENY)),
+    ],
+)
+def test_a_model_may_allow_what_the_policy_names_and_no_rule_speaks_of(
+    rules: tuple[Rule, ...], expected: Evaluation
+) -> None:
+    policy = Policy(model_may_allow=("other.*", "shop.delete_*")).with_rules(rules)
+
+    assert policy.evaluate(a_call()) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "server", "tool"),
+    [("shop.*", "shop.evil", "list"), ("*", "agentbox", "register_mcp_server"), ("*.list", "shop", "orders.list")],
+)
+def test_a_model_may_allow_nothing_that_a_rule_of_the_same_pattern_could_not(
+    pattern: str, server: str, tool: str
+) -> None:
+    call = ToolCall(server=server, tool=tool, arguments={})
+
+    assert Policy(model_may_allow=(pattern,)).evaluate(call) == Evaluation(effect=Effect.ASK)
+
+
+MAY = Evaluation(effect=Effect.ASK, model_may_allow=True)
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "floor", "expected"),
+    [
+        (MAY, Evaluation(effect=Effect.ALLOW), MAY),
+        (MAY, MAY, MAY),
+        (MAY, Evaluation(effect=Effect.ASK), Evaluation(effect=Effect.ASK)),
+        (Evaluation(effect=Effect.ASK), MAY, Evaluation(effect=Effect.ASK)),
+        (Evaluation(effect=Effect.ALLOW), MAY, MAY),
+        (MAY, Evaluation(effect=Effect.DENY), Evaluation(effect=Effect.DENY)),
+    ],
+)
+def test_a_floor_that_asks_a_person_keeps_models_out(
+    evaluation: Evaluation, floor: Evaluation, expected: Evaluation
+) -> None:
+    assert evaluation.at_least(floor) == expected
+
+
+@pytest.mark.parametrize("effect", Effect)
+def test_without_asking_only_what_would_ask_is_refused(effect: Effect) -> None:
+    evaluation = Evaluation(effect=effect)
+    refused = evaluation.without_asking(DENY)
+
+    assert refused == (Evaluation(effect=Effect.DENY, rule=DENY) if effect is Effect.ASK else evaluation)

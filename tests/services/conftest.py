@@ -18,6 +18,7 @@ from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ToolArgumentsError
 from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
 from jupyter_agentbox.services.calls.manager import CallManager
+from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.testing import FakeAnnouncer, FakeClock, FakeIds, FakeTools, MemoryApprovalStore
 
@@ -75,8 +76,13 @@ class Services:
             checker=self.checker,
             most_pending=self.most_pending,
         )
+        self.modes = ThreadModes()
         self.calls = CallManager(
-            approvals=self.approvals, policies=self.policies, tools=self.tools, checker=self.checker
+            approvals=self.approvals,
+            policies=self.policies,
+            tools=self.tools,
+            checker=self.checker,
+            modes=self.modes,
         )
 
     async def stored(self, request_id: str) -> ApprovalRequest:

@@ -12,9 +12,8 @@ from jupyter_agentbox.core.threads import CodeRun, ItemStatus, ToolCallItem
 from jupyter_agentbox.exceptions import AgentBoxError
 
 from . import tool_search
-from .approval import Approver
 from .limits import TurnLimits, shortened
-from .ports import AgentKernel, ApprovalAsked, CodeEnded, PendingApproval, ToolCallEnded
+from .ports import AgentKernel, ApprovalAsked, CodeEnded, PendingApproval, ToolCallBegan, ToolCallEnded
 from .record import TurnRecord
 from .work_clock import WorkClock
 
@@ -29,8 +28,6 @@ class TurnContext:
         The turn.
     kernel : AgentKernel
         Where code runs.
-    approver : Approver
-        Answers what the thread's mode lets it answer.
     clock : WorkClock
         The turn's time.
     limits : TurnLimits
@@ -39,7 +36,6 @@ class TurnContext:
 
     record: TurnRecord
     kernel: AgentKernel
-    approver: Approver
     clock: WorkClock
     limits: TurnLimits
     _calls: dict[str, ToolCallItem] = field(default_factory=dict)
@@ -55,23 +51,32 @@ class TurnContext:
                 match event:
                     case ApprovalAsked(request=request) if request.server_name == "notebook":
                         item = replace(item, request_id=request.id)
-                        await self._ask(item.id, event)
-                    case ApprovalAsked():
-                        await self._ask(self._start_call(event) or item.id, event)
+                        self._ask(item.id, request)
+                    case ApprovalAsked(request=request):
+                        asked = self._start_call(request.id, request.server_name, request.tool_name)
+                        self._ask(asked or item.id, request)
+                    case ToolCallBegan(request_id=request_id, server=server, tool=tool):
+                        self._start_call(request_id, server, tool)
                     case ToolCallEnded():
                         self._end_call(event)
                     case CodeEnded():
-                        item = replace(item, code=event.code, status=event.status, text=event.text, error=event.error)
+                        item = replace(
+                            item,
+                            code=event.code,
+                            status=event.status,
+                            text=event.text,
+                            error=event.error,
+                            request_id=event.request_id or item.request_id,
+                        )
                         self.record.complete(item)
                         return self._report(event, is_edited=event.code != code)
         raise AgentBoxError("the kernel ended without giving a reason")
 
-    async def _ask(self, item_id: str, event: ApprovalAsked) -> None:
-        if not await self.approver.answer(event.request):
-            waiting = asyncio.create_task(self._await_decision(event.request))
-            self._waiting.add(waiting)
-            waiting.add_done_callback(self._waiting.discard)
-            self.record.ask(item_id, event.request)
+    def _ask(self, item_id: str, request: PendingApproval) -> None:
+        waiting = asyncio.create_task(self._await_decision(request))
+        self._waiting.add(waiting)
+        waiting.add_done_callback(self._waiting.discard)
+        self.record.ask(item_id, request)
 
     async def _await_decision(self, request: PendingApproval) -> None:
         """Let the turn's time stand still while a person thinks."""
@@ -83,9 +88,8 @@ class TurnContext:
         for waiting in self._waiting:
             waiting.cancel()
 
-    def _start_call(self, event: ApprovalAsked) -> str | None:
+    def _start_call(self, request_id: str, server: str, tool: str) -> str | None:
         """Add an item for a call and return its id; of more calls than are listed, the store has the requests."""
-        request = event.request
         self._listed += 1
         if self._listed > self.limits.calls:
             if self._listed == self.limits.calls + 1:
@@ -93,12 +97,12 @@ class TurnContext:
             return None
         item = ToolCallItem(
             id=self.record.new_id(),
-            server=request.server_name,
-            tool=request.tool_name,
-            request_id=request.id,
+            server=server,
+            tool=tool,
+            request_id=request_id,
             status=ItemStatus.IN_PROGRESS,
         )
-        self._calls[request.id] = item
+        self._calls[request_id] = item
         self.record.start(item)
         return item.id
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.ports import Clock, Ids, ThreadPage, ThreadQuery, ThreadStore
+from jupyter_agentbox.core.ports import CallReviewer, Clock, Ids, ThreadPage, ThreadQuery, ThreadStore
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnStatus
 from jupyter_agentbox.exceptions import AgentConfigurationError, ThreadBusyError, ThreadError, UnknownThreadError
 
-from .approval import Approver
 from .limits import HourlyUse, TurnLimits
-from .ports import AgentKernel, Catalog, KernelEvent
+from .ports import AgentKernel, Catalog, KernelEvent, ModeKeeper
 from .record import TurnRecord
 from .streams import TurnStream
+from .usage_meter import UsageMeter
 from .work_clock import WorkClock
 
 if TYPE_CHECKING:
@@ -109,6 +109,10 @@ class ThreadManager:
         Makes ids.
     limits : TurnLimits
         What agents may use.
+    modes : ModeKeeper
+        Has the calls of a thread decided as its approval mode says.
+    review_model : str
+        The model that reviews calls in the mode ``auto_review``; empty for the thread's own.
     """
 
     def __init__(
@@ -120,6 +124,8 @@ class ThreadManager:
         clock: Clock,
         ids: Ids,
         limits: TurnLimits,
+        modes: ModeKeeper,
+        review_model: str = "",
     ) -> None:
         self._store = store
         self._workplace = workplace
@@ -127,6 +133,8 @@ class ThreadManager:
         self._clock = clock
         self._ids = ids
         self._limits = limits
+        self._modes = modes
+        self._review_model = review_model
         self._use = HourlyUse(limits, time.monotonic)
         self._running: dict[str, RunningTurn] = {}
         self._beginning: set[asyncio.Task[RunningTurn]] = set()
@@ -277,6 +285,7 @@ class ThreadManager:
         wanted = replace(thread, approval_mode=mode or thread.approval_mode, model=model or thread.model)
         # In a thread: it imports the maker's library, and asks the keyring, which may ask a person.
         client = await asyncio.to_thread(self._model, wanted.model)
+        reviewing = await self._reviewing_client(wanted)
         turn = Turn(id=self._ids.new(), thread_id=thread_id, started_at=self._clock.now())
         changes = {"approval_mode": mode, "model": model, "updated_at": turn.started_at}
         await self._store.begin(turn)
@@ -285,7 +294,7 @@ class ThreadManager:
         except BaseException:
             await self._store.put_turn(turn.end(TurnStatus.INTERRUPTED, at=self._clock.now()), b"")
             raise
-        running = self._make(turn, wanted, client, prompt)
+        running = self._make(turn, wanted, client, reviewing, prompt)
         self._running[thread_id] = running
         return running
 
@@ -306,16 +315,29 @@ class ThreadManager:
     async def _change(self, thread_id: str, **changes: object) -> Thread:
         return await self._store.change(thread_id, {**changes, "updated_at": self._clock.now()})
 
-    def _make(self, turn: Turn, thread: Thread, client: Model, prompt: str) -> RunningTurn:
+    def _reviewer(self, thread: Thread, client: Model, meter: UsageMeter) -> CallReviewer:
+        from .model_reviewer import ModelReviewer  # noqa: PLC0415  # as in `_import_loop`
+
+        return ModelReviewer(client, self._review_model or thread.model, meter=meter)
+
+    async def _reviewing_client(self, thread: Thread) -> Model | None:
+        """Return the client of the model that reviews the thread's calls, if one does."""
+        if thread.approval_mode is not ApprovalMode.AUTO_REVIEW:
+            return None
+        return await asyncio.to_thread(self._model, self._review_model or thread.model)
+
+    def _make(self, turn: Turn, thread: Thread, client: Model, reviewing: Model | None, prompt: str) -> RunningTurn:
         from .agent_tools import TurnContext  # noqa: PLC0415  # as in `_import_loop`
         from .turns import TurnRunner  # noqa: PLC0415
 
         stream = TurnStream()
         record = TurnRecord(turn, stream=stream, ids=self._ids)
+        meter = UsageMeter(record, limits=self._limits, hourly=self._use)
+        reviewer = self._reviewer(thread, reviewing, meter) if reviewing is not None else None
+        self._modes.set(thread.id, thread.approval_mode, reviewer=reviewer)
         context = TurnContext(
             record=record,
             kernel=_LateKernel(self._workplace, thread),
-            approver=Approver(thread.approval_mode),
             clock=WorkClock(self._limits.seconds),
             limits=self._limits,
         )
@@ -324,25 +346,29 @@ class ThreadManager:
             model=client,
             context=context,
             limits=self._limits,
-            use=self._use,
+            meter=meter,
             clock=self._clock,
             keep=self._store.put_turn,
         )
         started = asyncio.Event()
-        task = asyncio.create_task(self._work(runner, thread.id, prompt, started), name=f"turn {turn.id}")
+        task = asyncio.create_task(self._work(runner, thread, prompt, started), name=f"turn {turn.id}")
         return RunningTurn(id=turn.id, thread_id=thread.id, stream=stream, _runner=runner, _task=task, _started=started)
 
-    async def _work(self, runner: TurnRunner, thread_id: str, prompt: str, started: asyncio.Event) -> None:
+    async def _work(self, runner: TurnRunner, thread: Thread, prompt: str, started: asyncio.Event) -> None:
         from .histories import load_histories  # noqa: PLC0415  # as in `_import_loop`
 
         async def history() -> list[ModelMessage]:
-            return load_histories(await self._store.histories(thread_id))
+            return load_histories(await self._store.histories(thread.id))
 
         started.set()
         try:
             await runner.run(prompt, history)
         finally:
-            self._running.pop(thread_id, None)
+            running = self._running.get(thread.id)
+            if running is not None and running.id == runner.record.turn.id:  # else the next turn has begun
+                del self._running[thread.id]
+                # A model reviews what a turn asks for, and nothing that its code asks for later.
+                self._modes.set(thread.id, thread.approval_mode)
 
 
 def _import_loop() -> None:

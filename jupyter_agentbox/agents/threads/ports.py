@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from jupyter_agentbox.core.threads import ItemStatus
+from jupyter_agentbox.core.ports import CallReviewer
+from jupyter_agentbox.core.threads import ApprovalMode, ItemStatus
 
 
 class PendingApproval(Protocol):
@@ -38,8 +39,17 @@ class ApprovalAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallBegan:
+    """The code called a tool, and no person is asked: a rule, the thread's mode or a model has decided."""
+
+    request_id: str
+    server: str
+    tool: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallEnded:
-    """A tool that the code called after approval ended, or was not approved."""
+    """A call of the code ended, or was refused; `CallLog` tells from its request which."""
 
     request_id: str
     status: ItemStatus
@@ -61,6 +71,8 @@ class CodeEnded:
         Why it failed, or was declined; ends with the reason that a person gave.
     images : int
         How many images it displayed.
+    request_id : str or None
+        The approval request of the code, if there is one.
     """
 
     code: str
@@ -68,9 +80,10 @@ class CodeEnded:
     text: str = ""
     error: str = ""
     images: int = 0
+    request_id: str | None = None
 
 
-KernelEvent: TypeAlias = ApprovalAsked | ToolCallEnded | CodeEnded
+KernelEvent: TypeAlias = ApprovalAsked | ToolCallBegan | ToolCallEnded | CodeEnded
 
 
 class AgentKernel(Protocol):
@@ -96,6 +109,13 @@ class AgentKernel(Protocol):
 
     async def cells(self) -> str | None:
         """Return the source of the notebook's cells; ``None`` if the person did not allow it, or there is none."""
+
+
+class ModeKeeper(Protocol):
+    """Has calls decided as the modes of their threads say; `ThreadModes` is one."""
+
+    def set(self, thread_id: str, mode: ApprovalMode, *, reviewer: CallReviewer | None = None) -> None:
+        """Take the mode of a thread, from now on, and who reviews its calls if the mode is ``auto_review``."""
 
 
 class Catalog(Protocol):

@@ -41,7 +41,6 @@ from jupyter_agentbox.core.threads import (
     TurnError,
     TurnErrorCode,
     TurnStatus,
-    Usage,
     UserMessage,
 )
 from jupyter_agentbox.exceptions import AgentBoxError
@@ -49,8 +48,9 @@ from jupyter_agentbox.exceptions import AgentBoxError
 from .agent_tools import TurnContext, make_toolset
 from .histories import dump_history, transcript, with_short_outputs
 from .instructions import INSTRUCTIONS
-from .limits import HourlyUse, TurnLimits, shortened
+from .limits import TurnLimits, shortened
 from .record import TurnRecord
+from .usage_meter import LimitReachedError, UsageMeter
 
 log = logging.getLogger(__name__)
 
@@ -59,10 +59,6 @@ Keep = Callable[[Turn, bytes], Awaitable[None]]
 
 #: Characters of a provider's error that a person is shown.
 _ERROR: Final = 2000
-
-
-class _LimitReachedError(Exception):
-    """A limit was reached; the text says which."""
 
 
 @dataclass(slots=True)
@@ -92,8 +88,8 @@ class TurnRunner:
         What the model's functions work with.
     limits : TurnLimits
         What the turn may use.
-    use : HourlyUse
-        What all turns used in the last hour.
+    meter : UsageMeter
+        Counts what the turn costs.
     clock : Clock
         The time of the turn's end.
     keep : callable
@@ -104,12 +100,11 @@ class TurnRunner:
     model: Model
     context: TurnContext
     limits: TurnLimits
-    use: HourlyUse
+    meter: UsageMeter
     clock: Clock
     keep: Keep
     _run: AgentRun[TurnContext, str] | None = None
     _words: list[str] = field(default_factory=list)
-    _spent: Usage = field(default_factory=Usage)
 
     def steer(self, text: str) -> None:
         """Say something to the model while it works; it hears it before it goes on."""
@@ -154,7 +149,7 @@ class TurnRunner:
                 await self._converse(prompt, conversation)
         except asyncio.CancelledError:
             return TurnStatus.INTERRUPTED, None
-        except _LimitReachedError as reached:
+        except LimitReachedError as reached:
             return self._limited(str(reached))
         except AgentRunError as error:
             return TurnStatus.FAILED, _model_error(error, self._key())
@@ -207,16 +202,18 @@ class TurnRunner:
         self.record.notice("summarised", "The conversation is too long for the model, so it continues from a summary.")
 
     async def _ask_for_summary(self, text: str) -> str:
-        self._check_limits()
+        self.meter.check()
+        self.meter.begin_run()
         agent = Agent(self.model, output_type=str)
         answer = await agent.run(
             f"Summarise this conversation for yourself: what the person wants, what was done, what is known.\n\n{text}"
         )
-        self._count(Usage(), answer.usage)
+        self.meter.count_run(answer.usage)
         return answer.output
 
     async def _steps(self, prompt: str | None, conversation: _Conversation) -> None:
-        before, at_start = list(conversation.messages), self._spent
+        before = list(conversation.messages)
+        self.meter.begin_run()
         agent: Agent[TurnContext, str] = Agent(
             self.model, instructions=INSTRUCTIONS, toolsets=[make_toolset()], deps_type=TurnContext, retries=3
         )
@@ -230,9 +227,9 @@ class TurnRunner:
                 while not Agent.is_end_node(node):
                     if Agent.is_model_request_node(node):
                         conversation.messages = [*before, *run.new_messages(), node.request]
-                        self._check_limits()
+                        self.meter.check()
                         await self._listen(node, run.ctx)
-                        self._count(at_start, run.usage)
+                        self.meter.count_run(run.usage)
                     node = await run.next(node)
                     conversation.messages = [*before, *run.new_messages()]
                     await self.keep(self.record.turn, conversation.kept())
@@ -243,7 +240,7 @@ class TurnRunner:
         try:
             yield
         except BaseException as error:
-            if not isinstance(error, _LimitReachedError):  # then the model was not asked what it would have been
+            if not isinstance(error, LimitReachedError):  # then the model was not asked what it would have been
                 cancelled = RunCancelled.from_cancellation(error)
                 said = cancelled.new_messages() if cancelled is not None else run.new_messages()
                 conversation.messages = [*before, *said]
@@ -260,7 +257,7 @@ class TurnRunner:
                 async for event in events:
                     characters += _length(event)
                     if characters > self.limits.answer_characters:
-                        raise _LimitReachedError(
+                        raise LimitReachedError(
                             f"it reached the limit of {self.limits.answer_characters:,} characters per answer"
                         )
                     match event:
@@ -285,25 +282,6 @@ class TurnRunner:
         self.record.start(item)
         if isinstance(part, TextPart) and part.content:
             self.record.delta(item.id, part.content)
-
-    def _check_limits(self) -> None:
-        steps, tokens = self.limits.steps, self.limits.tokens
-        used = self.record.turn.usage
-        if steps is not None and used.requests >= steps:
-            raise _LimitReachedError(f"it reached the limit of {steps:,} model requests per turn")
-        if tokens is not None and used.total_tokens >= tokens:
-            raise _LimitReachedError(f"it reached the limit of {tokens:,} tokens per turn")
-        if reached := self.use.exceeded():
-            raise _LimitReachedError(reached)
-
-    def _count(self, before: Usage, used: Any) -> None:
-        """Note what the model's answer cost; `used` is what its run has cost until now."""
-        # A server may say anything, also less than nothing.
-        tokens_in, tokens_out = max(0, used.input_tokens), max(0, used.output_tokens)
-        now = before + Usage(requests=used.requests, input_tokens=tokens_in, output_tokens=tokens_out)
-        self.use.add(now.total_tokens - self._spent.total_tokens)
-        self._spent = now
-        self.record.use(now)
 
 
 def _item(item_id: str, part: TextPart | ThinkingPart) -> AgentMessage | Reasoning:

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Lapse, Outcome, OutcomeState, Status
@@ -59,6 +60,21 @@ class Verdict:
     reason: str = ""
     arguments: Mapping[str, JsonValue] | None = None
 
+    def by(self, reviewer: Reviewer, *, at: datetime) -> Decision:
+        """Return the answer with who gave it, and when."""
+        return Decision(
+            answer=self.answer,
+            digest=self.digest,
+            reviewer=reviewer,
+            decided_at=at,
+            reason=self.reason,
+            arguments=None if self.arguments is None else dict(self.arguments),
+        )
+
+
+#: An answer, and whose it is.
+Answered: TypeAlias = tuple[Verdict, Reviewer]
+
 
 class ApprovalManager:
     """Owns the requests of this server process.
@@ -86,6 +102,11 @@ class ApprovalManager:
         The largest number of pending requests per kernel; ``None`` for no limit.
     decide_with : DecideWith
         Whose answers count.
+
+    Attributes
+    ----------
+    decide_with : DecideWith
+        What was given.
     """
 
     def __init__(
@@ -109,7 +130,7 @@ class ApprovalManager:
         self._policies = policies
         self._checker = checker
         self._most_pending = most_pending
-        self._decide_with = decide_with
+        self.decide_with = decide_with
         self._waiting: Counter[str | None] = Counter()
         self._live: dict[str, ApprovalRequest] = {}
         self._settled: dict[str, asyncio.Future[ApprovalRequest]] = {}
@@ -140,8 +161,17 @@ class ApprovalManager:
                 error = "the Jupyter server stopped while the call was running; it may have had an effect"
                 await self._write(request, request.with_outcome(self._outcome(OutcomeState.FAILED, request, error)))
 
-    async def open(self, call: ToolCall, tool: ToolDescription, evaluation: Evaluation) -> ApprovalRequest:
-        """Keep a new request, then announce it. One that a rule allows is kept as running: its call follows at once.
+    async def open(
+        self, call: ToolCall, tool: ToolDescription, evaluation: Evaluation, answered: Answered | None = None
+    ) -> ApprovalRequest:
+        """Keep a new request, then announce it. One that is allowed is kept as running: its call follows at once.
+
+        Parameters
+        ----------
+        call, tool, evaluation
+            What is asked for, and what the policy says.
+        answered : tuple of Verdict and Reviewer, optional
+            The answer, if there is one before anybody is asked. It never waits for a person then.
 
         Raises
         ------
@@ -161,6 +191,9 @@ class ApprovalManager:
             created_at=now,
             expires_at=now + self._timeout if self._timeout is not None else None,
         )
+        if answered is not None:
+            verdict, reviewer = answered
+            request = request.decide(verdict.by(reviewer, at=now))
         request = self._running_if_approved(request)
         with self._counted(request):
             try:
@@ -293,20 +326,11 @@ class ApprovalManager:
         StorageError
             The decision could not be kept, so it does not count.
         """
-        reviewer.check(self._decide_with)
+        reviewer.check(self.decide_with)
         if verdict.arguments is not None:
             check_arguments(verdict.arguments)
         request = await self._get(request_id)
-        decided = request.decide(
-            Decision(
-                answer=verdict.answer,
-                digest=verdict.digest,
-                reviewer=reviewer,
-                decided_at=self._clock.now(),
-                reason=verdict.reason,
-                arguments=None if verdict.arguments is None else dict(verdict.arguments),
-            )
-        )
+        decided = request.decide(verdict.by(reviewer, at=self._clock.now()))
         if request_id not in self._live:
             raise InvalidTransitionError(
                 f"request `{request_id}` belongs to another Jupyter server: decide it there", request_id=request_id

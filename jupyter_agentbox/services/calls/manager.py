@@ -11,8 +11,9 @@ from functools import partial
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status, reason_for
 from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
-from jupyter_agentbox.core.policy import Evaluation
+from jupyter_agentbox.core.policy import Evaluation, Layer
 from jupyter_agentbox.core.ports import ArgumentChecker, ToolCaller
+from jupyter_agentbox.core.reviewers import ReviewerKind
 from jupyter_agentbox.core.tools import ToolResult
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
@@ -26,6 +27,8 @@ from jupyter_agentbox.exceptions import (
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
+
+from .modes import ThreadModes
 
 log = logging.getLogger(__name__)
 
@@ -64,15 +67,24 @@ class CallManager:
         Calls the tools.
     checker : ArgumentChecker
         Refuses arguments that do not fit before a person is asked.
+    modes : ThreadModes
+        Knows the approval modes of agents' threads.
     """
 
     def __init__(
-        self, *, approvals: ApprovalManager, policies: PolicyManager, tools: ToolCaller, checker: ArgumentChecker
+        self,
+        *,
+        approvals: ApprovalManager,
+        policies: PolicyManager,
+        tools: ToolCaller,
+        checker: ArgumentChecker,
+        modes: ThreadModes,
     ) -> None:
         self._approvals = approvals
         self._policies = policies
         self._tools = tools
         self._checker = checker
+        self._modes = modes
 
     async def run(
         self,
@@ -125,7 +137,9 @@ class CallManager:
         evaluation = self._policies.evaluate(call, tool)
         if floor is not None:
             evaluation = evaluation.at_least(floor)
-        request = await self._approvals.open(call, tool, evaluation)
+        evaluation = self._modes.apply(call, evaluation)
+        answered = await self._modes.review(call, tool, evaluation, decide_with=self._approvals.decide_with)
+        request = await self._approvals.open(call, tool, evaluation, answered)
         request = await self._settled(request, on_waiting)
         if request.outcome_state is not OutcomeState.RUNNING:
             raise _refusal(request)
@@ -215,10 +229,9 @@ def _refusal(request: ApprovalRequest) -> AgentBoxError:
         )
     if request.status is Status.REJECTED:
         reason = reason_for(request)
-        by = " by a rule" if request.decision is None else ""
         told = f": {reason}" if reason else ""
         return ToolCallRejectedError(
-            f"`{name}` was rejected{by}; it did not run{told}", request_id=request.id, reason=reason
+            f"`{name}` was rejected{_by(request)}; it did not run{told}", request_id=request.id, reason=reason
         )
     if request.status is Status.ORPHANED:
         return ApprovalCancelledError(
@@ -230,3 +243,11 @@ def _refusal(request: ApprovalRequest) -> AgentBoxError:
     return ApprovalCancelledError(
         f"the request for `{name}` was withdrawn ({how}); it did not run", request_id=request.id
     )
+
+
+def _by(request: ApprovalRequest) -> str:
+    """Say who rejected a request, unless it was a person, or is in the reason."""
+    if request.decision is not None:
+        return " by a model that reviews calls" if request.decision.reviewer.kind is ReviewerKind.MODEL else ""
+    rule = request.evaluation.rule
+    return "" if rule is not None and rule.layer is Layer.THREAD else " by a rule"

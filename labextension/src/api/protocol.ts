@@ -70,12 +70,13 @@ export type Via =
   | 'program'
   | 'mcp_client'
   | 'terminal'
+  | 'model'
   | 'unknown';
 
 /** Who answered, and how that is known. */
 export interface IReviewer {
   reviewer: string;
-  reviewer_kind: 'user' | 'service';
+  reviewer_kind: 'user' | 'service' | 'model';
   /** What people call them; they may choose it themselves. */
   reviewer_name: string | null;
   via: Via;

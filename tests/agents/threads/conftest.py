@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from jupyter_agentbox import AsyncAgent
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.testing import MockModelServer
+from tests.headless.executor.conftest import MINI
 
 MakeAgent = Callable[..., AsyncAgent]
 
@@ -24,6 +26,13 @@ def model() -> Iterator[MockModelServer]:
 @pytest.fixture
 def database(tmp_path: Path) -> str:
     return sqlite_url(str(tmp_path / "approvals.db"))
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Path:
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"mini": MINI}}))
+    return path
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from jupyter_agentbox.core.threads import CodeRun, ItemStatus, Notice, ToolCallI
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.system import SystemClock
 from jupyter_agentbox.testing import TIMEOUT, MockModelServer, ModelRequest
-from tests.headless.executor.conftest import MINI
 
 from .conftest import MakeAgent
 
@@ -40,13 +38,6 @@ def runs(result: Any) -> list[CodeRun]:
 async def recorded(database: str) -> list[ApprovalRequest]:
     async with SqlApprovalStore(database, clock=SystemClock()) as store:
         return list(reversed((await store.list(ApprovalQuery())).approvals))
-
-
-@pytest.fixture
-def servers(tmp_path: Path) -> Path:
-    path = tmp_path / "mcp.json"
-    path.write_text(json.dumps({"mcpServers": {"mini": MINI}}))
-    return path
 
 
 async def run_one(agent: AsyncAgent, model: MockModelServer, code: str, **options: Any) -> Any:

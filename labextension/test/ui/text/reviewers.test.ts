@@ -30,6 +30,9 @@ test('only what a browser of this user sent is of you', () => {
   expect(named({ via: 'mcp_client' })).toBe('an MCP client run by ada');
   expect(named({ via: 'terminal' })).toBe('ada in the terminal');
   expect(named({ via: 'unknown' })).toBe('ada');
+  expect(
+    named({ reviewer: 'model:openai:x', reviewer_kind: 'model', via: 'model' })
+  ).toBe('the model “openai:x”');
   expect(named({ reviewer_kind: 'service', via: 'api_token' })).toBe(
     'the service “ada”'
   );

@@ -1,0 +1,100 @@
+"""`UsageMeter`: counts what a turn costs, and says when it may cost no more."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from jupyter_agentbox.core.threads import Usage
+
+from .limits import HourlyUse, TurnLimits
+from .record import TurnRecord
+
+
+class LimitReachedError(Exception):
+    """A limit was reached; the text says which."""
+
+
+class ModelUsage(Protocol):
+    """What asking a model cost, as the library that asks it counts."""
+
+    requests: int
+    input_tokens: int
+    output_tokens: int
+
+
+class UsageMeter:
+    """Counts requests and tokens of one turn, and of all turns in an hour.
+
+    Parameters
+    ----------
+    record : TurnRecord
+        The turn; it has its usage.
+    limits : TurnLimits
+        What it may use.
+    hourly : HourlyUse
+        What all turns used in the last hour.
+    """
+
+    def __init__(self, record: TurnRecord, *, limits: TurnLimits, hourly: HourlyUse) -> None:
+        self._record = record
+        self._limits = limits
+        self._hourly = hourly
+        self._run = Usage()
+        self._before = Usage()
+        self._reviews = Usage()
+
+    def check(self) -> None:
+        """Do nothing if the turn may have another step.
+
+        Raises
+        ------
+        LimitReachedError
+        """
+        steps = self._limits.steps
+        if steps is not None and (self._before + self._run).requests >= steps:
+            raise LimitReachedError(f"it reached the limit of {steps:,} model requests per turn")
+        self.check_review()
+
+    def check_review(self) -> None:
+        """Do nothing if a call may be reviewed.
+
+        Raises
+        ------
+        LimitReachedError
+        """
+        tokens = self._limits.tokens
+        if tokens is not None and self._total.total_tokens >= tokens:
+            raise LimitReachedError(f"it reached the limit of {tokens:,} tokens per turn")
+        if reached := self._hourly.exceeded():
+            raise LimitReachedError(reached)
+
+    def begin_run(self) -> None:
+        """Begin with a run of the model, whose usage begins at nothing."""
+        self._before, self._run = self._before + self._run, Usage()
+
+    def count_run(self, used: ModelUsage) -> None:
+        """Take what the present run has cost until now."""
+        before = self._run.total_tokens
+        self._run = _usage(used)
+        self._note(self._run.total_tokens - before)
+
+    def count_review(self, used: ModelUsage) -> None:
+        """Take what one review of a call cost. It is no step of the turn."""
+        cost = _usage(used)
+        self._reviews += cost
+        self._note(cost.total_tokens)
+
+    @property
+    def _total(self) -> Usage:
+        return self._before + self._run + self._reviews
+
+    def _note(self, tokens: int) -> None:
+        self._hourly.add(tokens)
+        self._record.use(self._total)
+
+
+def _usage(used: ModelUsage) -> Usage:
+    # A server may say anything, also less than nothing.
+    return Usage(
+        requests=used.requests, input_tokens=max(0, used.input_tokens), output_tokens=max(0, used.output_tokens)
+    )

@@ -1,0 +1,105 @@
+"""What the approval mode of an agent's thread makes of the calls that its code makes, and of the code itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule, exactly
+from jupyter_agentbox.core.ports import CallReviewer
+from jupyter_agentbox.core.reviewers import DecideWith
+from jupyter_agentbox.core.reviews import reviewing_model
+from jupyter_agentbox.core.threads import ApprovalMode
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.exceptions import NeedsPersonError
+from jupyter_agentbox.services.approvals.manager import Answered, Verdict
+
+log = logging.getLogger(__name__)
+
+#: Seconds that a model has to review a call; then a person is asked.
+REVIEW_SECONDS: Final = 60.0
+
+#: Why a call is refused that would ask; the code and the model are told, too.
+NOBODY_IS_ASKED: Final = "nobody is asked in this thread: its approval mode is `deny_all`, and no rule allows it"
+
+
+@dataclass(frozen=True, slots=True)
+class _ThreadMode:
+    mode: ApprovalMode
+    reviewer: CallReviewer | None
+
+
+class ThreadModes:
+    """Knows the approval mode of each agent's thread, and applies it to calls that carry the thread.
+
+    A mode comes after all rules: it can refuse what would ask, or have a model answer what a rule lets a model answer.
+    Calls of no thread, and of threads that it does not know, ask a person.
+    """
+
+    def __init__(self) -> None:
+        self._threads: dict[str, _ThreadMode] = {}
+
+    def set(self, thread_id: str, mode: ApprovalMode, *, reviewer: CallReviewer | None = None) -> None:
+        """Take the mode of a thread, from now on.
+
+        Parameters
+        ----------
+        thread_id : str
+            The thread.
+        mode : ApprovalMode
+            Its mode.
+        reviewer : CallReviewer, optional
+            Reviews calls if the mode is ``auto_review``; without one a person is asked.
+        """
+        self._threads[thread_id] = _ThreadMode(mode, reviewer)
+
+    def apply(self, call: ToolCall, evaluation: Evaluation) -> Evaluation:
+        """Return what becomes of a call in its thread, where the rules give this evaluation."""
+        known = self._known(call)
+        if known is None or known.mode is not ApprovalMode.DENY_ALL:
+            return evaluation
+        refusal = Rule(tool=exactly(call), effect=Effect.DENY, layer=Layer.THREAD, reason=NOBODY_IS_ASKED)
+        return evaluation.without_asking(refusal)
+
+    async def review(
+        self, call: ToolCall, tool: ToolDescription, evaluation: Evaluation, *, decide_with: DecideWith
+    ) -> Answered | None:
+        """Return a model's answer about a call; ``None`` if a person has to decide, as in any doubt.
+
+        Parameters
+        ----------
+        call : ToolCall
+            The call.
+        tool : ToolDescription
+            The tool, as its server describes it.
+        evaluation : Evaluation
+            What the rules say. If no rule lets a model allow the call, no model is asked.
+        decide_with : DecideWith
+            Whose answers count.
+        """
+        known = self._known(call)
+        if known is None or known.mode is not ApprovalMode.AUTO_REVIEW or known.reviewer is None:
+            return None
+        if evaluation.effect is not Effect.ASK or not evaluation.model_may_allow:
+            return None
+        by = reviewing_model(known.reviewer.name)
+        try:
+            by.check(decide_with)
+            async with asyncio.timeout(REVIEW_SECONDS):
+                review = await known.reviewer.review(call, tool)
+        except NeedsPersonError:
+            return None
+        except Exception as error:  # noqa: BLE001  # its text may have a key or a prompt, which no log may
+            # A boundary: whatever goes wrong with a model, a person decides.
+            log.warning("%s could not review a call of `%s`: %s", by.name, call.qualified_name, type(error).__name__)
+            return None
+        if review.answer is None:
+            return None
+        return Verdict(answer=review.answer, digest=call.digest, reason=review.rationale), by
+
+    def _known(self, call: ToolCall) -> _ThreadMode | None:
+        thread_id = call.origin.thread_id
+        return None if thread_id is None else self._threads.get(thread_id)
