@@ -9,13 +9,14 @@ from typing import Any, Final, Protocol, runtime_checkable
 from jupyter_agentbox.exceptions import CodeGeneratorConfigurationError
 
 from .mock_generator import MockCodeGenerator
+from .model_generator import ModelCodeGenerator
 from .requests import CodeRequest
 from .results import AttemptError
 
 #: Where packages say which generators they have: a name, and what makes one.
 ENTRY_POINTS: Final = "jupyter_agentbox.code_generators"
 #: Names that no other package can take.
-_BUILT_IN: Final = {"mock": MockCodeGenerator}
+_BUILT_IN: Final = {"mock": MockCodeGenerator, "model": ModelCodeGenerator}
 
 
 @runtime_checkable
@@ -50,7 +51,7 @@ def create_code_generator(name: str, config: Mapping[str, Any] | None = None, **
     Parameters
     ----------
     name : str
-        ``"mock"``, or a name that an installed package has in the entry-point group
+        ``"mock"``, ``"model"``, or a name that an installed package has in the entry-point group
         ``jupyter_agentbox.code_generators``.
     config : mapping, optional
         Keyword arguments for whatever makes it.

@@ -33,6 +33,16 @@ class ApprovalMode(str, Enum):
     """A second model, where the policy lets a model decide (`Policy.model_may_allow`); else, and in doubt, a person."""
 
 
+class TurnBackend(str, Enum):
+    """How a turn is worked on."""
+
+    LOOP = "loop"
+    """The model calls functions, again and again, until it answers."""
+
+    GENERATE = "generate"
+    """The model writes one piece of code, and another one if that fails, up to a bound."""
+
+
 class TurnStatus(str, Enum):
     """Where a turn stands. All but `IN_PROGRESS` are final."""
 

@@ -17,7 +17,7 @@ from jupyter_agentbox.agents.threads.events import ApprovalRequested, TurnEvent
 from jupyter_agentbox.agents.threads.limits import TurnLimits
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.ports import ThreadQuery
-from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn
+from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnBackend
 from jupyter_agentbox.exceptions import AgentBoxError, AgentConfigurationError, ApprovalError
 from jupyter_agentbox.services.calls.modes import ThreadModes
 
@@ -302,7 +302,12 @@ class AsyncThread:
         await self._threads.set_name(self.id, name)
 
     async def turn(
-        self, prompt: str, *, approval_mode: ApprovalMode | None = None, model: str | None = None
+        self,
+        prompt: str,
+        *,
+        approval_mode: ApprovalMode | None = None,
+        model: str | None = None,
+        backend: TurnBackend | str = TurnBackend.LOOP,
     ) -> AsyncTurn:
         """Begin a turn.
 
@@ -312,15 +317,22 @@ class AsyncThread:
             What the agent is asked.
         approval_mode, model : optional
             Change the thread's, from this turn on.
+        backend : TurnBackend or str
+            ``"loop"``, or ``"generate"`` for code that is written, run and, if it fails, written again, up to
+            `TurnLimits.attempts`.
 
         Raises
         ------
+        ValueError
+            There is no such back end.
         ThreadBusyError
             A turn of the thread is in progress.
         AgentConfigurationError
             The model cannot be used, or the extra ``agent`` is not installed; it was asked nothing.
         """
-        return AsyncTurn(await self._threads.begin(self.id, prompt, mode=approval_mode, model=model))
+        return AsyncTurn(
+            await self._threads.begin(self.id, prompt, mode=approval_mode, model=model, backend=TurnBackend(backend))
+        )
 
     async def run(
         self,
@@ -329,12 +341,13 @@ class AsyncThread:
         on_approval: OnApproval | None = None,
         approval_mode: ApprovalMode | None = None,
         model: str | None = None,
+        backend: TurnBackend | str = TurnBackend.LOOP,
     ) -> Turn:
         """Begin a turn and wait for its end. Cancelling interrupts it.
 
         Parameters
         ----------
-        prompt, approval_mode, model
+        prompt, approval_mode, model, backend
             As for `turn`.
         on_approval : callable, optional
             Gets each request that waits for a person: returns whether to accept it, or answers it itself and returns
@@ -347,7 +360,7 @@ class AsyncThread:
         ThreadBusyError, AgentConfigurationError
             As for `turn`. A turn that fails does not raise: see `Turn.error`.
         """
-        turn = await self.turn(prompt, approval_mode=approval_mode, model=model)
+        turn = await self.turn(prompt, approval_mode=approval_mode, model=model, backend=backend)
         return await turn.run(on_approval=on_approval)
 
 

@@ -17,6 +17,7 @@ from jupyter_agentbox.agents.threads.ports import (
     KernelEvent,
     ToolLine,
 )
+from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.codegen.modules import generate_module
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.names import server_names
@@ -46,13 +47,13 @@ class ExecutorKernel:
     def __init__(self, executor: CodeExecutor) -> None:
         self._executor = executor
 
-    async def run(self, code: str, *, thread_id: str) -> AsyncGenerator[KernelEvent]:
+    async def run(self, code: str, *, thread_id: str, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
         """Ask whether the code may run, and run it."""
         self._executor.thread_id = thread_id
         calls = CallLog()
         ran = _Ran(code)
         ended = CodeEnded(code=code, status=ItemStatus.INTERRUPTED, error="it was interrupted")
-        asking = self._executor.ask_first(code, partial(self._run_approved, ran), on_end=ran.ended)
+        asking = self._executor.ask_first(code, partial(self._run_approved, ran), analysis=analysis, on_end=ran.ended)
         try:
             async with aclosing(asking) as items:
                 async for item in items:

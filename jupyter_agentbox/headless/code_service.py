@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from jupyter_agentbox.agents.generators import CodeGenerator
+from jupyter_agentbox.agents.generators import CodeGenerator, create_code_generator
 from jupyter_agentbox.agents.pipeline import CodePipeline
 from jupyter_agentbox.agents.requests import CodeRequest
 from jupyter_agentbox.agents.results import CodeResult, CodeStatus
@@ -122,8 +122,10 @@ class CodeService:
 
     Parameters
     ----------
-    generator : CodeGenerator
-        Makes the code.
+    generator : CodeGenerator or str
+        Makes the code; or the name of one, such as ``"model"``, for `create_code_generator`.
+    generator_config : mapping, optional
+        What a generator that is named is made with: ``{"model": "openai:gpt-5.2"}``.
     approve : callable, optional
         Gets each `ApprovalRequest`, of the code and of its calls. It decides with `accept` and `reject`, now or later,
         or by what it returns: true or false. It may be a coroutine function. Without it `run` refuses what no rule
@@ -148,7 +150,9 @@ class CodeService:
     Raises
     ------
     TypeError
-        If the generator has no method `generate_code`.
+        If the generator has no method `generate_code`, or `generator_config` is given with one that is not named.
+    CodeGeneratorConfigurationError
+        If no generator of the name can be made. It is a `ValueError`, too.
     SandboxConfigError
         If `sandbox_config` is not understood. It is a `ValueError`, too.
     """
@@ -156,7 +160,8 @@ class CodeService:
     def __init__(
         self,
         *,
-        generator: CodeGenerator,
+        generator: CodeGenerator | str,
+        generator_config: Mapping[str, Any] | None = None,
         approve: Approve | None = None,
         policy: Policy | None = None,
         sandbox: bool = False,
@@ -170,6 +175,10 @@ class CodeService:
         analysis: AnalysisSettings | None = None,
         fresh_kernel: bool = False,
     ) -> None:
+        if isinstance(generator, str):
+            generator = create_code_generator(generator, generator_config)
+        elif generator_config is not None:
+            raise TypeError("`generator_config` is for a generator that is named")
         given: object = generator  # whatever a caller without types gives: a class has the method, too
         if isinstance(given, type) or not isinstance(given, CodeGenerator):
             raise TypeError(f"`generator` must be an object with a method `generate_code`: {generator!r:.80}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from jupyter_agentbox.agents.threads.events import ApprovalRequested, TurnCompleted
-from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn
+from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnBackend
 from jupyter_agentbox.exceptions import ApprovalError
 
 from .agent import NOBODY, AsyncAgent, AsyncThread, AsyncTurn, ThreadList
@@ -138,9 +138,16 @@ class AgentThread:
         """Give the thread a name."""
         self._portal.call(self._thread.set_name, name)
 
-    def turn(self, prompt: str, *, approval_mode: ApprovalMode | None = None, model: str | None = None) -> AgentTurn:
+    def turn(
+        self,
+        prompt: str,
+        *,
+        approval_mode: ApprovalMode | None = None,
+        model: str | None = None,
+        backend: TurnBackend | str = TurnBackend.LOOP,
+    ) -> AgentTurn:
         """Begin a turn."""
-        begin = partial(self._thread.turn, prompt, approval_mode=approval_mode, model=model)
+        begin = partial(self._thread.turn, prompt, approval_mode=approval_mode, model=model, backend=backend)
         beginning = self._portal.start_task_soon(begin)
         try:
             return AgentTurn(self._portal, beginning.result())
@@ -157,9 +164,10 @@ class AgentThread:
         on_approval: Callable[[BlockingRequest], bool | None] | None = None,
         approval_mode: ApprovalMode | None = None,
         model: str | None = None,
+        backend: TurnBackend | str = TurnBackend.LOOP,
     ) -> Turn:
         """Begin a turn and wait for its end. `on_approval` is called in this thread; Ctrl-C interrupts the turn."""
-        turn = self.turn(prompt, approval_mode=approval_mode, model=model)
+        turn = self.turn(prompt, approval_mode=approval_mode, model=model, backend=backend)
         return turn.run(on_approval=on_approval)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from pydantic_ai import FunctionToolset, RunContext
 
+from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.core.threads import CodeRun, ItemStatus, ToolCallItem
 from jupyter_agentbox.exceptions import AgentBoxError
 
@@ -44,9 +45,23 @@ class TurnContext:
 
     async def run_code(self, code: str) -> str:
         """Run code, and return what the model is told of it."""
+        ended = await self.run(code)
+        return self._report(ended, is_edited=ended.code != code)
+
+    async def run(self, code: str, analysis: Analysis | None = None) -> CodeEnded:
+        """Run code as an item of the turn, and return what became of it.
+
+        Parameters
+        ----------
+        code : str
+            The code.
+        analysis : Analysis, optional
+            What was found in it. It makes the policy stricter, and whoever decides sees it.
+        """
         item = CodeRun(id=self.record.new_id(), code=code, status=ItemStatus.IN_PROGRESS)
         self.record.start(item)
-        async with aclosing(self.kernel.run(code, thread_id=self.record.turn.thread_id)) as events:
+        running = self.kernel.run(code, thread_id=self.record.turn.thread_id, analysis=analysis)
+        async with aclosing(running) as events:
             async for event in events:
                 match event:
                     case ApprovalAsked(request=request) if request.server_name == "notebook":
@@ -69,7 +84,7 @@ class TurnContext:
                             request_id=event.request_id or item.request_id,
                         )
                         self.record.complete(item)
-                        return self._report(event, is_edited=event.code != code)
+                        return event
         raise AgentBoxError("the kernel ended without giving a reason")
 
     def _ask(self, item_id: str, request: PendingApproval) -> None:

@@ -28,6 +28,8 @@ class TurnLimits:
         Tokens in an hour, in all threads.
     answer_characters : int
         How long one answer of the model may be, with its thoughts and calls.
+    attempts : int
+        How many pieces of code are written at most in a turn of the back end ``generate``.
     calls : int
         How many tool calls of code a turn lists; the approval store has all.
     output_characters : int
@@ -40,6 +42,7 @@ class TurnLimits:
     requests_per_hour: int | None = 600
     tokens_per_hour: int | None = 20_000_000
     answer_characters: int = 1_000_000
+    attempts: int = 3
     calls: int = 1_000
     output_characters: int = 16_000
 

@@ -9,9 +9,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import CallReviewer, Clock, Ids, ThreadPage, ThreadQuery, ThreadStore
-from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnStatus
+from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnBackend, TurnStatus
 from jupyter_agentbox.exceptions import AgentConfigurationError, ThreadBusyError, ThreadError, UnknownThreadError
 
 from .limits import HourlyUse, TurnLimits
@@ -245,7 +246,13 @@ class ThreadManager:
         return await asyncio.to_thread(_message_texts, await self._store.histories(thread_id))
 
     async def begin(
-        self, thread_id: str, prompt: str, *, mode: ApprovalMode | None = None, model: str | None = None
+        self,
+        thread_id: str,
+        prompt: str,
+        *,
+        mode: ApprovalMode | None = None,
+        model: str | None = None,
+        backend: TurnBackend = TurnBackend.LOOP,
     ) -> RunningTurn:
         """Begin a turn.
 
@@ -257,6 +264,8 @@ class ThreadManager:
             What the agent is asked.
         mode, model : optional
             Change the thread's, from this turn on.
+        backend : TurnBackend
+            How this turn is worked on.
 
         Raises
         ------
@@ -270,7 +279,7 @@ class ThreadManager:
         if self._is_closed:
             raise ThreadError(f"the agent of thread `{thread_id}` was closed")
         # A task of its own: a turn that is kept when the caller is cancelled must not stay in progress for ever.
-        beginning = asyncio.create_task(self._begin(thread_id, prompt, mode=mode, model=model))
+        beginning = asyncio.create_task(self._begin(thread_id, prompt, mode=mode, model=model, backend=backend))
         self._beginning.add(beginning)
         beginning.add_done_callback(self._beginning.discard)
         try:
@@ -279,7 +288,9 @@ class ThreadManager:
             beginning.add_done_callback(self._end_unwanted)
             raise
 
-    async def _begin(self, thread_id: str, prompt: str, *, mode: ApprovalMode | None, model: str | None) -> RunningTurn:
+    async def _begin(
+        self, thread_id: str, prompt: str, *, mode: ApprovalMode | None, model: str | None, backend: TurnBackend
+    ) -> RunningTurn:
         await asyncio.to_thread(_import_loop)
         thread = await self._store.get(thread_id)
         wanted = replace(thread, approval_mode=mode or thread.approval_mode, model=model or thread.model)
@@ -294,7 +305,7 @@ class ThreadManager:
         except BaseException:
             await self._store.put_turn(turn.end(TurnStatus.INTERRUPTED, at=self._clock.now()), b"")
             raise
-        running = self._make(turn, wanted, client, reviewing, prompt)
+        running = self._make(turn, wanted, _Clients(client, reviewing), prompt, backend)
         self._running[thread_id] = running
         return running
 
@@ -326,14 +337,13 @@ class ThreadManager:
             return None
         return await asyncio.to_thread(self._model, self._review_model or thread.model)
 
-    def _make(self, turn: Turn, thread: Thread, client: Model, reviewing: Model | None, prompt: str) -> RunningTurn:
+    def _make(self, turn: Turn, thread: Thread, clients: _Clients, prompt: str, backend: TurnBackend) -> RunningTurn:
         from .agent_tools import TurnContext  # noqa: PLC0415  # as in `_import_loop`
-        from .turns import TurnRunner  # noqa: PLC0415
 
         stream = TurnStream()
         record = TurnRecord(turn, stream=stream, ids=self._ids)
         meter = UsageMeter(record, limits=self._limits, hourly=self._use)
-        reviewer = self._reviewer(thread, reviewing, meter) if reviewing is not None else None
+        reviewer = self._reviewer(thread, clients.reviewing, meter) if clients.reviewing is not None else None
         self._modes.set(thread.id, thread.approval_mode, reviewer=reviewer)
         context = TurnContext(
             record=record,
@@ -341,9 +351,9 @@ class ThreadManager:
             clock=WorkClock(self._limits.seconds),
             limits=self._limits,
         )
-        runner = TurnRunner(
+        runner = _runner_of(backend)(
             record=record,
-            model=client,
+            model=clients.model,
             context=context,
             limits=self._limits,
             meter=meter,
@@ -369,6 +379,22 @@ class ThreadManager:
                 del self._running[thread.id]
                 # A model reviews what a turn asks for, and nothing that its code asks for later.
                 self._modes.set(thread.id, thread.approval_mode)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clients:
+    """Of the model that works on a turn, and of the one that reviews its calls, if one does."""
+
+    model: Model
+    reviewing: Model | None
+
+
+def _runner_of(backend: TurnBackend) -> type[TurnRunner]:
+    from jupyter_agentbox.agents.generate_turn import GenerateRunner  # noqa: PLC0415  # as in `_import_loop`
+
+    from .turns import TurnRunner  # noqa: PLC0415
+
+    return GenerateRunner if backend is TurnBackend.GENERATE else TurnRunner
 
 
 def _import_loop() -> None:
@@ -400,9 +426,9 @@ class _LateKernel:
         self._workplace = workplace
         self._thread = thread
 
-    async def run(self, code: str, *, thread_id: str) -> AsyncGenerator[KernelEvent]:
+    async def run(self, code: str, *, thread_id: str, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
         kernel = await self._workplace.kernel(self._thread)
-        async with aclosing(kernel.run(code, thread_id=thread_id)) as events:
+        async with aclosing(kernel.run(code, thread_id=thread_id, analysis=analysis)) as events:
             async for event in events:
                 yield event
 

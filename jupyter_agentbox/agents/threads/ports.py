@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.core.ports import CallReviewer
 from jupyter_agentbox.core.threads import ApprovalMode, ItemStatus
 
@@ -89,10 +90,19 @@ KernelEvent: TypeAlias = ApprovalAsked | ToolCallBegan | ToolCallEnded | CodeEnd
 class AgentKernel(Protocol):
     """The kernel in which an agent's code runs."""
 
-    def run(self, code: str, *, thread_id: str) -> AsyncGenerator[KernelEvent]:
+    def run(self, code: str, *, thread_id: str, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
         """Ask whether the code may run, and run it. Yields what happens, `CodeEnded` last.
 
         Closing the iteration withdraws what waits and interrupts what runs.
+
+        Parameters
+        ----------
+        code : str
+            The code.
+        thread_id : str
+            The thread that the code, and each call of it, carries.
+        analysis : Analysis, optional
+            What was found in the code. It makes the policy stricter, and whoever decides sees it.
         """
 
     async def variables(self) -> str:

@@ -7,17 +7,12 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from pydantic_ai import Agent, AgentRun
 from pydantic_ai.exceptions import (
     AgentRunError,
-    ModelAPIError,
-    ModelAuthenticationError,
-    ModelContextWindowExceededError,
-    ModelRateLimitError,
     RunCancelled,
-    UnexpectedModelBehavior,
 )
 from pydantic_ai.messages import (
     ModelMessage,
@@ -48,7 +43,8 @@ from jupyter_agentbox.exceptions import AgentBoxError
 from .agent_tools import TurnContext, make_toolset
 from .histories import dump_history, transcript, with_short_outputs
 from .instructions import INSTRUCTIONS
-from .limits import TurnLimits, shortened
+from .limits import TurnLimits
+from .model_errors import is_too_long, text_of
 from .record import TurnRecord
 from .usage_meter import LimitReachedError, UsageMeter
 
@@ -57,12 +53,9 @@ log = logging.getLogger(__name__)
 #: Keeps a turn, and what the model was sent of it.
 Keep = Callable[[Turn, bytes], Awaitable[None]]
 
-#: Characters of a provider's error that a person is shown.
-_ERROR: Final = 2000
-
 
 @dataclass(slots=True)
-class _Conversation:
+class Conversation:
     """What the model has been sent and has answered; `start` is where this turn begins in it."""
 
     messages: list[ModelMessage]
@@ -104,7 +97,7 @@ class TurnRunner:
     clock: Clock
     keep: Keep
     _run: AgentRun[TurnContext, str] | None = None
-    _words: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
 
     def steer(self, text: str) -> None:
         """Say something to the model while it works; it hears it before it goes on."""
@@ -112,7 +105,7 @@ class TurnRunner:
         if self._run is not None:
             self._run.enqueue(text)
         else:
-            self._words.append(text)
+            self.words.append(text)
 
     async def run(self, prompt: str, history: Callable[[], Awaitable[list[ModelMessage]]]) -> None:
         """Work until the model has answered, or the turn ends otherwise; the record says how.
@@ -126,7 +119,7 @@ class TurnRunner:
         history : callable
             Returns what was said in earlier turns.
         """
-        conversation = _Conversation([], 0)
+        conversation = Conversation([], 0)
         self.record.complete(UserMessage(id=self.record.new_id(), text=prompt))
         status, error = await self._outcome(prompt, conversation, history)
         self.context.close()
@@ -140,19 +133,19 @@ class TurnRunner:
             self.record.close()
 
     async def _outcome(
-        self, prompt: str, conversation: _Conversation, history: Callable[[], Awaitable[list[ModelMessage]]]
+        self, prompt: str, conversation: Conversation, history: Callable[[], Awaitable[list[ModelMessage]]]
     ) -> tuple[TurnStatus, TurnError | None]:
         try:
             async with self.context.clock, self.model:  # its connections end with the turn
                 conversation.messages = await history()
                 conversation.start = len(conversation.messages)
-                await self._converse(prompt, conversation)
+                await self.converse(prompt, conversation)
         except asyncio.CancelledError:
             return TurnStatus.INTERRUPTED, None
         except LimitReachedError as reached:
             return self._limited(str(reached))
         except AgentRunError as error:
-            return TurnStatus.FAILED, _model_error(error, self._key())
+            return TurnStatus.FAILED, TurnError(code=TurnErrorCode.MODEL, message=text_of(error, self.model))
         except AgentBoxError as error:
             return TurnStatus.FAILED, TurnError(code=TurnErrorCode.KERNEL, message=str(error))
         except Exception as error:
@@ -163,23 +156,19 @@ class TurnRunner:
             return TurnStatus.FAILED, TurnError(code=TurnErrorCode.INTERNAL, message=type(error).__name__)
         return TurnStatus.COMPLETED, None
 
-    def _key(self) -> str:
-        """Return the model's key, which a gateway may repeat in its errors."""
-        return str(getattr(getattr(self.model, "client", None), "api_key", None) or "")
-
     def _limited(self, reached: str) -> tuple[TurnStatus, TurnError]:
         text = f"The turn ended: {reached}. Ask the agent to continue if you want it to go on."
         self.record.notice("limit", text)
         return TurnStatus.FAILED, TurnError(code=TurnErrorCode.LIMIT, message=text)
 
-    async def _converse(self, prompt: str, conversation: _Conversation) -> None:
+    async def converse(self, prompt: str, conversation: Conversation) -> None:
         """Talk with the model; if the conversation gets too long for it, make it shorter and go on."""
         asked: str | None = prompt
         for shorten in (self._drop_outputs, self._summarise, None):
             try:
                 await self._steps(asked, conversation)
-            except ModelContextWindowExceededError:
-                if shorten is None:
+            except AgentRunError as error:
+                if shorten is None or not is_too_long(error):
                     raise
                 if asked is not None and len(conversation.messages) == conversation.start:
                     conversation.messages.append(ModelRequest(parts=[UserPromptPart(asked)]))
@@ -188,11 +177,11 @@ class TurnRunner:
             else:
                 return
 
-    async def _drop_outputs(self, conversation: _Conversation) -> None:
+    async def _drop_outputs(self, conversation: Conversation) -> None:
         conversation.messages = with_short_outputs(conversation.messages)
         self.record.notice("shortened", "The conversation is too long for the model: older outputs were shortened.")
 
-    async def _summarise(self, conversation: _Conversation) -> None:
+    async def _summarise(self, conversation: Conversation) -> None:
         summary = await self._ask_for_summary(transcript(conversation.messages))
         last = conversation.messages[-1]
         question = [part for part in last.parts if isinstance(part, UserPromptPart)]
@@ -211,7 +200,7 @@ class TurnRunner:
         self.meter.count_run(answer.usage)
         return answer.output
 
-    async def _steps(self, prompt: str | None, conversation: _Conversation) -> None:
+    async def _steps(self, prompt: str | None, conversation: Conversation) -> None:
         before = list(conversation.messages)
         self.meter.begin_run()
         agent: Agent[TurnContext, str] = Agent(
@@ -219,9 +208,9 @@ class TurnRunner:
         )
         async with agent.iter(prompt, message_history=before, deps=self.context, usage_limits=None) as run:
             self._run = run
-            for word in self._words:
+            for word in self.words:
                 run.enqueue(word)
-            self._words.clear()
+            self.words.clear()
             with self._noting(conversation, before, run):
                 node = run.next_node
                 while not Agent.is_end_node(node):
@@ -235,7 +224,7 @@ class TurnRunner:
                     await self.keep(self.record.turn, conversation.kept())
 
     @contextmanager
-    def _noting(self, conversation: _Conversation, before: list[ModelMessage], run: AgentRun[TurnContext, str]) -> Any:
+    def _noting(self, conversation: Conversation, before: list[ModelMessage], run: AgentRun[TurnContext, str]) -> Any:
         """Keep what was said, however the run ends."""
         try:
             yield
@@ -302,17 +291,3 @@ def _length(event: object) -> int:
         added = (getattr(delta, name, None) for name in ("content_delta", "args_delta"))
         return sum(len(str(one)) for one in added if one is not None)
     return 0
-
-
-def _model_error(error: AgentRunError, key: str) -> TurnError:
-    text = shortened(str(error).replace(key, "***") if key else str(error), _ERROR)
-    if isinstance(error, ModelAuthenticationError):
-        text = f"the model's server did not accept the key: {text}"
-    elif isinstance(error, ModelRateLimitError):
-        when = f"; it says to try again in {error.retry_after:g} seconds" if error.retry_after else ""
-        text = f"the model's server has had too many requests{when}: {text}"
-    elif isinstance(error, ModelAPIError):
-        text = f"the model's server failed: {text}"
-    elif isinstance(error, UnexpectedModelBehavior):
-        text = f"the model's answer cannot be used: {text}"
-    return TurnError(code=TurnErrorCode.MODEL, message=text)
