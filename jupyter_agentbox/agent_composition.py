@@ -11,6 +11,7 @@ from jupyter_agentbox import paths
 from jupyter_agentbox.agents.threads.keys import find_key
 from jupyter_agentbox.agents.threads.limits import TurnLimits
 from jupyter_agentbox.agents.threads.manager import ThreadManager
+from jupyter_agentbox.agents.threads.ports import ModeKeeper
 from jupyter_agentbox.core.threads import ThreadState
 from jupyter_agentbox.exceptions import AgentConfigurationError
 from jupyter_agentbox.services.threads.cell_kernels import CellKernels
@@ -37,6 +38,8 @@ class AgentSettings:
         The model where none is named; empty if one must be.
     base_url : str or None
         The address of another server than the maker's.
+    review_model : str
+        The model that reviews calls in the mode ``auto_review``; empty for the thread's own.
     limits : TurnLimits
         What turns may use.
     """
@@ -45,6 +48,7 @@ class AgentSettings:
     journal_mode: JournalMode = "wal"
     model: str = ""
     base_url: str | None = None
+    review_model: str = ""
     limits: TurnLimits = field(default_factory=TurnLimits)
 
     def client(self, model: str) -> Model:
@@ -68,7 +72,7 @@ class AgentSettings:
 
 
 def build_threads(
-    settings: AgentSettings, *, kernels: CellKernels, announce: Callable[[str, ThreadState], None]
+    settings: AgentSettings, *, kernels: CellKernels, modes: ModeKeeper, announce: Callable[[str, ThreadState], None]
 ) -> NotebookThreads:
     """Put the parts together. Opens and starts nothing.
 
@@ -78,13 +82,22 @@ def build_threads(
         What was set.
     kernels : CellKernels
         Where agents work.
+    modes : ModeKeeper
+        Has calls decided as the modes of their threads say.
     announce : callable
         Told of a thread that changed.
     """
     clock = SystemClock()
     store = SqlThreadStore(settings.database_url, clock=clock, journal_mode=settings.journal_mode)
     threads = ThreadManager(
-        store=store, workplace=kernels, model=settings.client, clock=clock, ids=RandomIds(), limits=settings.limits
+        store=store,
+        workplace=kernels,
+        model=settings.client,
+        clock=clock,
+        ids=RandomIds(),
+        limits=settings.limits,
+        modes=modes,
+        review_model=settings.review_model,
     )
     return NotebookThreads(
         threads=threads,

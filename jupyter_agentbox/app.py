@@ -25,6 +25,7 @@ from jupyter_agentbox.composition import AgentBox, Settings, build, module_json
 from jupyter_agentbox.contents.managers import KernelDirectories, harden_contents_manager
 from jupyter_agentbox.contents.served_files import serve_no_links
 from jupyter_agentbox.core.content_security import check_sources
+from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.events import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError, ThreadError
@@ -203,6 +204,21 @@ class AgentBoxApp(ExtensionApp):
         )
     ).tag(config=True)
 
+    agent_review_model = Unicode(
+        help=(
+            "The language model that reviews calls in threads whose approval mode is `auto_review`. Default: the"
+            " thread's own."
+        )
+    ).tag(config=True)
+
+    agent_model_may_allow = List(
+        Unicode(),
+        help=(
+            "What a reviewing model may allow in the place of a person, in threads whose approval mode is"
+            ' `auto_review`: ["notebook.run_code", "shop.list_*"]. Default: nothing.'
+        ),
+    ).tag(config=True)
+
     agent_context = Enum(
         ["none", "cells", "outputs"],
         default_value="none",
@@ -273,7 +289,8 @@ class AgentBoxApp(ExtensionApp):
         harden_contents_manager(server.contents_manager, directories)
         serve_no_links(server.web_app, directories)
         settings = self._settings_of_traits(directories)
-        self._box: AgentBox = build(settings, announcer=announcer)
+        policy = Policy(model_may_allow=tuple(self.agent_model_may_allow))
+        self._box: AgentBox = build(settings, announcer=announcer, policy=policy)
         notebooks = SessionNotebooks(server.session_manager)
         self._links = KernelConnectionManager(
             calls=self._box.calls,
@@ -360,10 +377,14 @@ class AgentBoxApp(ExtensionApp):
                 journal_mode="delete" if self.journal_mode == "delete" else "wal",
                 model=self.agent_model,
                 base_url=self.agent_base_url or None,
+                review_model=self.agent_review_model,
                 limits=limits,
             )
             self._threads = agent_composition.build_threads(
-                settings, kernels=self._cell_kernels, announce=self._announcer.thread_changed
+                settings,
+                kernels=self._cell_kernels,
+                modes=self._box.modes,
+                announce=self._announcer.thread_changed,
             )
         return self._threads
 

@@ -329,7 +329,7 @@ class ThreadManager:
     def _reviewer(self, thread: Thread, client: Model, meter: UsageMeter) -> CallReviewer:
         from .model_reviewer import ModelReviewer  # noqa: PLC0415  # as in `_import_loop`
 
-        return ModelReviewer(client, self._review_model or thread.model, meter=meter)
+        return ModelReviewer(client, self._review_model or thread.model or client.model_name, meter=meter)
 
     async def _reviewing_client(self, thread: Thread) -> Model | None:
         """Return the client of the model that reviews the thread's calls, if one does."""

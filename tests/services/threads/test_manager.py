@@ -11,6 +11,7 @@ from jupyter_agentbox.app import AgentBoxApp
 from jupyter_agentbox.core.ports import ThreadQuery
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, ThreadState, Turn, TurnStatus
 from jupyter_agentbox.exceptions import AgentConfigurationError, ThreadBusyError, ThreadError, UnknownThreadError
+from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.threads.cell_kernels import CellKernels
 from jupyter_agentbox.services.threads.event_reader import EventReader
 from jupyter_agentbox.services.threads.manager import MOST_ENDED, NotebookThreads
@@ -59,7 +60,7 @@ def settings(model: MockModelServer, database: str) -> AgentSettings:
 def threads(
     settings: AgentSettings, kernels: CellKernels, told: Told, jp_asyncio_loop: asyncio.AbstractEventLoop
 ) -> Iterator[NotebookThreads]:
-    made = build_threads(settings, kernels=kernels, announce=told.put)
+    made = build_threads(settings, kernels=kernels, modes=ThreadModes(), announce=told.put)
     yield made
     jp_asyncio_loop.run_until_complete(made.aclose())
 
@@ -84,7 +85,7 @@ async def test_a_notebooks_current_thread_is_the_one_that_was_started_or_resumed
     renamed = await threads.current(NOTEBOOK)
     await threads.resume(first.id, NOTEBOOK)
     resumed = await threads.current(NOTEBOOK)
-    anew = build_threads(settings, kernels=CellKernels(), announce=lambda *_: None)
+    anew = build_threads(settings, kernels=CellKernels(), modes=ThreadModes(), announce=lambda *_: None)
     after_restart = await anew.current(NOTEBOOK)
     await anew.aclose()
     fork = await threads.fork(second.id)
@@ -166,7 +167,9 @@ async def test_what_a_turn_needs_of_a_cell_it_has_only_while_the_cell_runs(kerne
 async def test_a_turn_that_cannot_begin_leaves_the_kernel_free(
     database: str, kernels: CellKernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    threads = build_threads(AgentSettings(database_url=database), kernels=kernels, announce=lambda *_: None)
+    threads = build_threads(
+        AgentSettings(database_url=database), kernels=kernels, modes=ThreadModes(), announce=lambda *_: None
+    )
     thread = await threads.start(NOTEBOOK)
     try:
         for _ in range(2):
@@ -251,7 +254,7 @@ async def test_the_limits_per_hour_are_those_of_all_threads_together(
         base_url=settings.base_url,
         limits=TurnLimits(requests_per_hour=2),
     )
-    threads = build_threads(limited, kernels=CellKernels(), announce=lambda *_: None)
+    threads = build_threads(limited, kernels=CellKernels(), modes=ThreadModes(), announce=lambda *_: None)
     ends = []
     async with asyncio.timeout(PATIENCE):
         for _ in range(3):
