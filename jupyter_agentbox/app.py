@@ -20,6 +20,7 @@ from jupyter_agentbox.bridge.isolation import IsolationLookup
 from jupyter_agentbox.bridge.kernel_exits import KernelExits
 from jupyter_agentbox.bridge.kernelspecs import SandboxedKernels
 from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
+from jupyter_agentbox.bridge.model_keys import keep_model_keys_out
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
 from jupyter_agentbox.composition import AgentBox, Settings, build, module_json
 from jupyter_agentbox.contents.managers import KernelDirectories, harden_contents_manager
@@ -254,6 +255,14 @@ class AgentBoxApp(ExtensionApp):
         help="How many tokens all agents of this server may use in an hour, in and out. None: no limit.",
     ).tag(config=True)
 
+    keep_model_keys = Bool(
+        False,
+        help=(
+            "Whether kernels of this server keep the environment variables that hold the keys of language models, such"
+            " as `OPENAI_API_KEY`. The server itself and its terminals always do."
+        ),
+    ).tag(config=True)
+
     @validate("content_security_policy_sources")
     def _check_sources(self, proposal: Any) -> Any:
         try:
@@ -302,6 +311,8 @@ class AgentBoxApp(ExtensionApp):
             welcome=self._welcome,
             limits=MemoryLimits(kernel=self.max_waiting_bytes, total=self.max_total_waiting_bytes),
         )
+        if not self.keep_model_keys:
+            keep_model_keys_out(server.kernel_manager)
         self._lifecycle = KernelLifecycle(
             kernels=server.kernel_manager,
             events=events,

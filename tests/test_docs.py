@@ -12,6 +12,7 @@ import yaml
 import jupyter_agentbox
 from jupyter_agentbox.app import AgentBoxApp
 from jupyter_agentbox.core.approvals import Answer, Lapse, Outcome, OutcomeState, Status, request_to_json
+from jupyter_agentbox.core.model_keys import MODEL_KEYS
 from jupyter_agentbox.core.tools import ServerState, ServerStatus, ToolDescription
 from jupyter_agentbox.exceptions import ERRORS_BY_CODE
 from jupyter_agentbox.mcp_client.configuration_entries import HttpEntry, StdioEntry
@@ -94,6 +95,10 @@ def test_every_event_and_its_fields_are_in_the_reference(path: Path) -> None:
     schema = yaml.safe_load(path.read_text("utf-8"))
     assert f"`{schema['$id']}`" in REFERENCE["events"]
     assert [name for name in schema["properties"] if f"`{name}`" not in REFERENCE["events"]] == []
+
+
+def test_every_variable_that_is_kept_from_kernels_is_in_the_reference() -> None:
+    assert [name for name in sorted(MODEL_KEYS) if f"`{name}`" not in REFERENCE["settings"]] == []
 
 
 def test_every_configuration_key_is_in_the_reference() -> None:

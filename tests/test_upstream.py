@@ -47,6 +47,10 @@ METHODS: dict[str, list[tuple[Callable[..., Any], list[str]]]] = {
         (OutStream.flush, []),
         (OutStream.write, ["string"]),
     ],
+    "bridge.model_keys": [
+        (MultiKernelManager.pre_start_kernel, ["kernel_name", "kwargs"]),
+        (MultiKernelManager.update_env, ["kernel_id", "env"]),
+    ],
     "sandbox.inside.bootstrap": [
         (ZMQInteractiveShell.system_raw, ["cmd"]),
         (IPythonKernel.do_debug_request, ["msg"]),

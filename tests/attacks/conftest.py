@@ -66,6 +66,7 @@ class World:
     hub_token: str
     credential: str
     ssh_key: str
+    model_key: str
     process: subprocess.Popen[bytes]
     victim: subprocess.Popen[bytes]
     tcp: socket.socket
@@ -363,7 +364,7 @@ def _serve(listener: socket.socket, answer: bytes) -> None:
 def make_world(root: Path, *options: str) -> World:
     """Start the server, with everything around it; `options` are more of its own, and win."""
     token, hub_token = secrets.token_hex(16), secrets.token_hex(16)
-    credential, ssh_key = secrets.token_hex(16), secrets.token_hex(16)
+    credential, ssh_key, model_key = secrets.token_hex(16), secrets.token_hex(16), secrets.token_hex(16)
     for name in ("config", "runtime", "data/kernels", "home/.ssh", "home/project/.git/hooks", "neighbour", "lib"):
         (root / name).mkdir(parents=True)
     (root / "home" / ".ssh" / "id_ed25519").write_text(ssh_key)
@@ -386,6 +387,7 @@ def make_world(root: Path, *options: str) -> World:
         "JUPYTER_TOKEN": token,
         "JUPYTERHUB_API_TOKEN": hub_token,
         "JPY_SESSION_SECRET": hub_token,
+        "OPENAI_API_KEY": model_key,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")])),
     }
     with (root / "server.log").open("wb") as log:
@@ -421,7 +423,8 @@ def make_world(root: Path, *options: str) -> World:
     udp.settimeout(0.3)
     web = ThreadingHTTPServer(("127.0.0.1", 0), Sites)
     threading.Thread(target=web.serve_forever, daemon=True).start()
-    world = World(root, token, hub_token, credential, ssh_key, process, victim, tcp, udp, abstract, pathname, web)
+    keys = (token, hub_token, credential, ssh_key, model_key)
+    world = World(root, *keys, process, victim, tcp, udp, abstract, pathname, web)
     try:
         wait_for(world)
         for level in LEVELS:
