@@ -7,6 +7,7 @@ const esModules = [
   '@rjsf',
   'exenv-es6',
   'lib0',
+  'marked',
   'nanoid',
   'y-protocols',
   'yjs'
@@ -16,6 +17,7 @@ module.exports = {
   testEnvironment: 'jsdom',
   // Some tests wait for modules that load when a person needs them; transforming those takes seconds on a busy machine.
   testTimeout: 30_000,
+  setupFiles: ['<rootDir>/labextension/test/browser.ts'],
   roots: ['<rootDir>/labextension/test'],
   moduleNameMapper: { '\\.(css|svg)$': '<rootDir>/labextension/test/asset.ts' },
   transform: {

@@ -22,6 +22,11 @@ import { publicApprovalsPlugin } from './features/approvals/publicApprovalsPlugi
 import { serversSectionPlugin } from './features/servers/serversSectionPlugin';
 import { sidePanelPlugin } from './shell/sidePanelPlugin';
 import { serversPlugin } from './features/servers/serversPlugin';
+import { codeInserterPlugin } from './features/threads/codeInserterPlugin';
+import { insertCommandPlugin } from './features/threads/insertCommandPlugin';
+import { itemsPlugin } from './features/threads/itemsPlugin';
+import { threadsPlugin } from './features/threads/threadsPlugin';
+import { threadsSectionPlugin } from './features/threads/threadsSectionPlugin';
 import { statusPlugin } from './shell/statusPlugin';
 
 const plugins: JupyterFrontEndPlugin<unknown>[] = [
@@ -39,6 +44,11 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   panelPlugin,
   historySectionPlugin,
   serversSectionPlugin,
+  threadsPlugin,
+  threadsSectionPlugin,
+  codeInserterPlugin,
+  insertCommandPlugin,
+  itemsPlugin,
   publicApprovalsPlugin,
   statusPlugin,
   notificationsPlugin,

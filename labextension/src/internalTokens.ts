@@ -5,10 +5,11 @@ import { Token } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import type { ISignal } from '@lumino/signaling';
 
-import type { IAgentBoxClient as Client } from './api/client';
+import type { IAgentBoxClient as Client, IThreadChange } from './api/client';
 import type { IEventRouter as Router } from './api/events';
 import type { IJsonObject } from './api/json';
 import type { IApproval, IServerList, IToolCall } from './api/protocol';
+import type { IThread } from './api/threads';
 import type { ICardContext as CardContext } from './ui/context';
 
 /** What a page knows about one request. */
@@ -91,6 +92,25 @@ export interface IServersModel {
   restart(name: string): Promise<void>;
 }
 
+/** The threads of agents. */
+export interface IThreadsModel {
+  readonly changed: ISignal<IThreadsModel, void>;
+  /** Those that changed last first; `null` until the server answered. */
+  readonly threads: readonly IThread[] | null;
+  readonly hasMore: boolean;
+  /** Whether archived threads are listed, too. */
+  readonly showsArchived: boolean;
+  setShowsArchived(isShown: boolean): Promise<void>;
+  refresh(): Promise<void>;
+  loadMore(): Promise<void>;
+  update(id: string, change: IThreadChange): Promise<void>;
+  fork(id: string): Promise<void>;
+  delete(id: string): Promise<void>;
+  /** Say a word to an agent while it works. */
+  steer(turnId: string, text: string): Promise<void>;
+  stop(turnId: string): Promise<void>;
+}
+
 /** Where code runs: a kernel, and the document that it belongs to. */
 export type Place = Pick<IToolCall, 'kernel_id' | 'notebook_path'>;
 
@@ -106,6 +126,16 @@ export interface IOrigins {
   describePlace(place: Place, length: number): string;
   /** Open what a kernel belongs to; say whether it could be found. */
   revealPlace(place: Place): Promise<boolean>;
+}
+
+/** Puts the code that an agent ran into a notebook, as cells. */
+export interface ICodeInserter {
+  /** Insert the code of a turn below the cell that a node is in. */
+  insertAt(node: HTMLElement, turnId: string): Promise<void>;
+  /** Insert the code of the last turn of the active cell below it. */
+  insertAtActiveCell(): Promise<void>;
+  /** Whether the active cell has a turn. */
+  readonly isEnabled: boolean;
 }
 
 /** What the panel can do for other plugins. */
@@ -156,6 +186,16 @@ export const IHistoryModel = new Token<IHistoryModel>(
 export const IServersModel = new Token<IServersModel>(
   'jupyter-agentbox:IServersModel',
   'The MCP servers and how they are doing.'
+);
+
+export const IThreadsModel = new Token<IThreadsModel>(
+  'jupyter-agentbox:IThreadsModel',
+  'The threads of agents.'
+);
+
+export const ICodeInserter = new Token<ICodeInserter>(
+  'jupyter-agentbox:ICodeInserter',
+  'Puts the code that an agent ran into a notebook.'
 );
 
 export const IOrigins = new Token<IOrigins>(

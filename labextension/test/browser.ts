@@ -1,8 +1,9 @@
-/** What jsdom has not, and JupyterLab's components need when they are imported. Import this first. */
+/** What jsdom has not, and JupyterLab's components need when they are imported: jest runs this before each test file. */
 globalThis.DragEvent ??= class extends MouseEvent {} as typeof DragEvent;
 window.matchMedia ??= media =>
   ({
     media,
     matches: false,
-    addListener: jest.fn()
+    addListener: () => undefined,
+    removeListener: () => undefined
   }) as unknown as MediaQueryList;

@@ -67,7 +67,7 @@ class Person:
 
     def edit(self, index: int) -> None:
         """Put the cursor into a cell."""
-        self.cell(index).locator(".cm-content").click()
+        self.cell(index).locator(".jp-Cell-inputArea .cm-content").click()
 
     def run(self, *indexes: int) -> None:
         """Run cells, as Control+Enter does; later ones wait for earlier ones."""

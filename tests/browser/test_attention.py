@@ -17,6 +17,7 @@ COMMANDS = [
     "jupyter-agentbox:previous-request",
     "jupyter-agentbox:refresh",
 ]
+INSERT = "jupyter-agentbox:insert-agent-code"
 
 
 def test_status_bar_and_panel_title_count_what_waits(person: Person, notebook: Callable[..., str]) -> None:
@@ -99,10 +100,11 @@ def test_no_command_decides(person: Person, notebook: Callable[..., str], lab: L
     person.open(path)
     person.run(0)
     expect(person.card()).to_be_visible()
-    assert sorted(id for id in person.commands() if re.search("agentbox|approv", id, re.IGNORECASE)) == COMMANDS
+    ours = sorted(id for id in person.commands() if re.search("agentbox|approv", id, re.IGNORECASE))
+    assert ours == sorted([*COMMANDS, INSERT])
     (request,) = lab.approvals(path)
     for arguments in ({}, {"id": request["id"], "decision": "allow_once", "digest": request["call"]["digest"]}):
-        for command in COMMANDS:
+        for command in ours:
             person.execute(command, **arguments)
     assert lab.approvals(path) == [request]
 

@@ -15,6 +15,7 @@ import type {
   IServerList,
   Status
 } from './protocol';
+import type { IModelMessage, IThreadPage, ITurn } from './threads';
 
 /** What a decision's body has. */
 export interface IDecisionBody {
@@ -30,6 +31,18 @@ export interface IApprovalQuery {
   ids?: readonly string[];
   limit?: number;
   cursor?: string | null;
+}
+
+/** Which threads to list. */
+export interface IThreadQuery {
+  isArchived: boolean;
+  cursor?: string | null;
+}
+
+/** What of a thread a person can change. */
+export interface IThreadChange {
+  name?: string;
+  is_archived?: boolean;
 }
 
 /** What the server says of a kernel's isolation. */
@@ -71,6 +84,22 @@ export interface IAgentBoxClient {
   getIsolation(kernelId: string): Promise<IIsolation>;
   /** How a kernel last ended though nobody had asked it to; `null` if it never did. */
   getLastEnd(kernelId: string): Promise<IKernelEnd | null>;
+  /** A page of agents' threads. */
+  listThreads(query: IThreadQuery): Promise<IThreadPage>;
+  /** Change a thread's name, or archive it. */
+  updateThread(id: string, change: IThreadChange): Promise<void>;
+  /** Make a copy of a thread, that goes on by itself. */
+  forkThread(id: string): Promise<void>;
+  /** Delete a thread with all of its turns. */
+  deleteThread(id: string): Promise<void>;
+  /** What the model was sent in a thread. */
+  getMessages(threadId: string): Promise<IModelMessage[]>;
+  /** A turn with its items. */
+  getTurn(id: string): Promise<ITurn>;
+  /** Say a word to an agent while it works. */
+  steerTurn(id: string, text: string): Promise<void>;
+  /** Stop a turn. */
+  interruptTurn(id: string): Promise<void>;
 }
 
 /** Speaks to the server extension with the browser's session. */
@@ -138,6 +167,59 @@ export class AgentBoxClient implements IAgentBoxClient {
     return isObject(end) ? plain<IKernelEnd>(end) : null;
   }
 
+  async listThreads(query: IThreadQuery): Promise<IThreadPage> {
+    const parameters = new URLSearchParams({
+      archived: query.isArchived ? '1' : '0'
+    });
+    if (query.cursor) {
+      parameters.set('cursor', query.cursor);
+    }
+    const page = await this._request('GET', `threads?${parameters}`);
+    return plain<IThreadPage>(page);
+  }
+
+  async updateThread(id: string, change: IThreadChange): Promise<void> {
+    const path = URLExt.join('threads', encodeURIComponent(id));
+    await this._request('PATCH', path, JSON.stringify(change));
+  }
+
+  async forkThread(id: string): Promise<void> {
+    const path = URLExt.join('threads', encodeURIComponent(id), 'fork');
+    await this._request('POST', path, '{}');
+  }
+
+  async deleteThread(id: string): Promise<void> {
+    const path = URLExt.join('threads', encodeURIComponent(id));
+    await this._request('DELETE', path);
+  }
+
+  async getMessages(threadId: string): Promise<IModelMessage[]> {
+    const path = URLExt.join(
+      'threads',
+      encodeURIComponent(threadId),
+      'messages'
+    );
+    const { messages } = plain<{ messages: IModelMessage[] }>(
+      await this._request('GET', path)
+    );
+    return messages;
+  }
+
+  async getTurn(id: string): Promise<ITurn> {
+    const path = URLExt.join('turns', encodeURIComponent(id));
+    return plain<ITurn>(await this._request('GET', path));
+  }
+
+  async steerTurn(id: string, text: string): Promise<void> {
+    const path = URLExt.join('turns', encodeURIComponent(id), 'steer');
+    await this._request('POST', path, JSON.stringify({ text }));
+  }
+
+  async interruptTurn(id: string): Promise<void> {
+    const path = URLExt.join('turns', encodeURIComponent(id), 'interrupt');
+    await this._request('POST', path, '{}');
+  }
+
   private async _getKernel(id: string): Promise<IJsonObject> {
     const path = URLExt.join('kernels', encodeURIComponent(id));
     const answer = await this._request('GET', path);
@@ -145,7 +227,7 @@ export class AgentBoxClient implements IAgentBoxClient {
   }
 
   private async _request(
-    method: 'GET' | 'POST',
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: string,
     body?: string
   ): Promise<JsonValue> {
@@ -163,7 +245,8 @@ export class AgentBoxClient implements IAgentBoxClient {
     );
     this._setClock(response, asked);
     const text = await response.text();
-    const json = toJson(text);
+    // An answer without a body, as to DELETE, is no value.
+    const json = response.ok && text === '' ? null : toJson(text);
     if (!response.ok || json === undefined) {
       throw toError(response, json);
     }

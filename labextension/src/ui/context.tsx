@@ -1,6 +1,7 @@
 /**
  * What the components of a page share, so that it is not handed from each to the next.
  */
+import type { IEditorFactoryService } from '@jupyterlab/codeeditor';
 import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
@@ -16,6 +17,8 @@ export interface ICardContext extends ILanguage {
   origins: IOrigins;
   /** Says who answered a request. */
   nameOf: NameOf;
+  /** Makes editors for code; an application may have none. */
+  editors?: IEditorFactoryService | null;
   /** Show the panel and go to a request in it; views that are in the panel have no need of it. */
   openInPanel?: (id: string) => void;
   /** Move the focus on from a card that was decided. */
@@ -25,6 +28,8 @@ export interface ICardContext extends ILanguage {
 const Language = React.createContext<ILanguage>(languageOf(null));
 
 const Names = React.createContext<NameOf>(({ reviewer }) => label(reviewer));
+
+const Editors = React.createContext<IEditorFactoryService | null>(null);
 
 const Cards = React.createContext<ICardContext | null>(null);
 
@@ -45,7 +50,9 @@ export function CardProvider(
   return (
     <Language.Provider value={value}>
       <Names.Provider value={value.nameOf}>
-        <Cards.Provider value={value}>{children}</Cards.Provider>
+        <Editors.Provider value={value.editors ?? null}>
+          <Cards.Provider value={value}>{children}</Cards.Provider>
+        </Editors.Provider>
       </Names.Provider>
     </Language.Provider>
   );
@@ -64,6 +71,11 @@ export function useTranslator(): ITranslator {
 /** Says who answered a request. */
 export function useNameOf(): NameOf {
   return React.useContext(Names);
+}
+
+/** Makes editors for code; `null` if the application has none. */
+export function useEditors(): IEditorFactoryService | null {
+  return React.useContext(Editors);
 }
 
 /** What views of requests need; an error outside a `CardProvider`. */

@@ -191,3 +191,28 @@ test('restarts a server by its name', async () => {
     'POST /base/jupyter-agentbox/servers/a%20b/restart {}'
   ]);
 });
+
+test('threads are listed, changed and left as the reference has it', async () => {
+  server.answer(200, '{"threads": [{"id": "a"}], "next": "c"}');
+  const page = await client.listThreads({ isArchived: true, cursor: 'b' });
+  expect(page).toEqual({ threads: [{ id: 'a' }], next: 'c' });
+  server.answer(200, '{}');
+  await client.updateThread('a/b', { name: 'n' });
+  await client.forkThread('a');
+  await client.steerTurn('t', 'words');
+  await client.interruptTurn('t');
+  server.answer(200, '{"messages": [{"role": "user", "text": "a"}]}');
+  expect(await client.getMessages('a')).toEqual([{ role: 'user', text: 'a' }]);
+  server.answer(204, '');
+  await client.deleteThread('a');
+  const base = '/base/jupyter-agentbox/';
+  expect(server.asked.map(line => line.replace(base, ''))).toEqual([
+    'GET threads?archived=1&cursor=b',
+    'PATCH threads/a%2Fb {"name":"n"}',
+    'POST threads/a/fork {}',
+    'POST turns/t/steer {"text":"words"}',
+    'POST turns/t/interrupt {}',
+    'GET threads/a/messages',
+    'DELETE threads/a'
+  ]);
+});

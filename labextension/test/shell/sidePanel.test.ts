@@ -1,5 +1,3 @@
-import '../browser';
-
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { Widget } from '@lumino/widgets';
 

@@ -1,16 +1,24 @@
-import '../browser';
-
 import { Signal } from '@lumino/signaling';
 import { act, render } from '@testing-library/react';
 import React from 'react';
 
 import type { IApproval } from '../../src/api/protocol';
 import { BlockedOutput } from '../../src/features/outputs/BlockedOutput';
+import { readItem } from '../../src/api/threads';
+import type { IItemOutput } from '../../src/api/threads';
+import { ThreadList } from '../../src/features/threads/ThreadList';
+import type { IThreadDialogs } from '../../src/features/threads/threadDialogs';
+import { ItemView } from '../../src/ui/items/ItemView';
+import { itemData, thread } from '../threads';
 import { PendingList } from '../../src/features/approvals/PendingList';
 import { HistoryList } from '../../src/features/history/HistoryList';
 import { ServerList } from '../../src/features/servers/ServerList';
 import { ApprovalModel } from '../../src/model/approvals';
-import type { IHistoryModel, IServersModel } from '../../src/internalTokens';
+import type {
+  IHistoryModel,
+  IServersModel,
+  IThreadsModel
+} from '../../src/internalTokens';
 import { Forms, OpenForms } from '../../src/ui/card/forms';
 import { openDraft } from '../../src/ui/form/draft';
 import { RequestCard } from '../../src/ui/card/RequestCard';
@@ -238,6 +246,79 @@ test.each([
   await act(() => Promise.resolve());
   // The name of a transport is MCP's.
   const found = untranslated(container).filter(text => !/stdio/.test(text));
+  expect(found).toEqual([]);
+  Signal.clearData(shared.model);
+});
+
+test('no word of the list of threads is only English', () => {
+  const changed = new Signal<object, void>({});
+  const fields = {
+    name: '',
+    notebook_path: 'α',
+    last_prompt: 'α',
+    turn_id: '1'
+  };
+  const known = [
+    thread('1', { ...fields, state: 'waiting' }),
+    thread('2', { ...fields, is_archived: true })
+  ];
+  for (const threads of [known, []]) {
+    const model = { changed, threads, hasMore: true, showsArchived: true };
+    const { container } = render(
+      <LanguageProvider value={{ translator, trans }}>
+        <ThreadList
+          threads={model as unknown as IThreadsModel}
+          dialogs={{} as IThreadDialogs}
+        />
+      </LanguageProvider>
+    );
+    expect(untranslated(container)).toEqual([]);
+  }
+});
+
+test.each([
+  { type: 'agent_message', text: 'α', phase: 'final_answer' },
+  { type: 'agent_message', text: 'α', phase: 'commentary' },
+  { type: 'reasoning', text: 'α' },
+  { type: 'user_message', text: 'α' },
+  { type: 'notice', text: 'α' },
+  { type: 'tool_call', server: 'α', tool: 'α', status: 'failed' },
+  { type: 'code_run', code: 'α', status: 'declined', error: 'α' }
+])('no word of an item is only English: %j', item => {
+  const sanitizer = { sanitize: (html: string) => html };
+  const { container } = render(
+    <CardProvider value={context()}>
+      <ItemView
+        output={readItem(itemData(item)) as IItemOutput}
+        markdown={{ parser: null, typesetter: null, sanitizer, trans }}
+        onInsert={() => undefined}
+      />
+    </CardProvider>
+  );
+  expect(untranslated(container)).toEqual([]);
+});
+
+test('no word of code that asks, and of its edit, is only English', async () => {
+  const finding = { code: '1', severity: 'error', message: 'α', line: 1 };
+  const base = request();
+  const shared = context(
+    request({
+      call: {
+        ...base.call,
+        server: 'notebook',
+        tool: 'run_code',
+        arguments: { code: 'α' }
+      },
+      tool: { ...base.tool, annotations: { findings: [finding] } }
+    })
+  );
+  const { container } = render(
+    <CardProvider value={shared}>
+      <RequestCard requestId="1" />
+    </CardProvider>
+  );
+  const names = /notebook|run_code|^code$/;
+  const found = untranslated(container).filter(text => !names.test(text));
   expect(found).toEqual([]);
   Signal.clearData(shared.model);
 });

@@ -2,6 +2,7 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { IEditorServices } from '@jupyterlab/codeeditor';
 import { IUserManager } from '@jupyterlab/services';
 import type { User } from '@jupyterlab/services';
 import { ITranslator } from '@jupyterlab/translation';
@@ -17,16 +18,18 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
   autoStart: true,
   provides: ICardContext,
   requires: [IApprovalModel, IOrigins, IUserManager],
-  optional: [ITranslator],
+  optional: [IEditorServices, ITranslator],
   activate: (
     _: JupyterFrontEnd,
     model: IApprovalModel,
     origins: IOrigins,
     user: User.IManager,
+    services: IEditorServices | null,
     translator: ITranslator | null
   ): ICardContext => {
     const language = languageOf(translator);
     const nameOf = reviewerNames(user, language.trans);
-    return { ...language, model, origins, nameOf };
+    const editors = services?.factoryService ?? null;
+    return { ...language, model, origins, nameOf, editors };
   }
 };

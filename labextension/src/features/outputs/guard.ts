@@ -14,7 +14,9 @@ import {
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 
 import { CARD_MIME_TYPE } from '../../api/protocol';
+import { ITEM_MIME_TYPE } from '../../api/threads';
 import { CardRenderer } from '../../ui/card/CardRenderer';
+import { ItemRenderer } from '../../ui/items/ItemRenderer';
 import type { ILanguage } from '../../ui/text/language';
 import { describeFinding, describeType } from './describe';
 import type { IGate } from './gate';
@@ -30,7 +32,6 @@ const CONTAINED_CLASS = 'jp-AgentBox-contained';
 
 /** JupyterLab's renderers, of which it is known what they do with data that is not trusted. */
 const KNOWN_RENDERERS = [
-  CardRenderer,
   RenderedError,
   RenderedHTML,
   RenderedImage,
@@ -39,6 +40,15 @@ const KNOWN_RENDERERS = [
   RenderedSVG,
   RenderedText
 ];
+
+/** Our own, which make text of what they are given, and links. */
+const OWN_RENDERERS: ReadonlyMap<
+  string,
+  typeof CardRenderer | typeof ItemRenderer
+> = new Map<string, typeof CardRenderer | typeof ItemRenderer>([
+  [CARD_MIME_TYPE, CardRenderer],
+  [ITEM_MIME_TYPE, ItemRenderer]
+]);
 
 /** Has no class that could be imported; it shows a tree of text. */
 const JSON_MIME_TYPE = 'application/json';
@@ -57,8 +67,9 @@ export function guardRenderer(
 
 /** How this renderer's output is treated; a renderer that others put in a known one's place is not known. */
 function treat(renderer: IRenderMime.IRenderer, mimeType: string): Treatment {
-  if (mimeType === CARD_MIME_TYPE) {
-    return renderer instanceof CardRenderer ? 'shown' : 'blocked';
+  const own = OWN_RENDERERS.get(mimeType);
+  if (own) {
+    return renderer instanceof own ? 'shown' : 'blocked';
   }
   const treatment = treatmentOf(mimeType);
   const isKnown =

@@ -7,6 +7,9 @@ import { useTrans } from '../context';
 import { ExactNumber, isObject, namesOf, stringify } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import { hasHidden } from '../text/visibleText';
+import { CodeView } from '../code/CodeView';
+import type { ICodeViewProps } from '../code/CodeView';
+import { CODE } from '../code/findings';
 import { LinkButton, TextBlock, VisibleText } from '../components/VisibleText';
 
 /** Arguments that are shown at first. */
@@ -17,10 +20,12 @@ const MAX_INLINE = 72;
 
 export interface IArgumentsProps {
   values: IJsonObject;
+  /** What is known of the argument that is Python, if one is. */
+  python?: Omit<ICodeViewProps, 'code' | 'name'> | null;
 }
 
 /** Names and values, one below the other. */
-export function Arguments({ values }: IArgumentsProps): JSX.Element {
+export function Arguments({ values, python }: IArgumentsProps): JSX.Element {
   const trans = useTrans();
   const [isWhole, setWhole] = React.useState(false);
   const names = namesOf(values);
@@ -36,12 +41,23 @@ export function Arguments({ values }: IArgumentsProps): JSX.Element {
       {isHidden ? <HiddenWarning /> : null}
       <dl className="jp-AgentBox-arguments" aria-label={trans.__('Arguments')}>
         {shown.map(name => (
-          <div key={name}>
+          <div
+            key={name}
+            className={python && name === CODE ? 'jp-mod-code' : ''}
+          >
             <dt>
               <VisibleText text={name} />
             </dt>
             <dd>
-              <Value name={name} value={values[name]} />
+              {python && name === CODE ? (
+                <CodeView
+                  {...python}
+                  name={trans.__('Python code')}
+                  code={String(values[name])}
+                />
+              ) : (
+                <Value name={name} value={values[name]} />
+              )}
             </dd>
           </div>
         ))}

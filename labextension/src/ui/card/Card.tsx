@@ -10,7 +10,9 @@ import { qualifiedName } from '../../api/protocol';
 import { summarize } from '../text/summary';
 import type { PersonalAnswer } from '../../internalTokens';
 import { label } from '../text/visibleText';
+import { codeOf, findingsOf } from '../code/findings';
 import { Arguments } from './Arguments';
+import type { IArgumentsProps } from './Arguments';
 import { Countdown } from './Countdown';
 import { Deciding } from './Deciding';
 import { LongArguments } from './LongArguments';
@@ -115,7 +117,10 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
     <>
       <Header {...props} titleId={titleId} />
       <UnseenReport.Provider value={report}>
-        <Arguments values={approval.call.arguments} />
+        <Arguments
+          values={approval.call.arguments}
+          python={pythonOf(approval)}
+        />
       </UnseenReport.Provider>
       <Facts approval={approval} />
       <Guarded elsewhere={elsewhere}>
@@ -128,6 +133,16 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
       </Guarded>
     </>
   );
+}
+
+/** What is marked in the code of a request; `null` if it is none to run code. */
+function pythonOf(approval: IApproval): IArgumentsProps['python'] {
+  return codeOf(approval.call) === null
+    ? null
+    : {
+        findings: findingsOf(approval),
+        lookAlikes: approval.call.look_alikes
+      };
 }
 
 function Header(props: ICardProps & { titleId: string }): JSX.Element {
@@ -194,7 +209,12 @@ function Final(props: ICardProps): JSX.Element {
         <LookAlikes found={approval.call.look_alikes} />
         <Origin {...props} />
         {edited ? <h4>{trans.__('Edited arguments')}</h4> : null}
-        {edited ? <Arguments values={edited} /> : null}
+        {edited ? (
+          <Arguments
+            values={edited}
+            python={codeOf(approval.call) === null ? null : {}}
+          />
+        ) : null}
         {edited ? <h4>{trans.__('Original arguments')}</h4> : null}
         {approval.call.omitted ? (
           <LongArguments
@@ -202,7 +222,10 @@ function Final(props: ICardProps): JSX.Element {
             onShow={props.onShowArguments}
           />
         ) : (
-          <Arguments values={approval.call.arguments} />
+          <Arguments
+            values={approval.call.arguments}
+            python={pythonOf(approval)}
+          />
         )}
         <Facts approval={approval} />
       </details>

@@ -4,6 +4,9 @@
 import React from 'react';
 
 import { useTrans } from '../context';
+import type { IJsonObject } from '../../api/json';
+import { codeOf, isOnlyCode } from '../code/findings';
+import { CodeForm } from '../form/CodeForm';
 import { OpenForms } from './forms';
 import type { IForm } from './forms';
 import { openDraft } from '../form/draft';
@@ -26,6 +29,11 @@ const EditForm = React.lazy(async () => {
 });
 
 type Mode = IForm['mode'];
+
+/** Whether a request is to run code, and has nothing else to edit. */
+function isCode({ call }: IApproval): boolean {
+  return codeOf(call) !== null && isOnlyCode(call.arguments);
+}
 
 /** Keeps what was typed when a form is closed or the server says no. */
 export function Deciding(props: IDecidingProps): JSX.Element {
@@ -72,21 +80,24 @@ export function Deciding(props: IDecidingProps): JSX.Element {
       />
     );
   }
+  const form = {
+    ...base,
+    approval,
+    isFocused: !isKept,
+    error: argumentError,
+    onChange: setDraft,
+    onAllow: (values: IJsonObject) => {
+      send({ decision: 'allow_once', arguments: values });
+    },
+    onCancel: cancel
+  };
+  if (mode === 'edit' && draft && isCode(approval)) {
+    return <CodeForm {...form} draft={draft} />;
+  }
   if (mode === 'edit' && draft) {
     return (
       <React.Suspense fallback={<p>{trans.__('Opening the form…')}</p>}>
-        <EditForm
-          {...base}
-          approval={approval}
-          draft={draft}
-          isFocused={!isKept}
-          error={argumentError}
-          onChange={setDraft}
-          onAllow={values => {
-            send({ decision: 'allow_once', arguments: values });
-          }}
-          onCancel={cancel}
-        />
+        <EditForm {...form} draft={draft} />
       </React.Suspense>
     );
   }

@@ -22,7 +22,7 @@ import {
 import type { IJsonObject } from '../../api/json';
 import type { IApproval } from '../../api/protocol';
 import { label } from '../text/visibleText';
-import { DecisionButton } from '../guarded/DecisionButton';
+import { EditFooter } from './EditFooter';
 import { FORM_FIELDS, FORM_WIDGETS } from './formWidgets';
 import type { IArgumentError } from '../card/useSending';
 
@@ -61,7 +61,6 @@ export function EditForm(props: IEditFormProps): JSX.Element {
   const changed = read.values
     ? changedNames(approval.call.arguments, read.values)
     : [];
-  const errors = [draft.problem, read.error, props.error?.message];
   const root = React.useRef<HTMLDivElement>(null);
   const isFocused = React.useRef(props.isFocused);
   React.useEffect(() => {
@@ -72,11 +71,6 @@ export function EditForm(props: IEditFormProps): JSX.Element {
     }
   }, []);
 
-  const onAllow = (): void => {
-    if (read.values) {
-      props.onAllow(read.values);
-    }
-  };
   return (
     <div
       ref={root}
@@ -90,32 +84,20 @@ export function EditForm(props: IEditFormProps): JSX.Element {
     >
       <Modes {...props} />
       {draft.mode === 'form' ? <Fields {...props} /> : <JsonField {...props} />}
-      <div role="alert">
-        {errors.filter(Boolean).map(error => (
-          <p key={error} className="jp-AgentBox-error">
-            {error}
-          </p>
-        ))}
-      </div>
-      <p className="jp-AgentBox-changes">
-        {changed.length > 0
-          ? trans.__('Changed: %1', changed.map(name => label(name)).join(', '))
-          : trans.__('No changes')}
-      </p>
-      <div className="jp-AgentBox-buttons">
-        <DecisionButton
-          kind="allow"
-          label={trans.__('Allow once with edits')}
-          describedBy={props.describedBy}
-          isBusy={props.isBusy || !read.values}
-          onActivate={onAllow}
-        />
-        <DecisionButton
-          kind="neutral"
-          label={trans.__('Cancel')}
-          onActivate={props.onCancel}
-        />
-      </div>
+      <EditFooter
+        {...props}
+        errors={[draft.problem, read.error, props.error?.message]}
+        values={read.values}
+      >
+        <p className="jp-AgentBox-changes">
+          {changed.length > 0
+            ? trans.__(
+                'Changed: %1',
+                changed.map(name => label(name)).join(', ')
+              )
+            : trans.__('No changes')}
+        </p>
+      </EditFooter>
     </div>
   );
 }

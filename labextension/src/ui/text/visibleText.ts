@@ -27,21 +27,34 @@ const EMOJI_BEFORE =
   /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f)$/u;
 const EMOJI_AFTER = /^\p{Extended_Pictographic}/u;
 
+/** A character that cannot be seen: where it is, how many code units it has, and what is shown in its place. */
+export interface IHiddenCharacter {
+  index: number;
+  length: number;
+  escape: string;
+}
+
+/** The characters of a text that cannot be seen. */
+export function hiddenCharacters(text: string): IHiddenCharacter[] {
+  return [...text.matchAll(HIDDEN)]
+    .filter(({ index, 0: character }) => !isPlain(text, index, character))
+    .map(({ index, 0: character }) => ({
+      index,
+      length: character.length,
+      escape: escape(character)
+    }));
+}
+
 /** Split a text into what can be shown as it is and escapes for what cannot. */
 export function segments(text: string): ISegment[] {
   const found: ISegment[] = [];
   let end = 0;
-  for (const match of text.matchAll(HIDDEN)) {
-    const [character] = match;
-    const next = match.index + character.length;
-    if (isPlain(text, match.index, character)) {
-      continue;
+  for (const { index, length, escape } of hiddenCharacters(text)) {
+    if (index > end) {
+      found.push({ text: text.slice(end, index), isEscape: false });
     }
-    if (match.index > end) {
-      found.push({ text: text.slice(end, match.index), isEscape: false });
-    }
-    found.push({ text: escape(character), isEscape: true });
-    end = next;
+    found.push({ text: escape, isEscape: true });
+    end = index + length;
   }
   if (end < text.length) {
     found.push({ text: text.slice(end), isEscape: false });

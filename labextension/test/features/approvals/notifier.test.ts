@@ -1,5 +1,3 @@
-import '../../browser';
-
 import { Notification } from '@jupyterlab/apputils';
 import { Signal } from '@lumino/signaling';
 

@@ -1,5 +1,3 @@
-import '../../browser';
-
 import { Notebook, Server, settle } from '../../sessions';
 
 beforeEach(() => {

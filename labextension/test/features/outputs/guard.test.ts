@@ -1,5 +1,3 @@
-import '../../browser';
-
 import { Sanitizer } from '@jupyterlab/apputils';
 import {
   MimeModel,
@@ -12,6 +10,8 @@ import { Gate, PageGate } from '../../../src/features/outputs/gate';
 import type { IGate } from '../../../src/features/outputs/gate';
 import { guardRenderer } from '../../../src/features/outputs/guard';
 import { Notebook, Server, settle } from '../../sessions';
+import { ITEM_MIME_TYPE } from '../../../src/api/threads';
+import { itemRendererFactory } from '../../../src/ui/items/ItemRenderer';
 import { language } from '../../examples';
 
 const SCRIPT = 'application/javascript';
@@ -185,4 +185,24 @@ test('markup of a sandboxed kernel is not like the page', async () => {
 
 test('a page without sessions is open', () => {
   expect(new PageGate().verdict).toBe('open');
+});
+
+test('an item of an agent is shown by its own renderer, and by no other', async () => {
+  const { notebook } = await connected('bubblewrap');
+  const context = { ...language, nameOf: () => 'Ada' } as never;
+  const { factory } = itemRendererFactory(context);
+  const mimeType = ITEM_MIME_TYPE;
+  const own = factory.createRenderer({ ...OPTIONS, mimeType });
+  const trusted: boolean[] = [];
+  own.renderModel = model => {
+    trusted.push(model.trusted);
+    return Promise.resolve();
+  };
+  guardRenderer(own, mimeType, notebook.gate, language);
+  await own.renderModel(output(mimeType));
+  expect(trusted).toEqual([false]);
+
+  const foreign = guarded(notebook.gate, mimeType);
+  await foreign.renderModel(output(mimeType));
+  expect(foreign.runs).toBe(0);
 });

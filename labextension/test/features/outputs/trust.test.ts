@@ -1,5 +1,3 @@
-import '../../browser';
-
 import { CodeCellModel } from '@jupyterlab/cells';
 import { Signal } from '@lumino/signaling';
 

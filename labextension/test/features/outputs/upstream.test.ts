@@ -1,5 +1,3 @@
-import '../../browser';
-
 import {
   RenderMimeRegistry,
   standardRendererFactories

@@ -1,0 +1,170 @@
+/**
+ * What the REST API, and outputs of cells, say of agents: threads, turns and items, as `docs/reference` has them.
+ */
+
+/** What became of code, or of a tool call, in a turn. */
+export type ItemStatus =
+  'in_progress' | 'completed' | 'failed' | 'declined' | 'interrupted';
+
+/** What a person, or a program, said to the agent. */
+export interface IUserMessage {
+  type: 'user_message';
+  id: string;
+  text: string;
+}
+
+/** What the agent said. Untrusted text. */
+export interface IAgentMessage {
+  type: 'agent_message';
+  id: string;
+  text: string;
+  phase: 'commentary' | 'final_answer' | null;
+}
+
+/** What the model thought, as far as its maker shows it. Untrusted text. */
+export interface IReasoning {
+  type: 'reasoning';
+  id: string;
+  text: string;
+}
+
+/** Code that the agent ran, or wanted to run. */
+export interface ICodeRun {
+  type: 'code_run';
+  id: string;
+  code: string;
+  status: ItemStatus;
+  request_id: string | null;
+  text: string;
+  error: string;
+}
+
+/** A tool that the agent's code called. */
+export interface IToolCallItem {
+  type: 'tool_call';
+  id: string;
+  server: string;
+  tool: string;
+  request_id: string;
+  status: ItemStatus;
+}
+
+/** Something that the server says of the turn, such as that a limit was reached. */
+export interface INotice {
+  type: 'notice';
+  id: string;
+  code: string;
+  text: string;
+}
+
+/** One thing in a turn. */
+export type Item =
+  | IUserMessage
+  | IAgentMessage
+  | IReasoning
+  | ICodeRun
+  | IToolCallItem
+  | INotice;
+
+/** What a turn, or a thread, cost. */
+export interface IUsage {
+  requests: number;
+  input_tokens: number;
+  output_tokens: number;
+}
+
+/** One question to the agent, and all that followed. */
+export interface ITurn {
+  id: string;
+  thread_id: string;
+  status: 'in_progress' | 'completed' | 'interrupted' | 'failed';
+  items: Item[];
+}
+
+/** What a thread is doing. `waiting`: for a person's decision. */
+export type ThreadState = 'idle' | 'working' | 'waiting' | 'failed';
+
+/** An agent's conversation, as a list has it. */
+export interface IThread {
+  id: string;
+  /** Empty without a name. */
+  name: string;
+  notebook_path: string;
+  is_archived: boolean;
+  state: ThreadState;
+  /** The turn in progress. */
+  turn_id: string | null;
+  kernel_id: string | null;
+  /** What the agent was asked last. */
+  last_prompt: string;
+  /** How often the model answered. */
+  steps: number;
+  usage: IUsage;
+}
+
+/** A page of threads. */
+export interface IThreadPage {
+  threads: IThread[];
+  next: string | null;
+}
+
+/** A message as the model was sent it. */
+export interface IModelMessage {
+  /** `user`, `assistant`, `system`, `reasoning`, `tool_call`, `tool`, or another that a model's maker has. */
+  role: string;
+  /** The tool that was called, or that answered. */
+  tool?: string;
+  text: string;
+}
+
+/** The event that says that a thread changed. */
+export const THREAD_EVENT = 'https://events.jupyter-agentbox.org/thread/v1';
+
+/** The MIME type of an item in an output. */
+export const ITEM_MIME_TYPE = 'application/vnd.jupyter-agentbox.item+json';
+
+/** An item as an output has it. */
+export interface IItemOutput {
+  threadId: string;
+  turnId: string;
+  item: Item;
+  /** Whether nothing of the item is to come. */
+  isComplete: boolean;
+  /** Whether the kernel said, at the turn's end, that this is its answer. */
+  isAnswer: boolean;
+}
+
+/** The fields of each type of item that are text. */
+const TEXTS: Readonly<Record<Item['type'], readonly string[]>> = {
+  user_message: ['text'],
+  agent_message: ['text'],
+  reasoning: ['text'],
+  code_run: ['code', 'status', 'error'],
+  tool_call: ['server', 'tool', 'status'],
+  notice: ['text']
+};
+
+/** Read the data of an output; `null` if it is no item. A kernel, or a file, may have put anything there. */
+export function readItem(data: unknown): IItemOutput | null {
+  const { thread_id, turn_id, item, is_complete, is_answer } = fieldsOf(data);
+  const fields = fieldsOf(item);
+  const texts = Object.hasOwn(TEXTS, String(fields['type']))
+    ? TEXTS[fields['type'] as Item['type']]
+    : null;
+  if (!texts?.every(name => typeof fields[name] === 'string')) {
+    return null;
+  }
+  return {
+    threadId: typeof thread_id === 'string' ? thread_id : '',
+    turnId: typeof turn_id === 'string' ? turn_id : '',
+    item: fields as unknown as Item,
+    isComplete: is_complete !== false,
+    isAnswer: is_answer === true
+  };
+}
+
+function fieldsOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+    ? (value as Record<string, unknown>)
+    : {};
+}

@@ -1,0 +1,46 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ITranslator } from '@jupyterlab/translation';
+import React from 'react';
+
+import { IAgentBoxClient, IOrigins, IThreadsModel } from '../../internalTokens';
+import { IAgentBoxPanel } from '../../tokens';
+import { Section } from '../../ui/components/Section';
+import { LanguageProvider } from '../../ui/context';
+import { languageOf } from '../../ui/text/language';
+import { ThreadDialogs } from './threadDialogs';
+import { ThreadList } from './ThreadList';
+
+/** Adds agents' threads to the side panel. */
+export const threadsSectionPlugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-agentbox:threads-section',
+  description: 'Shows agents’ threads in the side panel.',
+  autoStart: true,
+  requires: [IAgentBoxPanel, IThreadsModel, IAgentBoxClient, IOrigins],
+  optional: [ITranslator],
+  activate: (
+    _: JupyterFrontEnd,
+    panel: IAgentBoxPanel,
+    threads: IThreadsModel,
+    client: IAgentBoxClient,
+    origins: IOrigins,
+    translator: ITranslator | null
+  ): void => {
+    const language = languageOf(translator);
+    const dialogs = new ThreadDialogs({ threads, client, origins, language });
+    const content = (): JSX.Element => (
+      <LanguageProvider value={language}>
+        <ThreadList threads={threads} dialogs={dialogs} />
+      </LanguageProvider>
+    );
+    panel.addSection({
+      id: 'threads',
+      label: language.trans.__('Agent threads'),
+      rank: 150,
+      stretch: 2,
+      widget: new Section(content, () => void threads.refresh())
+    });
+  }
+};

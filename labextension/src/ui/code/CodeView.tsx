@@ -1,0 +1,175 @@
+/**
+ * Python to read, in JupyterLab's editor.
+ */
+import React from 'react';
+
+import type { ILookAlike } from '../../api/protocol';
+import { LinkButton, TextBlock } from '../components/VisibleText';
+import { UnseenReport } from '../components/Unseen';
+import { useEditors, useTrans } from '../context';
+import { openEditor, withPlainBreaks } from './editor';
+import type { IOpenEditor } from './editor';
+import type { IFinding } from './findings';
+import { FindingList } from './FindingList';
+import { findingMarks, lookAlikeMarks } from './marks';
+
+/** Lines of code that need no scrolling. */
+const SHORT_LINES = 16;
+
+/** How far from the window an editor is made, in pixels. */
+const MARGIN = '400px';
+
+export interface ICodeViewProps {
+  code: string;
+  name: string;
+  findings?: readonly IFinding[];
+  lookAlikes?: readonly ILookAlike[];
+}
+
+/** Code that scrolls if it is long, says how long it is, and can be opened to its full height. */
+export function CodeView(props: ICodeViewProps): JSX.Element {
+  const { code, name, findings = NONE } = props;
+  const trans = useTrans();
+  const editors = useEditors();
+  const box = React.useRef<HTMLDivElement>(null);
+  const [isOpen, setOpen] = React.useState(false);
+  const editor = useReadOnlyEditor(box, props);
+  const lines = React.useMemo(() => withPlainBreaks(code).split('\n'), [code]);
+  const isLong = lines.length > SHORT_LINES || code.length > 1600;
+  const look = useUnseenLines(box, name, lines, isOpen);
+  return (
+    <div className="jp-AgentBox-code">
+      <FindingList
+        findings={findings}
+        onReveal={editors ? line => editor.current?.reveal(line) : undefined}
+      />
+      {editors ? (
+        <div
+          ref={box}
+          className={`jp-AgentBox-codeBox${isOpen ? ' jp-mod-tall' : ''}`}
+          style={{ minHeight: `${Math.min(lines.length, 8) * 1.3}em` }}
+          tabIndex={isLong ? 0 : undefined}
+          role={isLong ? 'group' : undefined}
+          aria-label={isLong ? name : undefined}
+          onScroll={look}
+        />
+      ) : (
+        <TextBlock text={code} name={name} />
+      )}
+      {editors && isLong ? (
+        <div className="jp-AgentBox-blockFoot">
+          <span>
+            {trans._n(
+              '%2 line',
+              '%2 lines',
+              lines.length,
+              lines.length.toLocaleString()
+            )}
+          </span>
+          <LinkButton
+            label={isOpen ? trans.__('Show less') : trans.__('Show all lines')}
+            isPressed={isOpen}
+            onClick={() => {
+              setOpen(!isOpen);
+            }}
+          />
+        </div>
+      ) : null}
+    </div>
+  );
+}
+
+const NONE: readonly IFinding[] = [];
+
+/** Open an editor once the box is in view, or nearly: a list may have a hundred. */
+function useReadOnlyEditor(
+  box: React.RefObject<HTMLElement>,
+  { code, name, findings, lookAlikes }: ICodeViewProps
+): React.RefObject<IOpenEditor> {
+  const editors = useEditors();
+  const editor = React.useRef<IOpenEditor | null>(null);
+  // A request that is fetched anew has equal findings in another list.
+  const marked = JSON.stringify([findings ?? [], lookAlikes ?? []]);
+  React.useLayoutEffect(() => {
+    const node = box.current;
+    if (!editors || !node) {
+      return;
+    }
+    const [found, alike] = JSON.parse(marked) as [IFinding[], ILookAlike[]];
+    const open = (): void => {
+      const host = document.createElement('div');
+      const marks = [findingMarks(found), lookAlikeMarks(alike)];
+      editor.current ??= openEditor(editors, { host, code, name, marks });
+      node.append(host);
+    };
+    const stop = whenNear(node, open);
+    return () => {
+      stop();
+      editor.current?.dispose();
+      editor.current = null;
+      node.replaceChildren();
+    };
+  }, [box, editors, code, name, marked]);
+  return editor;
+}
+
+/** Call back once a node is in view, or nearly. */
+function whenNear(node: Element, callback: () => void): () => void {
+  if (typeof IntersectionObserver === 'undefined' || isNear(node)) {
+    callback();
+    return () => undefined;
+  }
+  const observer = new IntersectionObserver(
+    entries => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) {
+        observer.disconnect();
+        callback();
+      }
+    },
+    { rootMargin: MARGIN }
+  );
+  observer.observe(node);
+  return () => {
+    observer.disconnect();
+  };
+}
+
+function isNear(node: Element): boolean {
+  const { top, bottom, width } = node.getBoundingClientRect();
+  return width > 0 && bottom >= 0 && top <= window.innerHeight;
+}
+
+/** Report how many characters lie below what was scrolled into view; answer what is to be done at each scrolling. */
+function useUnseenLines(
+  box: React.RefObject<HTMLElement>,
+  name: string,
+  lines: readonly string[],
+  isOpen: boolean
+): () => void {
+  const report = React.useContext(UnseenReport);
+  const seen = React.useRef(0);
+  const look = React.useCallback(() => {
+    const node = box.current;
+    if (!node) {
+      return;
+    }
+    const bottom = node.scrollTop + node.clientHeight;
+    const part =
+      bottom + 2 >= node.scrollHeight ? 1 : bottom / node.scrollHeight;
+    seen.current = Math.max(seen.current, isOpen ? 1 : part);
+    const unseen = lines.slice(Math.floor(seen.current * lines.length));
+    report(name, unseen.join('\n').length);
+  }, [box, name, lines, isOpen, report]);
+  React.useEffect(() => {
+    look();
+    if (typeof ResizeObserver === 'undefined' || !box.current) {
+      return;
+    }
+    const observer = new ResizeObserver(look);
+    observer.observe(box.current);
+    return () => {
+      observer.disconnect();
+    };
+  }, [look, box]);
+  return look;
+}

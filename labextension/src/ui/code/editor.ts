@@ -1,0 +1,99 @@
+/**
+ * Puts Python into JupyterLab's editor, to read or to edit.
+ */
+import type { Extension } from '@codemirror/state';
+import { EditorView } from '@codemirror/view';
+import { CodeEditor } from '@jupyterlab/codeeditor';
+import type { IEditorFactoryService } from '@jupyterlab/codeeditor';
+import { DisposableDelegate } from '@lumino/disposable';
+import type { IDisposable } from '@lumino/disposable';
+
+import { hiddenMarks } from './marks';
+
+/** Magics and shell commands are part of what a cell may have. */
+const MIME_TYPE = 'text/x-ipython';
+
+/** What an editor shows. */
+export interface IEditorOptions {
+  host: HTMLElement;
+  code: string;
+  /** What a screen reader calls it. */
+  name: string;
+  /** What is marked beside characters that cannot be seen. */
+  marks?: readonly Extension[];
+  /** Hears each change; without it, the code is there to read. */
+  onChange?: (code: string) => void;
+}
+
+/** An editor that is open. */
+export interface IOpenEditor extends IDisposable {
+  focus(): void;
+  /** Scroll to a line, from 1. */
+  reveal(line: number): void;
+}
+
+/** The same code with the line breaks that an editor has, and that Python makes of all others. */
+export function withPlainBreaks(code: string): string {
+  return code.replace(/\r\n?/g, '\n');
+}
+
+/** Open an editor in a node. */
+export function openEditor(
+  factory: IEditorFactoryService,
+  options: IEditorOptions
+): IOpenEditor {
+  const { host, name, marks = [], onChange } = options;
+  const isReadOnly = onChange === undefined;
+  const model = new CodeEditor.Model({ mimeType: MIME_TYPE });
+  model.sharedModel.setSource(withPlainBreaks(options.code));
+  const attributes: Record<string, string> = { 'aria-label': name };
+  const editor = factory.newInlineEditor({
+    host,
+    model,
+    config: {
+      lineNumbers: true,
+      lineWrap: true,
+      // A fold hides what would run.
+      codeFolding: false,
+      // Ours shows more of them, and which they are.
+      highlightSpecialCharacters: false,
+      highlightActiveLine: false,
+      readOnly: isReadOnly,
+      tabFocusable: !isReadOnly
+    },
+    extensions: [
+      EditorView.contentAttributes.of(
+        isReadOnly ? { ...attributes, 'aria-readonly': 'true' } : attributes
+      ),
+      EditorView.editable.of(!isReadOnly),
+      EditorView.updateListener.of(update => {
+        if (update.docChanged) {
+          onChange?.(update.state.doc.toString());
+        }
+      }),
+      hiddenMarks(),
+      ...marks
+    ]
+  });
+  if (isReadOnly) {
+    host.addEventListener('keydown', keepKeys, true);
+  }
+  const closing = new DisposableDelegate(() => {
+    host.removeEventListener('keydown', keepKeys, true);
+    editor.dispose();
+    model.dispose();
+  });
+  return Object.assign(closing, {
+    focus: () => {
+      editor.focus();
+    },
+    reveal: (line: number) => {
+      editor.revealPosition({ line: line - 1, column: 0 });
+    }
+  });
+}
+
+/** Of an editor to read, no key reaches the editor: Tab would change the text, and keep the focus there. */
+function keepKeys(event: KeyboardEvent): void {
+  event.stopPropagation();
+}

@@ -1,0 +1,121 @@
+/**
+ * What is marked in code: characters that cannot be seen, letters that are not what they look like, lines with findings.
+ */
+import { RangeSetBuilder } from '@codemirror/state';
+import type { Extension, Text } from '@codemirror/state';
+import {
+  Decoration,
+  EditorView,
+  MatchDecorator,
+  ViewPlugin,
+  WidgetType
+} from '@codemirror/view';
+import type { DecorationSet, ViewUpdate } from '@codemirror/view';
+
+import type { ILookAlike } from '../../api/protocol';
+import { hiddenCharacters } from '../text/visibleText';
+import type { IFinding, Severity } from './findings';
+
+/** Stands for a character that cannot be seen. */
+class Escape extends WidgetType {
+  constructor(private readonly _text: string) {
+    super();
+  }
+
+  override eq(other: Escape): boolean {
+    return other._text === this._text;
+  }
+
+  toDOM(): HTMLElement {
+    const node = document.createElement('span');
+    node.className = 'jp-AgentBox-escape';
+    node.textContent = this._text;
+    return node;
+  }
+}
+
+/** Shows an escape in place of each character that cannot be seen, as other texts of a request do. */
+export function hiddenMarks(): Extension {
+  return ViewPlugin.define(
+    view => ({
+      marks: escapesIn(view),
+      update(update: ViewUpdate): void {
+        if (update.docChanged || update.viewportChanged) {
+          this.marks = escapesIn(update.view);
+        }
+      }
+    }),
+    { decorations: ({ marks }) => marks }
+  );
+}
+
+function escapesIn(view: EditorView): DecorationSet {
+  const marks = new RangeSetBuilder<Decoration>();
+  for (const { from, to } of view.visibleRanges) {
+    const text = view.state.sliceDoc(from, to);
+    for (const { index, length, escape } of hiddenCharacters(text)) {
+      const start = from + index;
+      const widget = new Escape(escape);
+      marks.add(start, start + length, Decoration.replace({ widget }));
+    }
+  }
+  return marks.finish();
+}
+
+/** Marks letters that the server found not to be what they look like. */
+export function lookAlikeMarks(found: readonly ILookAlike[]): Extension {
+  const names = new Map(
+    found.map(({ code, name }) => [codePoint(code), `${code} ${name}`])
+  );
+  if (names.size === 0) {
+    return [];
+  }
+  const letters = [...names.keys()].map(code => `\\u{${code.toString(16)}}`);
+  const decorator = new MatchDecorator({
+    regexp: new RegExp(`[${letters.join('')}]`, 'gu'),
+    decoration: ([letter]) =>
+      Decoration.mark({
+        class: 'jp-AgentBox-lookAlike',
+        attributes: { title: names.get(letter.codePointAt(0) ?? 0) ?? '' }
+      })
+  });
+  return ViewPlugin.define(
+    view => ({
+      marks: decorator.createDeco(view),
+      update(update: ViewUpdate): void {
+        this.marks = decorator.updateDeco(update, this.marks);
+      }
+    }),
+    { decorations: ({ marks }) => marks }
+  );
+}
+
+/** The number of a letter that is named as `U+0430`. */
+function codePoint(code: string): number {
+  return parseInt(code.replace(/^U\+/, ''), 16) || 0xfffd;
+}
+
+const WEIGHTS: readonly Severity[] = ['info', 'warning', 'error'];
+
+/** Marks the lines that have findings, by the heaviest of them. */
+export function findingMarks(findings: readonly IFinding[]): Extension {
+  return EditorView.decorations.compute(['doc'], state =>
+    linesOf(findings, state.doc)
+  );
+}
+
+function linesOf(findings: readonly IFinding[], doc: Text): DecorationSet {
+  const marks = new RangeSetBuilder<Decoration>();
+  const heaviest = new Map<number, number>();
+  for (const { line, severity } of findings) {
+    const number = Math.min(line, doc.lines);
+    const weight = WEIGHTS.indexOf(severity);
+    heaviest.set(number, Math.max(weight, heaviest.get(number) ?? 0));
+  }
+  for (const [number, weight] of [...heaviest].sort(([a], [b]) => a - b)) {
+    const { from } = doc.line(number);
+    const name = `jp-AgentBox-findingLine jp-mod-${WEIGHTS[weight]}`;
+    marks.add(from, from, Decoration.line({ class: name }));
+  }
+  return marks.finish();
+}

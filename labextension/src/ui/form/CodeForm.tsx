@@ -1,0 +1,69 @@
+/**
+ * Edits the code of a call, in an editor, with the difference to what was asked for.
+ */
+import React from 'react';
+
+import type { IJsonObject } from '../../api/json';
+import type { IApproval } from '../../api/protocol';
+import { CodeField } from '../code/CodeField';
+import { Difference } from '../code/Difference';
+import { withPlainBreaks } from '../code/editor';
+import { CODE } from '../code/findings';
+import { useTrans } from '../context';
+import type { IDraft } from './draft';
+import { EditFooter } from './EditFooter';
+
+export interface ICodeFormProps {
+  /** Whether the editor may take the focus when it appears; not if the form comes back by itself. */
+  isFocused: boolean;
+  approval: IApproval;
+  draft: IDraft;
+  error: { message: string } | null;
+  isBusy: boolean;
+  describedBy: string;
+  onChange: (draft: IDraft) => void;
+  onAllow: (values: IJsonObject) => void;
+  onCancel: () => void;
+}
+
+export function CodeForm(props: ICodeFormProps): JSX.Element {
+  const trans = useTrans();
+  const { approval, draft, isFocused } = props;
+  const after = React.useRef<HTMLDivElement>(null);
+  const original = String(approval.call.arguments[CODE]);
+  const code = String(draft.values[CODE]);
+  return (
+    <div
+      className="jp-AgentBox-form"
+      onKeyDown={event => {
+        if (event.key === 'Escape') {
+          event.stopPropagation();
+          props.onCancel();
+        }
+      }}
+    >
+      <CodeField
+        code={code}
+        name={trans.__('Python code. Press Escape to leave the editor.')}
+        isFocused={isFocused}
+        onChange={changed => {
+          props.onChange({ ...draft, values: { [CODE]: changed } });
+        }}
+        onLeave={() => {
+          after.current?.focus();
+        }}
+      />
+      <div ref={after} tabIndex={-1}>
+        <Difference
+          before={withPlainBreaks(original)}
+          after={withPlainBreaks(code)}
+        />
+      </div>
+      <EditFooter
+        {...props}
+        errors={[props.error?.message]}
+        values={draft.values}
+      />
+    </div>
+  );
+}

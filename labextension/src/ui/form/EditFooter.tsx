@@ -1,0 +1,56 @@
+/**
+ * The end of a form in which a call is edited: what is wrong, what changed, and the buttons.
+ */
+import React from 'react';
+
+import type { IJsonObject } from '../../api/json';
+import { useTrans } from '../context';
+import { DecisionButton } from '../guarded/DecisionButton';
+
+export interface IEditFooterProps {
+  /** What is wrong; those that are empty do not count. */
+  errors: readonly (string | null | undefined)[];
+  /** What would be sent; `null` if the form has no values that could be. */
+  values: IJsonObject | null;
+  isBusy: boolean;
+  describedBy: string;
+  onAllow: (values: IJsonObject) => void;
+  onCancel: () => void;
+  /** What changed. */
+  children?: React.ReactNode;
+}
+
+export function EditFooter(props: IEditFooterProps): JSX.Element {
+  const trans = useTrans();
+  const { values } = props;
+  return (
+    <>
+      <div role="alert">
+        {props.errors.filter(Boolean).map(error => (
+          <p key={error} className="jp-AgentBox-error">
+            {error}
+          </p>
+        ))}
+      </div>
+      {props.children}
+      <div className="jp-AgentBox-buttons">
+        <DecisionButton
+          kind="allow"
+          label={trans.__('Allow once with edits')}
+          describedBy={props.describedBy}
+          isBusy={props.isBusy || !values}
+          onActivate={() => {
+            if (values) {
+              props.onAllow(values);
+            }
+          }}
+        />
+        <DecisionButton
+          kind="neutral"
+          label={trans.__('Cancel')}
+          onActivate={props.onCancel}
+        />
+      </div>
+    </>
+  );
+}
