@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from jupyter_agentbox.agents.threads.call_log import CallLog
 from jupyter_agentbox.agents.threads.ports import (
@@ -24,6 +24,7 @@ from jupyter_agentbox.core.names import server_names
 from jupyter_agentbox.core.ports import ToolCatalog
 from jupyter_agentbox.core.threads import ItemStatus
 from jupyter_agentbox.exceptions import (
+    AgentBoxError,
     ApprovalCancelledError,
     ApprovalExpiredError,
     ToolCallRejectedError,
@@ -33,6 +34,9 @@ from jupyter_agentbox.exceptions import (
 from .executor import CodeExecutor
 from .requests import ApprovalRequest
 from .results import CodeExecutionError, CodeExecutionResult
+
+#: What the model is told where code has ended its kernel.
+_LOST: Final = "The kernel is gone, with all variables. The next code runs in a new one."
 
 
 class ExecutorKernel:
@@ -50,6 +54,7 @@ class ExecutorKernel:
     async def run(self, code: str, *, thread_id: str, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
         """Ask whether the code may run, and run it."""
         self._executor.thread_id = thread_id
+        await self._have_a_kernel()
         calls = CallLog()
         ran = _Ran(code)
         ended = CodeEnded(code=code, status=ItemStatus.INTERRUPTED, error="it was interrupted")
@@ -68,7 +73,8 @@ class ExecutorKernel:
                         )
         except CodeExecutionError as error:
             text = error.result.text if error.result is not None else None
-            ended = CodeEnded(code=code, status=ItemStatus.FAILED, text=text or "", error=str(error))
+            lost = "" if self._executor.is_usable else f"\n{_LOST}"
+            ended = CodeEnded(code=code, status=ItemStatus.FAILED, text=text or "", error=f"{error}{lost}")
         except (ToolCallRejectedError, ApprovalExpiredError, ApprovalCancelledError) as error:
             ran.request_id = error.request_id
             ended = CodeEnded(code=code, status=ItemStatus.DECLINED, error=str(error))
@@ -76,6 +82,21 @@ class ExecutorKernel:
             for event in calls.changed(await self._executor.request(request_id)):
                 yield event
         yield replace(ended, code=ran.code, request_id=ran.request_id)
+
+    async def _have_a_kernel(self) -> None:
+        """Start another kernel if the last one has ended, or cannot be used any more.
+
+        Raises
+        ------
+        AgentBoxError
+            None starts.
+        """
+        if self._executor.is_usable:
+            return
+        try:
+            await self._executor.reset()
+        except (CodeExecutionError, TimeoutError) as error:
+            raise AgentBoxError(f"the agent's kernel could not be started: {error}") from error
 
     async def _run_approved(self, ran: _Ran, code: str) -> AsyncGenerator[Any]:
         ran.code = code
@@ -86,6 +107,7 @@ class ExecutorKernel:
     async def variables(self) -> str:
         """Return the names, types and shapes of the variables."""
         try:
+            await self._have_a_kernel()
             return await self._executor.variables()
         except (CodeExecutionError, TimeoutError) as error:
             return f"The variables cannot be listed: {error}"

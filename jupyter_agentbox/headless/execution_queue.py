@@ -291,6 +291,11 @@ class ExecutionQueue:
         while self._endings:
             await asyncio.wait(self._endings)
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether the kernel is there, and runs no code that resisted an interrupt."""
+        return self._failure is None and not self._stuck
+
     def resists(self) -> str | None:
         """Return why the kernel cannot be used, if its code resisted an interrupt."""
         return _RESISTS if self._stuck else None

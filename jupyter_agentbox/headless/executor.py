@@ -257,6 +257,11 @@ class CodeExecutor:
         """The level of isolation that the running kernel has; ``"none"`` for a plain one, and if none runs."""
         return (self._running.kernel.isolation if self._running is not None else Isolation.NONE).value
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether cells can run. If the kernel has ended, or its code resists an interrupt, `reset` gives another."""
+        return self._running is not None and self._running.turns.is_usable
+
     async def start(self) -> None:
         """Start the kernel.
 

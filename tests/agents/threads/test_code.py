@@ -224,12 +224,20 @@ async def test_the_time_of_a_turn_stands_still_while_a_person_thinks(
     assert (result.status, result.final_response) == (TurnStatus.COMPLETED, "done")
 
 
-async def test_a_kernel_that_dies_is_told_and_the_turn_goes_on(make_agent: MakeAgent, model: MockModelServer) -> None:
+async def test_a_kernel_that_dies_is_told_and_the_turn_goes_on_in_a_new_one(
+    make_agent: MakeAgent, model: MockModelServer
+) -> None:
+    model.enqueue_tool_call("run_code", {"code": "x = 1\nimport os\nos._exit(3)"})
     async with make_agent(policy=ALLOWED) as agent:
-        result = await run_one(agent, model, "import os\nos._exit(3)")
+        result = await run_one(agent, model, "'x' in globals()")
 
     assert result.status is TurnStatus.COMPLETED
-    assert [run.status for run in runs(result)] == [ItemStatus.FAILED]
+    assert [(run.status, run.text) for run in runs(result)] == [
+        (ItemStatus.FAILED, ""),
+        (ItemStatus.COMPLETED, "False"),
+    ]
+    assert "with status 3" in told(model.requests[1])
+    assert "all variables" in told(model.requests[1])
 
 
 async def test_the_key_is_in_no_kernel_and_code_there_starts_no_agents(
