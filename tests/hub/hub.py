@@ -117,7 +117,10 @@ class Hub:
 
     def api(self, path: str, body: Any = None, method: str | None = None) -> Any:
         """Ask the Hub's REST API as the service that sets things up."""
-        code, answer = self.ask(f"{self.url}hub/api/{path}", body, token=self.admin, method=method)
+        try:
+            code, answer = self.ask(f"{self.url}hub/api/{path}", body, token=self.admin, method=method)
+        except TimeoutError:
+            raise RuntimeError(f"the Hub did not answer; its log ends:\n{self.log()[-8000:]}") from None
         assert code < 300, (path, code, answer)
         return answer
 
