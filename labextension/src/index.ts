@@ -3,6 +3,7 @@
  */
 import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
 
+import { agentNotebookPlugin } from './shell/agentNotebookPlugin';
 import { clientPlugin } from './api/clientPlugin';
 import { eventsPlugin } from './api/eventsPlugin';
 import { approvalsPlugin } from './features/approvals/approvalsPlugin';
@@ -54,6 +55,7 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   notificationsPlugin,
   kernelEndsPlugin,
   commandsPlugin,
+  agentNotebookPlugin,
   commPlugin
 ];
 

@@ -46,6 +46,11 @@ class Person:
         self.toasts = page.locator(".Toastify__toast")
         self._lab = lab
 
+    def visit(self) -> None:
+        """Open a fresh page, with the launcher."""
+        self.page.goto(f"{self._lab.url}lab/workspaces/{next(_WORKSPACES)}?token={self._lab.token}")
+        expect(self.page.get_by_role("button", name="Python 3 (ipykernel)").first).to_be_visible()
+
     def open(self, path: str, *, front: str = "lab/workspaces/{}/tree/") -> None:
         """Open a notebook on a fresh page, and wait until its kernel is ready."""
         place = front.format(next(_WORKSPACES))

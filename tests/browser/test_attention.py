@@ -17,7 +17,7 @@ COMMANDS = [
     "jupyter-agentbox:previous-request",
     "jupyter-agentbox:refresh",
 ]
-INSERT = "jupyter-agentbox:insert-agent-code"
+AGENT_COMMANDS = ["jupyter-agentbox:insert-agent-code", "jupyter-agentbox:new-agent-notebook"]
 
 
 def test_status_bar_and_panel_title_count_what_waits(person: Person, notebook: Callable[..., str]) -> None:
@@ -101,7 +101,7 @@ def test_no_command_decides(person: Person, notebook: Callable[..., str], lab: L
     person.run(0)
     expect(person.card()).to_be_visible()
     ours = sorted(id for id in person.commands() if re.search("agentbox|approv", id, re.IGNORECASE))
-    assert ours == sorted([*COMMANDS, INSERT])
+    assert ours == sorted([*COMMANDS, *AGENT_COMMANDS])
     (request,) = lab.approvals(path)
     for arguments in ({}, {"id": request["id"], "decision": "allow_once", "digest": request["call"]["digest"]}):
         for command in ours:

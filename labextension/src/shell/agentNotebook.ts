@@ -1,0 +1,58 @@
+/**
+ * New notebooks that begin with a `%%agent` cell.
+ */
+import type { CommandRegistry } from '@lumino/commands';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { KernelSpec } from '@jupyterlab/services';
+import { NotebookPanel } from '@jupyterlab/notebook';
+
+import { approvalIcon } from '../ui/icons';
+
+/** The id of the command. */
+export const NEW_AGENT_NOTEBOOK = 'jupyter-agentbox:new-agent-notebook';
+
+const FIRST_CELL = '%%agent\n';
+
+/** What the command needs. */
+export interface IAgentNotebookOptions {
+  kernelspecs: Pick<KernelSpec.IManager, 'ready' | 'specs'>;
+  trans: TranslationBundle;
+}
+
+/** Add the command. Its argument `cwd` says where the notebook is made; by default, where the file browser is. */
+export function addAgentNotebookCommand(
+  registry: CommandRegistry,
+  { kernelspecs, trans }: IAgentNotebookOptions
+): void {
+  registry.addCommand(NEW_AGENT_NOTEBOOK, {
+    label: ({ isLauncher }) =>
+      isLauncher ? trans.__('Agent Notebook') : trans.__('New Agent Notebook'),
+    caption: trans.__(
+      'Create a notebook in which an agent works, and asks before it runs anything'
+    ),
+    icon: ({ isPalette }) => (isPalette ? undefined : approvalIcon),
+    execute: async ({ cwd }) => {
+      await kernelspecs.ready;
+      const panel: unknown = await registry.execute('notebook:create-new', {
+        ...(cwd === undefined ? {} : { cwd }),
+        kernelName: kernelspecs.specs?.default ?? ''
+      });
+      if (panel instanceof NotebookPanel) {
+        await panel.revealed;
+        begin(panel);
+      }
+      return panel;
+    }
+  });
+}
+
+/** Write the first cell, and put the cursor where the question goes. */
+function begin({ content }: NotebookPanel): void {
+  const [cell] = content.widgets;
+  if (cell?.model.sharedModel.getSource() === '') {
+    cell.model.sharedModel.setSource(FIRST_CELL);
+    content.activeCellIndex = 0;
+    content.mode = 'edit';
+    cell.editor?.setCursorPosition({ line: 1, column: 0 });
+  }
+}
