@@ -12,6 +12,7 @@ from .fakes import (
     FakeTools,
     MemoryApprovalStore,
 )
+from .model_formats import FunctionCall, Message
 from .model_server import MockModelServer, ModelRequest
 
 __all__ = [
@@ -22,7 +23,9 @@ __all__ = [
     "FakeKernelChannel",
     "FakeNotebookFinder",
     "FakeTools",
+    "FunctionCall",
     "MemoryApprovalStore",
+    "Message",
     "MockModelServer",
     "ModelRequest",
 ]

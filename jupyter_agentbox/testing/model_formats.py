@@ -27,15 +27,21 @@ class Message:
     ----------
     text : str
         What it says.
-    deltas : sequence of str
-        The pieces in which the text comes when it is streamed.
+    deltas : sequence of str, optional
+        The pieces in which the text comes when it is streamed; by default, its words.
     phase : str or None
         ``"commentary"``, ``"final_answer"``, or nothing. Only the Responses format has it.
     """
 
     text: str
-    deltas: Sequence[str]
+    deltas: Sequence[str] | None = None
     phase: str | None = None
+
+    def pieces(self) -> Sequence[str]:
+        """Return the pieces in which the text comes when it is streamed."""
+        if self.deltas is not None:
+            return self.deltas
+        return [word for word in self.text.replace(" ", " \0").split("\0") if word]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +168,7 @@ def _responses_deltas(place: Json, part: Part) -> Iterator[Json]:
         return
     place = {**place, "content_index": 0}
     yield {"type": "response.content_part.added", **place, "part": _output_text("")}
-    for delta in part.deltas:
+    for delta in part.pieces():
         yield {"type": "response.output_text.delta", **place, "delta": delta, "logprobs": []}
     yield {"type": "response.output_text.done", **place, "text": part.text, "logprobs": []}
     yield {"type": "response.content_part.done", **place, "part": _output_text(part.text)}
@@ -230,7 +236,7 @@ def _chat_events(id_: str, model: str, parts: Sequence[Part]) -> Iterator[tuple[
 
     yield chunk({"role": "assistant", "content": ""})
     for message in messages:
-        for delta in message.deltas:
+        for delta in message.pieces():
             yield chunk({"content": delta})
     for index, call in enumerate(calls):
         yield chunk({"tool_calls": [_chat_call(index, call)]})
@@ -299,7 +305,7 @@ def _anthropic_deltas(part: Part) -> Iterator[Json]:
     if isinstance(part, FunctionCall):
         yield {"type": "input_json_delta", "partial_json": part.arguments}
         return
-    for delta in part.deltas:
+    for delta in part.pieces():
         yield {"type": "text_delta", "text": delta}
 
 

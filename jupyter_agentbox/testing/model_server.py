@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import threading
+import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -72,7 +73,8 @@ class MockModelServer:
     """A model whose answers are written beforehand, for tests of programs that talk to one.
 
     It speaks OpenAI's Responses and Chat Completions and Anthropic's Messages, streamed or not, on a port of its own on
-    127.0.0.1. Each request takes the next answer from the queue; without one it gets an error that says so.
+    127.0.0.1. Each request takes the next answer from the queue; without one it gets what `answer` makes, or an error
+    that says so.
 
     ::
 
@@ -81,14 +83,25 @@ class MockModelServer:
             model.enqueue_message("It is 42.", phase="final_answer")
             agent = Agent(model="openai:scripted", base_url=model.base_url, api_key="none")
 
+    Parameters
+    ----------
+    answer : callable, optional
+        Makes the answer to a request that finds the queue empty: messages and calls.
+    pause : float
+        Seconds between the pieces of a streamed answer, for people who watch.
+
     Attributes
     ----------
     requests : list of ModelRequest
         What it was sent, the oldest first.
+    pause : float
+        As above.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, answer: Callable[[ModelRequest], Sequence[Part]] | None = None, pause: float = 0.0) -> None:
         self.requests: list[ModelRequest] = []
+        self._make_answer = answer
+        self.pause = pause
         self._answers: deque[_Answer] = deque()
         self._held: list[threading.Event] = []
         self._ids = itertools.count(1)
@@ -208,7 +221,7 @@ class MockModelServer:
 
     def message(self, text: str, phase: str | None = None, deltas: Sequence[str] | None = None) -> Message:
         """Make a message for `enqueue_parts`."""
-        return Message(text=text, phase=phase, deltas=tuple(deltas if deltas is not None else _words(text)))
+        return Message(text=text, phase=phase, deltas=None if deltas is None else tuple(deltas))
 
     def tool_call(self, name: str, arguments: Mapping[str, Any] | str) -> FunctionCall:
         """Make a call for `enqueue_parts`."""
@@ -228,6 +241,8 @@ class MockModelServer:
             id_ = f"resp_{len(self.requests)}"
             if self._answers:
                 return id_, self._answers.popleft()
+        if self._make_answer is not None:
+            return id_, _Answer(parts=self._make_answer(request))
         text = f"request {len(self.requests)} came, and no answer was enqueued for it"
         return id_, _Answer(status=400, error=(text, None))
 
@@ -290,6 +305,8 @@ class _Handler(BaseHTTPRequestHandler):
         for name, data in itertools.islice(events, cut_after):
             event = (f"event: {name}\n" if name else "") + f"data: {data}\n\n"
             self._chunk(event.encode())
+            if name.endswith("delta"):
+                time.sleep(self.server.model.pause)
         if cut_after is None:
             self._chunk(b"")
         else:
@@ -301,10 +318,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *args: Any) -> None:
         """Log nothing."""
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in text.replace(" ", " \0").split("\0") if word]
 
 
 def _text_of(content: Any) -> str:

@@ -10,7 +10,7 @@ import httpx2
 import openai
 import pytest
 
-from jupyter_agentbox.testing import MockModelServer
+from jupyter_agentbox.testing import Message, MockModelServer, ModelRequest
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
@@ -108,3 +108,15 @@ def test_other_paths_are_not_found_and_waiting_has_an_end() -> None:
 def test_it_runs_in_a_with_block_only() -> None:
     with pytest.raises(RuntimeError, match="with"):
         _ = MockModelServer().base_url
+
+
+async def test_an_answer_can_be_made_from_the_request() -> None:
+    def repeat(request: ModelRequest) -> list[Message]:
+        return [Message(text=f"You said {request.user_texts()[-1]}.")]
+
+    with MockModelServer(answer=repeat) as model:
+        model.enqueue_message("This comes first.")
+        async with openai.AsyncOpenAI(base_url=model.base_url, api_key="k") as client:
+            said = [(await client.responses.create(model="m", input=text)).output_text for text in ("hi", "ho")]
+
+    assert said == ["This comes first.", "You said ho."]
