@@ -79,7 +79,7 @@ install: $(PYTHON_READY) $(LAB_BUILT) $(LAB_LINKED) ## Set up .venv and build th
 # --- Use ---------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: install ## Open JupyterLab on examples/demo.ipynb with the bundled MCP server
+demo: install ## Open JupyterLab on examples/demo.ipynb and agent.ipynb, with the bundled MCP server and scripted model
 	$(BIN)/python -m jupyter_agentbox.demo --directory .demo $(ARGS)
 
 # --- Check -------------------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""Open JupyterLab on the demo notebook: ``python -m jupyter_agentbox.demo``.
+"""Open JupyterLab on the demo notebooks: ``python -m jupyter_agentbox.demo``.
 
-Everything happens in one directory that can be thrown away: a copy of the notebook, an ``mcp.json`` that names the
+Everything happens in one directory that can be thrown away: copies of the notebooks, an ``mcp.json`` that names the
 bundled shop, and Jupyter's own configuration, data and runtime files. The user's Jupyter is not touched, and nothing is
-fetched from the network.
+fetched from the network: in place of a language model, a script in this process answers.
 """
 
 from __future__ import annotations
@@ -10,15 +10,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import runpy
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
+from jupyter_agentbox.demo.script import MODEL, scripted_model
+
 HERE = Path(__file__).parent
 
-#: The notebook in an installed package, and in the source tree.
-NOTEBOOKS = (HERE / "demo.ipynb", HERE.parents[1] / "examples" / "demo.ipynb")
+#: The notebooks; JupyterLab opens the first.
+NOTEBOOKS = ("demo.ipynb", "agent.ipynb")
+
+#: Where they are, in an installed package and in the source tree.
+PLACES = (HERE, HERE.parents[1] / "examples")
 
 #: Nothing in the demo asks the network.
 OFFLINE = (
@@ -31,18 +37,18 @@ OFFLINE = (
 LAB_SETTINGS = {"@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False}}
 
 
-def demo_notebook() -> Path:
-    """Return the notebook that comes with this installation.
+def demo_notebook(name: str = NOTEBOOKS[0]) -> Path:
+    """Return a notebook that comes with this installation.
 
     Raises
     ------
     FileNotFoundError
         If it was left out of the installation.
     """
-    for notebook in NOTEBOOKS:
-        if notebook.exists():
-            return notebook
-    raise FileNotFoundError(f"the demo notebook is in none of {', '.join(map(str, NOTEBOOKS))}")
+    for place in PLACES:
+        if (place / name).exists():
+            return place / name
+    raise FileNotFoundError(f"the demo notebook `{name}` is in none of {', '.join(map(str, PLACES))}")
 
 
 def prepare(directory: Path) -> dict[str, str]:
@@ -51,7 +57,7 @@ def prepare(directory: Path) -> dict[str, str]:
     Parameters
     ----------
     directory : Path
-        Is made if it is missing. An earlier demo's notebook is replaced.
+        Is made if it is missing. An earlier demo's notebooks are replaced.
 
     Returns
     -------
@@ -61,7 +67,8 @@ def prepare(directory: Path) -> dict[str, str]:
     places = {name: directory / name for name in ("notebooks", "config", "data", "runtime", "ipython")}
     for place in places.values():
         place.mkdir(parents=True, exist_ok=True)
-    shutil.copy(demo_notebook(), places["notebooks"] / "demo.ipynb")
+    for name in NOTEBOOKS:
+        shutil.copy(demo_notebook(name), places["notebooks"] / name)
     shop = {"command": sys.executable, "args": ["-m", "jupyter_agentbox.demo.shop"]}
     _write_json(places["config"] / "mcp.json", {"mcpServers": {"shop": shop}})
     for plugin, settings in LAB_SETTINGS.items():
@@ -79,15 +86,24 @@ def _write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
 
-def command(directory: Path, arguments: list[str]) -> list[str]:
-    """Return the command that starts JupyterLab on the demo."""
+def options(directory: Path, model_url: str, arguments: list[str]) -> list[str]:
+    """Return the options with which JupyterLab shows the demo.
+
+    Parameters
+    ----------
+    directory : Path
+        What `prepare` made.
+    model_url : str
+        The address of the model that agents ask.
+    arguments : list of str
+        More options.
+    """
     as_root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     return [
-        sys.executable,
-        "-m",
-        "jupyterlab",
         f"--ServerApp.root_dir={directory / 'notebooks'}",
         "--LabApp.default_url=/lab/tree/demo.ipynb",
+        f"--AgentBoxApp.agent_model={MODEL}",
+        f"--AgentBoxApp.agent_base_url={model_url}",
         *OFFLINE,
         *as_root,
         *arguments,
@@ -95,18 +111,19 @@ def command(directory: Path, arguments: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Prepare the demo and become JupyterLab."""
+    """Prepare the demo and run JupyterLab in this process."""
     parser = argparse.ArgumentParser(
         prog="python -m jupyter_agentbox.demo",
-        description="Open JupyterLab on the demo notebook. Arguments that are not listed here go to JupyterLab.",
+        description="Open JupyterLab on the demo notebooks. Arguments that are not listed here go to JupyterLab.",
     )
     parser.add_argument("--directory", type=Path, help="where the demo lives (default: a new temporary directory)")
-    options, arguments = parser.parse_known_args()
-    directory: Path = (options.directory or Path(tempfile.mkdtemp(prefix="agentbox-demo-"))).resolve()
-    environment = prepare(directory)
+    known, arguments = parser.parse_known_args()
+    directory: Path = (known.directory or Path(tempfile.mkdtemp(prefix="agentbox-demo-"))).resolve()
+    os.environ.update(prepare(directory))  # before anything of Jupyter is imported
     sys.stderr.write(f"The demo is in {directory}. Ctrl-C ends it.\n")
-    start = command(directory, arguments)
-    os.execve(start[0], start, {**os.environ, **environment})  # noqa: S606 - this process becomes JupyterLab
+    with scripted_model() as model:
+        sys.argv[1:] = options(directory, model.base_url, arguments)
+        runpy.run_module("jupyterlab", run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,9 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from jupyter_agentbox.demo.__main__ import command, demo_notebook, prepare
+import pytest
+
+from jupyter_agentbox.demo.__main__ import NOTEBOOKS, demo_notebook, options, prepare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,13 +27,15 @@ def test_the_demo_names_the_bundled_server_only(tmp_path: Path) -> None:
     }
 
 
-def test_a_second_demo_starts_with_a_fresh_notebook(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_second_demo_starts_with_fresh_notebooks(tmp_path: Path, name: str) -> None:
     prepare(tmp_path)
-    copy = tmp_path / "notebooks" / "demo.ipynb"
+    copy = tmp_path / "notebooks" / name
     copy.write_text("edited", encoding="utf-8")
     prepare(tmp_path)
-    assert copy.read_bytes() == demo_notebook().read_bytes()
+    assert copy.read_bytes() == demo_notebook(name).read_bytes()
 
 
 def test_extra_arguments_go_to_jupyterlab(tmp_path: Path) -> None:
-    assert command(tmp_path, ["--no-browser", "--port", "9999"])[-3:] == ["--no-browser", "--port", "9999"]
+    extra = ["--no-browser", "--port", "9999"]
+    assert options(tmp_path, "http://127.0.0.1:1/v1", extra)[-3:] == extra

@@ -74,9 +74,11 @@ def test_the_server_extension_is_enabled_and_valid(environment: Path, tmp_path: 
 
 
 def test_the_demo_comes_with_the_wheel(environment: Path, tmp_path: Path) -> None:
-    find = "from jupyter_agentbox.demo.__main__ import demo_notebook; print(demo_notebook())"
-    notebook = Path(run_alone(environment, tmp_path, "python", "-I", "-c", find).strip())
-    assert notebook.read_bytes() == (ROOT / "examples" / "demo.ipynb").read_bytes()
+    find = "from jupyter_agentbox.demo.__main__ import *; print(*map(demo_notebook, NOTEBOOKS), sep='\\n')"
+    notebooks = [Path(line) for line in run_alone(environment, tmp_path, "python", "-I", "-c", find).splitlines()]
+    assert [path.name for path in notebooks] == ["demo.ipynb", "agent.ipynb"]
+    for notebook in notebooks:
+        assert notebook.read_bytes() == (ROOT / "examples" / notebook.name).read_bytes()
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
@@ -107,7 +109,15 @@ def test_the_source_distribution_holds_what_a_build_needs(tmp_path: Path) -> Non
     (built,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(built) as archive:
         names = {name.split("/", maxsplit=1)[1] for name in archive.getnames()}
-    assert {"pyproject.toml", "package.json", "yarn.lock", "LICENSE", "README.md", "examples/demo.ipynb"} <= names
+    assert {
+        "pyproject.toml",
+        "package.json",
+        "yarn.lock",
+        "LICENSE",
+        "README.md",
+        "examples/demo.ipynb",
+        "examples/agent.ipynb",
+    } <= names
     assert {"labextension/src/index.ts", "jupyter_agentbox/labextension/static/style.js"} <= names
     assert not [name for name in names if name.startswith(("node_modules/", ".venv", ".demo/"))]
 
