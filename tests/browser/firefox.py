@@ -42,6 +42,17 @@ _AWAIT = """async () => {
   }
   throw new Error('it did not become true');
 }"""
+#: The same for an element that has stayed in its place since half a second: a page that fills moves what is in it.
+_AWAIT_ELEMENT = """async () => {
+  let place = '', since = 0;
+  for (let end = Date.now() + %d; Date.now() < end; await new Promise(go => setTimeout(go, 50))) {
+    const element = await (%s)();
+    const now = element ? JSON.stringify(element.getBoundingClientRect()) : '';
+    if (now !== place) { place = now; since = Date.now(); }
+    if (element && Date.now() - since >= 500) { return element; }
+  }
+  throw new Error('there was no such element that stayed in its place');
+}"""
 
 
 class Firefox:
@@ -69,22 +80,30 @@ class Firefox:
 
     def wait_for_function(self, function: str) -> Any:
         """Wait until a function of the page returns what is true; return that."""
+        return json.loads(self._call(_AWAIT, function)["value"])
+
+    def click(self, function: str) -> None:
+        """Wait until a function of the page returns an element; press and release the pointer on the middle of it."""
+        answer = self._call(_AWAIT_ELEMENT, function)
+        middle = {"type": "element", "element": {"sharedId": answer["sharedId"]}}
+        actions = [
+            {"x": 0, "y": 0, "type": "pointerMove", "origin": middle},
+            {"type": "pointerDown", "button": 0},
+            {"type": "pointerUp", "button": 0},
+        ]
+        pointer = {"type": "pointer", "id": "pointer", "actions": actions}
+        self._ask("input.performActions", context=self._context, actions=[pointer])
+
+    def _call(self, awaiting: str, function: str) -> Any:
         answer = self._ask(
             "script.callFunction",
-            functionDeclaration=_AWAIT % (PATIENCE * 1000, function),
+            functionDeclaration=awaiting % (PATIENCE * 1000, function),
             target={"context": self._context},
             awaitPromise=True,
         )
         if answer["type"] == "exception":
             raise TimeoutError(f"{answer['exceptionDetails']['text']}: {function}")
-        return json.loads(answer["result"]["value"])
-
-    def click(self, x: int, y: int) -> None:
-        """Move the pointer to a place in the window, and press and release it there."""
-        place = {"x": x, "y": y, "type": "pointerMove"}
-        actions = [place, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
-        pointer = {"type": "pointer", "id": "pointer", "actions": actions}
-        self._ask("input.performActions", context=self._context, actions=[pointer])
+        return answer["result"]
 
     def _ask(self, method: str, **parameters: Any) -> Any:
         number = next(self._ids)

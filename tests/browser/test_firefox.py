@@ -19,13 +19,14 @@ ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)[0].st
 #: How many requests were allowed by the person, and done.
 DECIDED = "() => document.querySelector('.jp-Notebook').textContent.split('Allowed by you. Done in').length - 1"
 
-#: Where the first button of that name in a place is, once it takes a press: some time after it came into view.
+#: The first button of that name in a place, once it takes a press: some time after it came into view.
 BUTTON = """() => {
   const button = [...document.querySelectorAll('PLACE button')].find(({textContent}) => textContent === NAME);
   button?.scrollIntoView({block: 'nearest'});
-  const {x, y, width, height} = button?.getBoundingClientRect() ?? {};
-  return button?.ariaDisabled === 'false' && [Math.round(x + width / 2), Math.round(y + height / 2)];
+  return button?.ariaDisabled === 'false' && button;
 }"""
+#: The same, whether it takes a press or not.
+FIRST_BUTTON = "[...document.querySelectorAll('.jp-Notebook button')].find(b => b.textContent === 'Allow once')"
 #: Lays a thin line over a card's text.
 COVER = """() => {
   const {left, top} = document.querySelector('.jp-Notebook .jp-AgentBox-card').getBoundingClientRect();
@@ -37,10 +38,7 @@ COVER = """() => {
   return true;
 }"""
 SAYS_SO = "() => document.querySelector('.jp-Notebook').textContent.includes('Something covers part of this card')"
-STATUS = """() => {
-  const {x, y, width, height} = document.querySelector('.jp-AgentBox-status').getBoundingClientRect();
-  return [Math.round(x + width / 2), Math.round(y + height / 2)];
-}"""
+STATUS = "() => document.querySelector('.jp-AgentBox-status')"
 #: The titles of the cards in the cells that have one, after all cells have run; each cell comes into view meanwhile.
 BLOCKED = """() => {
   const cells = [...document.querySelectorAll('.jp-Notebook .jp-Cell')];
@@ -75,10 +73,9 @@ def run_all(firefox: Firefox, lab: Lab, path: str) -> None:
     firefox.wait_for_function(f"() => {{ void ({RUN_ALL})(); return true; }}")
 
 
-def place_of(firefox: Firefox, name: str, place: str = ".jp-Notebook") -> list[int]:
-    """Wait for a button that takes a press."""
-    found: list[int] = firefox.wait_for_function(BUTTON.replace("PLACE", place).replace("NAME", json.dumps(name)))
-    return found
+def button(name: str, place: str = ".jp-Notebook") -> str:
+    """Return the function that finds a button which takes a press."""
+    return BUTTON.replace("PLACE", place).replace("NAME", json.dumps(name))
 
 
 def test_card_and_panel_take_a_click_unless_a_thin_line_covers_the_card(
@@ -86,16 +83,15 @@ def test_card_and_panel_take_a_click_unless_a_thin_line_covers_the_card(
 ) -> None:
     path = notebook(ASK, ASK)
     run_all(firefox, lab, path)
-    place = place_of(firefox, "Allow once")
-    firefox.wait_for_function(COVER)
+    firefox.wait_for_function(f"() => ({button('Allow once')})() && ({COVER})()")
     firefox.wait_for_function(SAYS_SO)
-    firefox.click(*place)
+    firefox.click(f"() => {FIRST_BUTTON}")
     assert {approval["status"] for approval in lab.approvals(path)} == {"pending"}
     firefox.wait_for_function("() => { document.getElementById('cover').remove(); return true; }")
-    firefox.click(*place_of(firefox, "Allow once"))
+    firefox.click(button("Allow once"))
     firefox.wait_for_function(DECIDED)
-    firefox.click(*firefox.wait_for_function(STATUS))
-    firefox.click(*place_of(firefox, "Allow once", ".jp-AgentBox-panel"))
+    firefox.click(STATUS)
+    firefox.click(button("Allow once", ".jp-AgentBox-panel"))
     firefox.wait_for_function(f"() => ({DECIDED})() === 2")
 
 
@@ -115,5 +111,5 @@ def test_outputs_run_if_their_kernel_is_plain_or_a_person_allows_them(
     for card, kind in zip(cards, kinds, strict=True):
         assert card == f"Blocked output: {kind}" or not kind
     assert firefox.wait_for_function(f"() => [{HACKED}]") == [[]]
-    firefox.click(*place_of(firefox, "Run this output"))
+    firefox.click(button("Run this output"))
     assert firefox.wait_for_function(f"() => {HACKED}.length && {HACKED}") == ["javascript"]

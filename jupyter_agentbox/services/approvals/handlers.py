@@ -60,7 +60,7 @@ class ApprovalsAPIHandler(AgentBoxHandler):
 
     @property
     def approvals(self) -> ApprovalManager:
-        """The broker."""
+        """The manager of approval requests."""
         return self.services.approvals
 
     def to_json(self, request: ApprovalRequest) -> JsonObject:
