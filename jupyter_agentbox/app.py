@@ -22,6 +22,7 @@ from jupyter_agentbox.bridge.kernelspecs import SandboxedKernels
 from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
 from jupyter_agentbox.bridge.model_keys import keep_model_keys_out
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
+from jupyter_agentbox.bridge.renames import Renames
 from jupyter_agentbox.composition import AgentBox, Settings, build, module_json
 from jupyter_agentbox.contents.managers import KernelDirectories, harden_contents_manager
 from jupyter_agentbox.contents.served_files import serve_no_links
@@ -323,6 +324,7 @@ class AgentBoxApp(ExtensionApp):
             notebooks=notebooks, announce=announcer.kernel_ended, clock=SystemClock(), ids=RandomIds()
         )
         self._kernel_exits = KernelExits(kernels=server.kernel_manager, events=events, listener=kernel_exits)
+        self._renames = Renames(events, self._follow_rename)
         sandboxed = SandboxedKernels(cast(Any, server.kernel_spec_manager), server.kernel_manager)
         self._pages = PageManager(
             has_sandboxed_kernels=sandboxed.exist,
@@ -398,6 +400,10 @@ class AgentBoxApp(ExtensionApp):
                 announce=self._announcer.thread_changed,
             )
         return self._threads
+
+    async def _follow_rename(self, old_path: str, new_path: str) -> None:
+        if self._threads is not None:  # while no agent was used, nothing of agents is made
+            await self._threads.follow_rename(old_path, new_path)
 
     def _server(self) -> ServerApp:
         return cast(ServerApp, self.serverapp)

@@ -251,6 +251,9 @@ class ThreadStore(Protocol):
     async def put_turn(self, turn: Turn, history: bytes) -> None:
         """Keep what became of a turn that this process began, with what the model was sent and answered."""
 
+    async def move(self, old_path: str, new_path: str) -> Sequence[str]:
+        """Give the threads of a notebook, or of all notebooks in a directory, its new path; return their ids."""
+
     async def get_turn(self, turn_id: str) -> Turn:
         """Return a turn. One whose server process is gone is interrupted."""
 

@@ -127,6 +127,22 @@ class SqlThreadStore(SqlStore):
         if await self._committer.run(job, write=True, durable=turn.status.is_final) != 1:
             raise UnknownThreadError(f"turn `{turn.id}` is not in progress here")
 
+    async def move(self, old_path: str, new_path: str) -> Sequence[str]:
+        """Give the threads of a notebook, or of all notebooks in a directory, its new path; return their ids."""
+        path = threads.c.notebook_path
+        is_there = (path == text_key(old_path)) | path.startswith(text_key(f"{old_path}/"), autoescape=True)
+        statement = select(threads.c.thread).where(is_there).with_for_update()
+
+        def job(connection: Connection) -> Sequence[str]:
+            found = [_read(data, thread_from_json) for data in connection.scalars(statement).all()]
+            for thread in found:
+                moved = replace(thread, notebook_path=new_path + thread.notebook_path.removeprefix(old_path))
+                row = _thread_row(moved)
+                connection.execute(threads.update().where(threads.c.id == row["id"]).values(row))
+            return [thread.id for thread in found]
+
+        return await self._committer.run(job, write=True)
+
     async def get_turn(self, turn_id: str) -> Turn:
         """Return a turn. One whose process is gone is interrupted."""
 

@@ -231,3 +231,21 @@ async def test_a_turn_is_found_by_its_id_and_interrupted_where_its_process_is_go
     assert alive == (a_turn(), {"th1": [TurnSummary(id="t1", status=TurnStatus.IN_PROGRESS)]})
     assert found == a_turn().end(TurnStatus.INTERRUPTED, at=FakeClock().now())
     assert told == after == {"th1": [TurnSummary(id="t1", status=TurnStatus.INTERRUPTED)]}
+
+
+async def test_threads_go_with_their_notebook_and_with_the_directory_above_it(store: SqlThreadStore) -> None:
+    paths = {"th1": "old_/a.ipynb", "th2": "old_/deep/b.ipynb", "th3": "oldx/c.ipynb", "th4": "old_.ipynb", "th5": ""}
+    for id, path in paths.items():
+        await store.put(a_thread(id, notebook_path=path))
+
+    moved = [await store.move("old_", "new/one"), await store.move("old_.ipynb", "d.ipynb"), await store.move("x", "y")]
+
+    assert [sorted(ids) for ids in moved] == [["th1", "th2"], ["th4"], []]
+    assert {id: (await store.get(id)).notebook_path for id in paths} == {
+        "th1": "new/one/a.ipynb",
+        "th2": "new/one/deep/b.ipynb",
+        "th3": "oldx/c.ipynb",
+        "th4": "d.ipynb",
+        "th5": "",
+    }
+    assert [one.id for one in (await store.list(ThreadQuery(notebook_path="d.ipynb"))).threads] == ["th4"]

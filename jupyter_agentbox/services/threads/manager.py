@@ -224,6 +224,11 @@ class NotebookThreads:
         changes = {"name": name, "is_archived": is_archived, "approval_mode": mode, "model": model}
         return await self._change(thread_id, {key: value for key, value in changes.items() if value is not None})
 
+    async def follow_rename(self, old_path: str, new_path: str) -> None:
+        """Keep the threads of a notebook with it when it, or a directory above it, gets another path."""
+        for thread_id in await self._store.move(old_path, new_path):
+            self._announce(thread_id, (await self.entry(thread_id)).state)
+
     async def delete(self, thread_id: str) -> None:
         """Remove a thread and its turns.
 

@@ -482,6 +482,21 @@ async def test_a_key_that_a_provider_repeats_is_told_to_nobody(
     assert [path.name for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
 
 
+async def test_a_thread_goes_with_its_notebook_when_that_is_renamed(
+    jp_fetch: Any, jp_serverapp: Any, threads: NotebookThreads, fetch: Any
+) -> None:
+    await jp_fetch("api", "contents", "a.ipynb", method="PUT", body=json.dumps({"type": "notebook"}))
+    thread = await threads.start("a.ipynb")
+
+    await jp_fetch("api", "contents", "a.ipynb", method="PATCH", body=json.dumps({"path": "b ü.ipynb"}))
+    await jp_serverapp.event_logger.gather_listeners()
+
+    current = await threads.current("b ü.ipynb")
+    assert current is not None
+    assert current.id == thread.id
+    assert (await fetch("GET", "threads", params={"notebook_path": "a.ipynb"}))[1]["threads"] == []
+
+
 async def test_every_change_is_announced_without_what_was_said(
     jp_serverapp: Any, fetch: Any, begin: Begin, model: MockModelServer
 ) -> None:
