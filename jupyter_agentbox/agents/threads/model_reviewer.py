@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Final
 
@@ -17,6 +18,8 @@ from .usage_meter import UsageMeter
 
 #: Characters of a call that a model reviews. Of a longer one it would see a part, so a person has to decide.
 MOST_CHARACTERS: Final = 50_000
+#: Reviews at the same time: of many calls at once, what the first ones cost must count before the last ones begin.
+_AT_ONCE: Final = 4
 
 _INSTRUCTIONS: Final = """\
 You review what an AI agent wants to do, before it is done, in the place of the person whose computer it is.
@@ -53,6 +56,7 @@ class ModelReviewer:
         self.name = name
         self._model = model
         self._meter = meter
+        self._free = asyncio.Semaphore(_AT_ONCE)
 
     async def review(self, call: ToolCall, tool: ToolDescription) -> Review:
         """Return what the model says of a call.
@@ -67,11 +71,12 @@ class ModelReviewer:
         shown = _shown(call, tool)
         if len(shown) > MOST_CHARACTERS:
             raise AgentBoxError(f"a call of {len(shown):,} characters is not reviewed by a model")
-        self._meter.check_review()
         agent = Agent(self._model, instructions=_INSTRUCTIONS, output_type=str, retries=0)
-        async with self._model:
-            answer = await agent.run(shown)
-        self._meter.count_review(answer.usage)
+        async with self._free:
+            self._meter.check_review()
+            async with self._model:
+                answer = await agent.run(shown)
+            self._meter.count_review(answer.usage)
         return review_from_text(answer.output)
 
 

@@ -154,6 +154,30 @@ async def test_reviews_count_as_tokens_and_not_as_steps(make_agent: MakeAgent, m
     assert result.usage.requests == 4
 
 
+async def test_many_calls_at_once_do_not_pass_the_limit_of_an_hour(
+    make_agent: MakeAgent, model: MockModelServer, servers: Path
+) -> None:
+    person = Person()
+    code = (
+        "import asyncio\nfrom jupyter_agentbox import tools\n"
+        "len(await asyncio.gather(*(tools.mini.add.aio(a=n, b=1) for n in range(20))))"
+    )
+    model.enqueue_tool_call("run_code", {"code": code})
+    for _ in range(10):
+        model.enqueue_message(YES)
+    async with make_agent(
+        approval_mode=ApprovalMode.AUTO_REVIEW,
+        policy=Policy((Rule(tool="notebook.run_code", effect=Effect.ALLOW),), model_may_allow=("mini.add",)),
+        mcp_config_path=servers,
+        limits=TurnLimits(requests_per_hour=3),
+    ) as agent:
+        result = await (await agent.thread_start()).run("go", on_approval=person)
+
+    assert [run.text for run in runs(result)] == ["20"]
+    assert 3 <= len(model.requests) <= 7
+    assert len(person.asked) == 20 - (len(model.requests) - 1)
+
+
 async def test_a_summary_does_not_make_a_turn_forget_what_it_cost(
     make_agent: MakeAgent, model: MockModelServer
 ) -> None:
