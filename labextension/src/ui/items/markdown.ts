@@ -82,27 +82,40 @@ export async function toNodes(
   }
   const { text: prose, math } = removeMath(text);
   const html = await parser.render(prose.replace(DIAGRAM, '$1text'));
-  return harmless(sanitizer.sanitize(replaceMath(html, math)), context);
+  // Before the sanitizer: it may take out where a picture is, which the link in its place tells.
+  const quiet = withoutEmbedded(replaceMath(html, math), context);
+  return harmless(sanitizer.sanitize(quiet));
+}
+
+/** Put words and links in the place of all that would be loaded. */
+function withoutEmbedded(
+  html: string,
+  context: Pick<IMarkdownContext, 'trans'>
+): string {
+  const { body } = parse(html);
+  for (const element of body.querySelectorAll(
+    Object.keys(EMBEDDED).join(',')
+  )) {
+    element.replaceWith(...embedded(element, context));
+  }
+  return body.innerHTML;
 }
 
 /** Build nodes anew from markup that was sanitized. */
-export function harmless(
-  html: string,
-  context: Pick<IMarkdownContext, 'trans'>
-): Node[] {
-  // A document that runs and loads nothing.
-  const { body } = new DOMParser().parseFromString(html, 'text/html');
-  return childrenOf(body, context);
+export function harmless(html: string): Node[] {
+  return childrenOf(parse(html).body);
 }
 
-function childrenOf(
-  node: Node,
-  context: Pick<IMarkdownContext, 'trans'>
-): Node[] {
-  return [...node.childNodes].flatMap(child => copy(child, context));
+/** A document that runs and loads nothing. */
+function parse(html: string): Document {
+  return new DOMParser().parseFromString(html, 'text/html');
 }
 
-function copy(node: Node, context: Pick<IMarkdownContext, 'trans'>): Node[] {
+function childrenOf(node: Node): Node[] {
+  return [...node.childNodes].flatMap(copy);
+}
+
+function copy(node: Node): Node[] {
   if (node.nodeType === Node.TEXT_NODE) {
     return textNodes(node);
   }
@@ -111,13 +124,10 @@ function copy(node: Node, context: Pick<IMarkdownContext, 'trans'>): Node[] {
   }
   const element = node as Element;
   const tag = element.localName;
-  if (LEFT_OUT.has(tag)) {
+  if (LEFT_OUT.has(tag) || Object.hasOwn(EMBEDDED, tag)) {
     return [];
   }
-  if (Object.hasOwn(EMBEDDED, tag)) {
-    return embedded(element, context);
-  }
-  const children = childrenOf(element, context);
+  const children = childrenOf(element);
   if (tag === 'a') {
     return link(element.getAttribute('href'), children);
   }
@@ -160,7 +170,7 @@ function embedded(
     element.getAttribute('alt') ||
     element.getAttribute('title') ||
     trans.__('embedded content');
-  const nodes = visibleNodes(words);
+  const nodes = [document.createTextNode(words)];
   return isInLink(element) ? nodes : link(address ?? null, nodes);
 }
 

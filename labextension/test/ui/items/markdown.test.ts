@@ -64,7 +64,10 @@ test.each([
     '<video src="https://b.org/c.mp4" poster="https://b.org/c.png"></video>',
     `<p><a href="https://b.org/c.mp4" title="https://b.org/c.mp4" ${LINK}>embedded content</a></p>`
   ],
-  ['<iframe src="https://b.org/"></iframe>', ''],
+  [
+    '<iframe src="https://b.org/"></iframe>',
+    `<a href="https://b.org/" title="https://b.org/" ${LINK}>embedded content</a>`
+  ],
   ['<p style="background:url(https://b.org/c.png)">a</p>', '<p>a</p>'],
   [
     '<table background="https://b.org/c.png"><tr><td>a</table>',
