@@ -136,7 +136,7 @@ class CodeRun:
     request_id : str or None
         The approval request, if one was made.
     text : str
-        What the code printed and returned, as the model was told.
+        What the code printed and returned. Untrusted text.
     error : str
         Why it failed or was declined.
     """

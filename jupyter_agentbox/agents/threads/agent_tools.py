@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from pydantic_ai import FunctionToolset, RunContext
 
@@ -17,6 +18,9 @@ from .limits import TurnLimits, shortened
 from .ports import AgentKernel, ApprovalAsked, CodeEnded, PendingApproval, ToolCallBegan, ToolCallEnded
 from .record import TurnRecord
 from .work_clock import WorkClock
+
+#: Characters of an output that a turn keeps: the beginning and the end. The notebook, or the program, has all.
+_MOST_RECORDED: Final = 1_000_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,8 +83,8 @@ class TurnContext:
                             item,
                             code=event.code,
                             status=event.status,
-                            text=event.text,
-                            error=event.error,
+                            text=shortened(event.text, _MOST_RECORDED),
+                            error=shortened(event.error, _MOST_RECORDED),
                             request_id=event.request_id or item.request_id,
                         )
                         self.record.complete(item)

@@ -6,16 +6,27 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from .events import TurnCompleted, TurnEvent
+from .events import AgentMessageDelta, ItemCompleted, TurnCompleted, TurnEvent
 
 #: How many events `TurnStream.batch` returns at most.
 MOST_AT_ONCE: Final = 200
 
 
+#: Bytes of memory that an event takes besides its texts, about.
+_EVENT: Final = 500
+
+
 class TurnStream:
-    """Keeps the events of a turn, and hands them out."""
+    """Keeps the events of a turn, and hands them out.
+
+    Attributes
+    ----------
+    weight : int
+        Bytes of memory that they take, about.
+    """
 
     def __init__(self) -> None:
+        self.weight = 0
         self._events: list[TurnEvent] = []
         self._came = asyncio.Event()
 
@@ -31,6 +42,7 @@ class TurnStream:
     def put(self, event: TurnEvent) -> None:
         """Add an event. `TurnCompleted` is the last one."""
         self._events.append(event)
+        self.weight += _weight_of(event)
         came, self._came = self._came, asyncio.Event()
         came.set()
 
@@ -66,3 +78,11 @@ class TurnStream:
                 return ()
             await self._came.wait()
         return self._events[after : after + MOST_AT_ONCE]
+
+
+def _weight_of(event: TurnEvent) -> int:
+    if isinstance(event, AgentMessageDelta):
+        return _EVENT + len(event.delta)
+    if isinstance(event, ItemCompleted):  # the turn's end has the same texts once more, and not twice in memory
+        return _EVENT + sum(len(getattr(event.item, name, "")) for name in ("text", "code", "error"))
+    return _EVENT

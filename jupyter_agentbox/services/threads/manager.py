@@ -34,6 +34,8 @@ from .watch import TurnWatch
 
 #: Of how many turns that have ended the events are kept, for readers that were cut off.
 MOST_ENDED: Final = 32
+#: Bytes of memory, about, from which on fewer are kept.
+_MOST_WEIGHT: Final = 64_000_000
 #: How many threads of a notebook are looked through for its current one, or for a name.
 _MOST_THREADS: Final = 500
 
@@ -370,7 +372,7 @@ class NotebookThreads:
         self._kernels.leave(running.thread_id)
         del self._watches[running.thread_id]
         self._ended[running.id] = running.stream
-        if len(self._ended) > MOST_ENDED:
+        while len(self._ended) > MOST_ENDED or sum(one.weight for one in self._ended.values()) > _MOST_WEIGHT:
             self._ended.popitem(last=False)
         self._announce(running.thread_id, _state_after(summary_of(running.turn)))
 

@@ -40,9 +40,10 @@ class AskedCall:
 
 
 class ScriptedKernel:
-    """An `AgentKernel` that asks about code, and then says that it ran."""
+    """An `AgentKernel` that asks about code, and then says that it ran, and printed a text."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str = "42") -> None:
+        self.text = text
         self.asked: asyncio.Queue[AskedCall] = asyncio.Queue()
 
     async def run(self, code: str, **_: Any) -> AsyncGenerator[KernelEvent]:
@@ -50,7 +51,7 @@ class ScriptedKernel:
         self.asked.put_nowait(request)
         yield ApprovalAsked(request=request)
         ran = await request.response()
-        yield CodeEnded(code=code, status=ItemStatus.COMPLETED if ran else ItemStatus.DECLINED, text="42")
+        yield CodeEnded(code=code, status=ItemStatus.COMPLETED if ran else ItemStatus.DECLINED, text=self.text)
 
     async def variables(self) -> str:
         return ""
@@ -75,7 +76,8 @@ class NoTools:
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, KEY)
     with MockModelServer() as server:
         yield server
 

@@ -455,29 +455,37 @@ async def test_of_a_turn_of_before_this_server_the_end_is_left(
     ]
 
 
-@pytest.mark.parametrize("status", [401, 429, 500])
+@pytest.mark.parametrize("maker", ["openai", "openai-chat", "anthropic"])
+@pytest.mark.parametrize("status", [200, 401, 500])
 async def test_a_key_that_a_provider_repeats_is_told_to_nobody(
     fetch: Any,
     read: Any,
     begin: Begin,
+    threads: NotebookThreads,
     model: MockModelServer,
     tmp_path: Any,
     caplog: pytest.LogCaptureFixture,
     status: int,
+    maker: str,
 ) -> None:
     caplog.set_level(logging.DEBUG)
+    thread = await threads.start(NOTEBOOK, model=f"{maker}:scripted")
     for _ in range(10):  # the maker's library tries again
-        model.enqueue_error(status, text=f"the key {KEY} is not liked")
+        if status == 200:
+            model.enqueue_raw(f"data: garbage with {KEY}\n\n".encode(), status)
+        else:
+            model.enqueue_error(status, text=f"the key {KEY} is not liked")
     async with asyncio.timeout(PATIENCE):
-        running = await begin()
+        running = await begin(thread.id)
         events = await (await read(running.id)).rest()
         await running.wait()
-    _, thread = await fetch("GET", "threads", running.thread_id)
-    _, messages = await fetch("GET", "threads", running.thread_id, "messages")
+    _, told = await fetch("GET", "threads", thread.id)
+    _, messages = await fetch("GET", "threads", thread.id, "messages")
 
-    assert model.requests[0].headers["authorization"] == f"Bearer {KEY}"
-    assert "is not liked" in thread["turns"][0]["error"]["message"]
-    assert KEY not in json.dumps([events, thread, messages])
+    headers = model.requests[0].headers
+    assert headers.get("x-api-key", headers.get("authorization", "").removeprefix("Bearer ")) == KEY
+    assert told["state"] == "failed"
+    assert KEY not in json.dumps([events, told, messages])
     assert KEY not in caplog.text
     assert [path.name for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
 

@@ -12,6 +12,7 @@ from jupyter_agentbox.core.ports import ThreadQuery
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, ThreadState, Turn, TurnStatus
 from jupyter_agentbox.exceptions import AgentConfigurationError, ThreadBusyError, ThreadError, UnknownThreadError
 from jupyter_agentbox.services.calls.modes import ThreadModes
+from jupyter_agentbox.services.threads import manager
 from jupyter_agentbox.services.threads.cell_kernels import CellKernels
 from jupyter_agentbox.services.threads.event_reader import EventReader
 from jupyter_agentbox.services.threads.manager import MOST_ENDED, NotebookThreads
@@ -290,6 +291,38 @@ async def test_what_the_model_was_sent_is_told_by_role(threads: NotebookThreads,
     ]
     with pytest.raises(UnknownThreadError):
         await threads.messages("nope")
+
+
+async def test_of_an_endless_output_a_turn_keeps_the_beginning_and_the_end(
+    threads: NotebookThreads, model: MockModelServer
+) -> None:
+    kernel, thread = ScriptedKernel("x" * 10_000_000), await threads.start(NOTEBOOK)
+    model.enqueue_tool_call("run_code", {"code": "print('x' * 10**7)"})
+    model.enqueue_message("done")
+    async with asyncio.timeout(PATIENCE):
+        running = await threads.begin(thread.id, "go", kernel=kernel)
+        await (await kernel.asked.get()).accept()
+        ended = await running.wait()
+        told = str((await threads.messages(thread.id))[3]["text"])
+
+    [text] = [item.text for item in ended.items if item.type == "code_run"]  # type: ignore[union-attr]
+    assert 20_000 < len(text) < 1_001_000
+    assert len(told) < 20_000
+    assert threads._ended[running.id].weight < 1_100_000
+
+
+async def test_events_of_large_turns_are_kept_of_fewer_of_them(
+    threads: NotebookThreads, model: MockModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manager, "_MOST_WEIGHT", 300_000)
+    thread, turns = await threads.start(NOTEBOOK), []
+    async with asyncio.timeout(PATIENCE):
+        for _ in range(3):
+            model.enqueue_message("x" * 60_000)  # once in pieces, once whole
+            turns.append(await threads.begin(thread.id, "go", kernel=ScriptedKernel()))
+            await turns[-1].wait()
+
+    assert list(threads._ended) == [turn.id for turn in turns[1:]]
 
 
 async def test_closing_interrupts_what_is_in_progress_and_whoever_reads_hears_of_it(
