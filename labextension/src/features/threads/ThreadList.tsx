@@ -179,16 +179,6 @@ function Working(
       >
         {trans.__('Send')}
       </button>
-      <button
-        type="button"
-        className="jp-AgentBox-button jp-mod-reject"
-        disabled={doing.isBusy}
-        onClick={() => {
-          doing.run(() => threads.stop(turnId));
-        }}
-      >
-        {trans.__('Stop')}
-      </button>
     </form>
   );
 }
@@ -212,6 +202,9 @@ function Actions(props: IRowProps & { doing: IDoing }): JSX.Element {
   return (
     <>
       <div className="jp-AgentBox-actions">
+        {thread.turn_id !== null ? (
+          <Stop turnId={thread.turn_id} threads={threads} doing={doing} />
+        ) : null}
         {thread.notebook_path ? (
           <LinkButton
             label={trans.__('Go to notebook')}
@@ -237,6 +230,27 @@ function Actions(props: IRowProps & { doing: IDoing }): JSX.Element {
         </div>
       </details>
     </>
+  );
+}
+
+function Stop(props: {
+  turnId: string;
+  threads: IThreadsModel;
+  doing: IDoing;
+}): JSX.Element {
+  const trans = useTrans();
+  const { turnId, threads, doing } = props;
+  return (
+    <button
+      type="button"
+      className="jp-AgentBox-button jp-mod-reject"
+      disabled={doing.isBusy}
+      onClick={() => {
+        doing.run(() => threads.stop(turnId));
+      }}
+    >
+      {trans.__('Stop')}
+    </button>
   );
 }
 

@@ -3,13 +3,16 @@
  */
 import React from 'react';
 
+import type { ILookAlike } from '../../api/protocol';
 import { useEditors } from '../context';
 import { openEditor } from './editor';
+import { lookAlikeMarks } from './marks';
 
 export interface ICodeFieldProps {
   code: string;
   name: string;
   isFocused: boolean;
+  lookAlikes?: readonly ILookAlike[];
   onChange: (code: string) => void;
   /** Escape, which leaves the editor: Tab is a part of editing. */
   onLeave: () => void;
@@ -32,11 +35,12 @@ function Editor(props: ICodeFieldProps): JSX.Element {
       return;
     }
     const host = document.createElement('div');
-    const { code, name, isFocused } = latest.current;
+    const { code, name, isFocused, lookAlikes = [] } = latest.current;
     const editor = openEditor(editors, {
       host,
       code,
       name,
+      marks: [lookAlikeMarks(lookAlikes)],
       onChange: changed => {
         latest.current.onChange(changed);
       }

@@ -46,6 +46,7 @@ export function CodeForm(props: ICodeFormProps): JSX.Element {
         code={code}
         name={trans.__('Python code. Press Escape to leave the editor.')}
         isFocused={isFocused}
+        lookAlikes={approval.call.look_alikes}
         onChange={changed => {
           props.onChange({ ...draft, values: { [CODE]: changed } });
         }}

@@ -29,6 +29,8 @@ export class ItemRenderer extends ReactWidget implements IRenderMime.IRenderer {
   ) {
     super();
     this.addClass('jp-AgentBox-turnItem');
+    // The notebook's shortcuts would take Enter from buttons and links.
+    this.node.dataset['lmSuppressShortcuts'] = 'true';
     this._markdown = {
       parser: options.markdownParser ?? null,
       sanitizer: options.sanitizer,
