@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,17 +21,23 @@ from jupyter_server.services.kernels.kernelmanager import (
 from jupyter_agentbox.agents.threads.makers import KEY_VARIABLES
 from jupyter_agentbox.bridge.model_keys import keep_model_keys_out
 from jupyter_agentbox.core.model_keys import MODEL_KEYS, without_model_keys
+from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
+from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.sandbox.install import kernelspec
 from jupyter_agentbox.sandbox.server.environment import looks_secret
+from jupyter_agentbox.sandbox.server.probes import select_level
 
 KEY = "sk-a-very-secret-key"
 NAMES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AGENTBOX_TEST_VARIABLE", "FROM_SPEC", "JPY_SESSION_NAME")
 TIMEOUT = 30
+SITE = {"environment": ["OPENAI_API_KEY"]}
+KEEP = {"keep_model_keys": True}
 
 
 class OwnManager(ServerKernelManager):
     """A kernel manager as a site may configure one: it has a look at the environment, too."""
 
-    async def pre_start_kernel(self, **kw: Any) -> Any:
+    async def pre_start_kernel(self, **kw: Any) -> Any:  # type: ignore[override]  # as its base does
         kw["env"] = {**kw.get("env", os.environ), "AGENTBOX_TEST_VARIABLE": "by the manager"}
         return await super().pre_start_kernel(**kw)
 
@@ -37,7 +45,7 @@ class OwnManager(ServerKernelManager):
 class OwnMapping(AsyncMappingKernelManager):
     """A manager of kernels as a site may configure one."""
 
-    async def _async_start_kernel(self, **kwargs: Any) -> str:  # type: ignore[override]  # as its base does
+    async def _async_start_kernel(self, **kwargs: Any) -> str:
         return await super()._async_start_kernel(**kwargs)
 
     start_kernel = _async_start_kernel  # type: ignore[assignment]  # as its base does
@@ -52,6 +60,7 @@ def jp_server_config(request: pytest.FixtureRequest, tmp_path: Any, monkeypatch:
     return {
         "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}, **more.get("ServerApp", {})},
         "MultiKernelManager": more.get("MultiKernelManager", {}),
+        "SandboxProvisioner": more.get("SandboxProvisioner", {}),
         "AgentBoxApp": {
             "mcp_config_path": str(tmp_path / "mcp.json"),
             "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
@@ -108,7 +117,7 @@ async def test_a_kernel_has_no_keys_also_after_a_rename_and_a_restart(jp_fetch: 
     assert os.environ["OPENAI_API_KEY"] == KEY  # the server's own, its terminals' and its models'
 
 
-@pytest.mark.parametrize("jp_server_config", [{"AgentBoxApp": {"keep_model_keys": True}}], indirect=True)
+@pytest.mark.parametrize("jp_server_config", [{"AgentBoxApp": KEEP}], indirect=True)
 async def test_a_setting_leaves_the_keys_to_kernels(jp_fetch: Any, jp_serverapp: Any) -> None:
     kernel = json.loads((await jp_fetch("api", "kernels", method="POST", body="{}")).body)
     found = await environment_of(jp_serverapp.kernel_manager.get_kernel(kernel["id"]))
@@ -123,6 +132,33 @@ async def test_a_kernelspec_gets_no_key_by_its_name_and_keeps_what_it_has_itself
     found = await environment_of(jp_serverapp.kernel_manager.get_kernel(kernel["id"]))
     assert (found["FROM_SPEC"], found["ANTHROPIC_API_KEY"]) == ("${OPENAI_API_KEY}", "of the spec")
     assert "OPENAI_API_KEY" not in found
+
+
+@pytest.mark.parametrize(
+    ("jp_server_config", "passes"),
+    [({"SandboxProvisioner": SITE}, False), ({"SandboxProvisioner": SITE, "AgentBoxApp": KEEP}, True)],
+    indirect=["jp_server_config"],
+    ids=["as it is", "with the setting"],
+)
+async def test_a_sandbox_gets_a_key_that_settings_name_only_where_kernels_keep_keys(
+    jp_fetch: Any, jp_serverapp: Any, jp_data_dir: Path, jp_root_dir: Path, passes: bool
+) -> None:
+    try:
+        level = select_level(SANDBOX_LEVELS)
+    except SandboxRefusedError as refusal:
+        pytest.skip(str(refusal))
+    (jp_root_dir / "work").mkdir()
+    spec = kernelspec(sys.executable, display_name="boxed", config={"levels": [level.value]})
+    spec["metadata"]["kernel_provisioner"]["config"]["environment"] = ["OPENAI_API_KEY"]
+    (jp_data_dir / "kernels" / "boxed").mkdir(parents=True)
+    (jp_data_dir / "kernels" / "boxed" / "kernel.json").write_text(json.dumps(spec))
+    body = json.dumps({"name": "boxed", "path": "work"})
+    kernel = json.loads((await jp_fetch("api", "kernels", method="POST", body=body)).body)
+
+    found = await environment_of(jp_serverapp.kernel_manager.get_kernel(kernel["id"]))
+
+    assert found.get("OPENAI_API_KEY") == (KEY if passes else None)
+    assert "ANTHROPIC_API_KEY" not in found
 
 
 def test_a_manager_that_cannot_update_environments_is_left_without() -> None:
