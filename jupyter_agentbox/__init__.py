@@ -19,6 +19,7 @@ _LAZY = {
     "Agent": "jupyter_agentbox.headless.sync_agent",
     "AgentBoxError": "jupyter_agentbox.exceptions",
     "AgentConfigurationError": "jupyter_agentbox.exceptions",
+    "AgentTurnError": "jupyter_agentbox.exceptions",
     "AnalysisSettings": "jupyter_agentbox.analysis.findings",
     "ApprovalCancelledError": "jupyter_agentbox.exceptions",
     "ApprovalExpiredError": "jupyter_agentbox.exceptions",

@@ -27,6 +27,7 @@
     ├── ThreadError               an agent's thread cannot be used that way
     │   ├── UnknownThreadError    no such thread, or no such turn in it
     │   └── ThreadBusyError       a turn is in progress in the thread
+    ├── AgentTurnError            a turn of an agent failed
     ├── AgentConfigurationError   an agent cannot work as it is set up: a library, a key or a model is missing
     ├── SandboxRefusedError       a sandboxed kernel cannot be started as asked; none was started
     │   └── SandboxConfigError    the settings of the sandbox are not understood
@@ -258,6 +259,22 @@ class AgentConfigurationError(AgentBoxError):
     """An agent cannot work as it is set up: a library, a key or a model is missing. The model was asked nothing."""
 
     code = "agent_configuration"
+
+
+class AgentTurnError(AgentBoxError):
+    """A turn of an agent failed; what ran in it, ran.
+
+    Attributes
+    ----------
+    reason : str
+        Why it failed, in one word: `limit`, `model`, `kernel` or `internal`.
+    """
+
+    code = "agent_turn"
+
+    def __init__(self, message: str = "", *, request_id: str | None = None, reason: str = "") -> None:
+        super().__init__(message, request_id=request_id)
+        self.reason = reason
 
 
 class SandboxRefusedError(AgentBoxError):

@@ -14,6 +14,13 @@ A decision is in none of these messages. ::
                    ◄──────────────────  Running
                    ◄──────────────────  Reply | Failure
     Cancel         ──────────────────►               no answer: the call ends with a Failure of its own
+    StartTurn      ──────────────────►
+                   ◄──────────────────  TurnEvent    what happens in the agent's turn
+                   ◄──────────────────  RunCode      approved code, to be run in the cell that asked
+    CodeRan        ──────────────────►
+                   ◄──────────────────  GetVariables answered with a CodeRan, too
+                   ◄──────────────────  Reply | Failure
+    AgentCommand   ──────────────────►  Reply | Failure
     Ping           ──────────────────►  Pong         which of the calls that the kernel waits for are unknown here
 
 The kernel repeats a `Call` that nothing has answered; the server knows it by (comm id, call id) and acts once.
@@ -40,6 +47,11 @@ CARD_MIME_TYPE: Final = "application/vnd.jupyter-agentbox.request+json"
 MAX_MESSAGE: Final = 32_000_000
 #: Characters of the longest id of a message, a cell or a comm.
 MAX_ID: Final = 200
+#: Characters of the largest text of a `CodeRan`: its output and its error. The model is sent less.
+MAX_CODE_TEXT: Final = 200_000
+#: The MIME type of an item of an agent's turn in an output:
+#: ``{"thread_id": str, "turn_id": str, "item": item, "is_complete": bool}``.
+ITEM_MIME_TYPE: Final = "application/vnd.jupyter-agentbox.item+json"
 #: How a message of a kernel side begins, for the id of one that is too large to be read.
 _HEAD: Final = re.compile(rb'\{(?:"data": ?\{)?"type": ?"[a-z_]{1,20}", ?"id": ?"([A-Za-z0-9_-]{1,200})"')
 
@@ -126,8 +138,46 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StartTurn:
+    """Asks for a turn of the notebook's thread; the reply has ``{"turn": turn}``, as it ended.
+
+    `options` may have ``thread``, ``new``, ``mode``, ``model``, ``backend``, ``steps`` and ``context``.
+    """
+
+    type: ClassVar[str] = "start_turn"
+    id: str
+    prompt: str
+    options: JsonObject = field(default_factory=dict)
+    cell_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeRan:
+    """What became of code, or which variables there are; `id` is that of the `StartTurn`.
+
+    `content` of code has ``status`` (``completed``, ``failed`` or ``interrupted``), ``text``, ``error`` and ``images``;
+    of variables ``text``.
+    """
+
+    type: ClassVar[str] = "code_ran"
+    id: str
+    run_id: str
+    content: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCommand:
+    """A command of ``%agent``; the reply has ``{"text": str}``."""
+
+    type: ClassVar[str] = "agent_command"
+    id: str
+    command: str
+    arguments: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cancel:
-    """Nobody waits for this call any more."""
+    """Nobody waits for this call, or this turn, any more."""
 
     type: ClassVar[str] = "cancel"
     id: str
@@ -158,6 +208,35 @@ class Running:
     type: ClassVar[str] = "running"
     id: str
     request_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEvent:
+    """Something happened in the turn; `event` is as in the turn's stream of events in the REST API."""
+
+    type: ClassVar[str] = "turn_event"
+    id: str
+    event: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCode:
+    """Run this code in the cell of the turn. It was approved, and is recorded as running."""
+
+    type: ClassVar[str] = "run_code"
+    id: str
+    run_id: str
+    code: str
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetVariables:
+    """Say which variables there are."""
+
+    type: ClassVar[str] = "get_variables"
+    id: str
+    run_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,13 +276,23 @@ def too_large(error: TooLargeError) -> Failure:
 
 
 #: What is answered with a `Reply` or a `Failure`.
-Question = ListServers | GetModule | ListPending | Call
-FromKernel = Hello | Question | Cancel | Ping
-FromServer = Welcome | Waiting | Running | Reply | Failure | Pong
+Question = ListServers | GetModule | ListPending | Call | StartTurn | AgentCommand
+#: What a kernel side is told of its turn until that ends.
+TurnNews = TurnEvent | RunCode | GetVariables
+FromKernel = Hello | Question | CodeRan | Cancel | Ping
+FromServer = Welcome | Waiting | Running | TurnNews | Reply | Failure | Pong
 Message = FromKernel | FromServer
 
-_FROM_KERNEL: Final = {cls.type: cls for cls in (Hello, ListServers, GetModule, ListPending, Call, Cancel, Ping)}
-_FROM_SERVER: Final = {cls.type: cls for cls in (Welcome, Waiting, Running, Reply, Failure, Pong)}
+_FROM_KERNEL: Final = {
+    cls.type: cls
+    for cls in (
+        *(Hello, ListServers, GetModule, ListPending, Call),
+        *(StartTurn, CodeRan, AgentCommand, Cancel, Ping),
+    )
+}
+_FROM_SERVER: Final = {
+    cls.type: cls for cls in (Welcome, Waiting, Running, TurnEvent, RunCode, GetVariables, Reply, Failure, Pong)
+}
 
 #: The fields of each type of message, and their types as they stand in its class.
 _FIELDS: Final = {
@@ -263,7 +352,7 @@ def _read(value: JsonValue, classes: dict[str, type[Message]]) -> Message:
             raise MessageError(f"`{kind}.{name}` must be {known[name]}")
         if isinstance(content, list) and not all(isinstance(item, str) for item in content):
             raise MessageError(f"`{kind}.{name}` must be a list of strings")
-        if name in ("id", "cell_id") and isinstance(content, str) and len(content) > MAX_ID:
+        if name in ("id", "cell_id", "run_id") and isinstance(content, str) and len(content) > MAX_ID:
             raise MessageError(f"`{kind}.{name}` has more than {MAX_ID} characters")
     try:
         message = classes[kind](**contents)  # type: ignore[arg-type]  # the loop above checked the types

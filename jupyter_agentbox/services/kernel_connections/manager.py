@@ -16,6 +16,7 @@ from jupyter_agentbox.core.rates import Rate
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
+    AgentConfigurationError,
     ToolArgumentsError,
     ToolCallRejectedError,
     TooManyRequestsError,
@@ -29,6 +30,7 @@ from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
 
+from .agent_cells import AgentCells, TurnCell
 from .news import CallNews
 
 log = logging.getLogger(__name__)
@@ -120,6 +122,8 @@ class KernelConnectionManager:
         How much memory messages may take until they are answered.
     thread_of : callable, optional
         Returns the agent's thread that works in a kernel, given its id; ``None`` if none does.
+    agents : AgentCells, optional
+        Works on the turns that cells ask for.
     """
 
     def __init__(
@@ -135,9 +139,11 @@ class KernelConnectionManager:
         news_delay: float = 0.0,
         limits: MemoryLimits | None = None,
         thread_of: Callable[[str], str | None] = lambda _: None,
+        agents: AgentCells | None = None,
     ) -> None:
         self._calls = calls
         self._thread_of = thread_of
+        self._agents = agents
         self._approvals = approvals
         self._policies = policies
         self._catalog = catalog
@@ -210,6 +216,9 @@ class KernelConnectionManager:
             task = connection.tasks.get((comm_id, message.id))
             if task is not None:
                 task.cancel()
+        elif isinstance(message, messages.CodeRan):
+            if self._agents is not None:
+                self._agents.code_ran(kernel_id, comm_id, message)
         else:
             key = (comm_id, message.id)
             if key in connection.tasks or key in connection.answered:
@@ -275,6 +284,12 @@ class KernelConnectionManager:
                 content = self._servers()
             case messages.ListPending():
                 content = self._pending(kernel_id)
+            case messages.StartTurn():
+                cell = await self._turn_cell(connection, kernel_id, comm_id, message.cell_id)
+                content = await self._agents_here().run_turn(cell, message)
+            case messages.AgentCommand():
+                path = await self._notebooks.path_of(kernel_id)
+                content = await self._agents_here().command(kernel_id, path, message)
         return messages.Reply(id=message.id, content=content)
 
     async def _run(
@@ -297,6 +312,21 @@ class KernelConnectionManager:
                 call, on_waiting=news.waiting, on_running=news.running, is_wanted=lambda: not connection.is_lost
             )
         return messages.Reply(id=message.id, content=finished.result.to_json(), request_id=finished.request.id)
+
+    async def _turn_cell(self, connection: _Connection, kernel_id: str, comm_id: str, cell_id: str | None) -> TurnCell:
+        return TurnCell(
+            kernel_id=kernel_id,
+            comm_id=comm_id,
+            cell_id=cell_id,
+            notebook_path=await self._notebooks.path_of(kernel_id),
+            isolation=connection.channel.isolation,
+            send=partial(self._send, connection, comm_id),
+        )
+
+    def _agents_here(self) -> AgentCells:
+        if self._agents is None:
+            raise AgentConfigurationError("no agent can be asked from this kernel")
+        return self._agents
 
     def _servers(self) -> JsonObject:
         servers: list[JsonValue] = [
