@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from jupyter_agentbox.agents.threads.call_log import CallLog
-from jupyter_agentbox.agents.threads.ports import (
-    ApprovalAsked,
-    Catalog,
-    CodeEnded,
-    KernelEvent,
-    ToolLine,
-)
+from jupyter_agentbox.agents.threads.catalog import McpCatalog
+from jupyter_agentbox.agents.threads.ports import ApprovalAsked, Catalog, CodeEnded, KernelEvent
 from jupyter_agentbox.analysis.findings import Analysis
-from jupyter_agentbox.codegen.modules import generate_module
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
-from jupyter_agentbox.core.names import server_names
-from jupyter_agentbox.core.ports import ToolCatalog
 from jupyter_agentbox.core.threads import ItemStatus
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
     ApprovalCancelledError,
     ApprovalExpiredError,
     ToolCallRejectedError,
-    UnknownToolError,
 )
 
 from .executor import CodeExecutor
@@ -114,7 +104,7 @@ class ExecutorKernel:
 
     async def catalog(self) -> Catalog:
         """Return the tools of the executor's MCP servers."""
-        return ExecutorCatalog(await self._executor.servers())
+        return McpCatalog(await self._executor.servers())
 
     async def cells(self) -> str | None:
         """Return ``None``: there is no notebook."""
@@ -130,39 +120,3 @@ class _Ran:
 
     def ended(self, request_id: str | None) -> None:
         self.request_id = request_id
-
-
-class ExecutorCatalog:
-    """A `Catalog` of the MCP servers that an executor's code may call.
-
-    Parameters
-    ----------
-    catalog : ToolCatalog
-        The servers.
-    """
-
-    def __init__(self, catalog: ToolCatalog) -> None:
-        self._catalog = catalog
-
-    def names(self) -> Sequence[str]:
-        """Return the names of the configured servers."""
-        return [status.name for status in self._catalog.servers()]
-
-    async def tools(self, server: str) -> Sequence[ToolLine]:
-        """Return the server's tools."""
-        found = await self._catalog.list_tools(server)
-        return [ToolLine(server=server, name=tool.name, summary=_first_sentence(tool.description)) for tool in found]
-
-    async def documentation(self, server: str, tool: str) -> str:
-        """Return the Python function of a tool, with its types and what the server says of it."""
-        found = await self._catalog.list_tools(server)
-        wanted = next((one for one in found if one.name == tool), None)
-        if wanted is None:
-            raise UnknownToolError(f"`{server}` has no tool `{tool}`: find its name with `search_tools`")
-        functions = dict((await asyncio.to_thread(generate_module, server, found)).functions)
-        call = f"tools.{server_names(self.names()).get(server, server)}.{functions[tool]}"
-        return f"# from jupyter_agentbox import tools; {call}(…)\n{generate_module(server, [wanted]).source}"
-
-
-def _first_sentence(text: str) -> str:
-    return text.strip().partition("\n")[0].partition(". ")[0]

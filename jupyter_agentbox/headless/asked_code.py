@@ -15,11 +15,11 @@ from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.tools import ToolResult
 from jupyter_agentbox.exceptions import InvalidTransitionError
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER, RUN_CODE_TOOL
+from jupyter_agentbox.services.calls.run_code import RunCodeTool
 
 from .backend import LocalBackend
 from .requests import ApprovalRequest
 from .results import CodeExecutionError, CodeExecutionResult
-from .run_code import RunCodeTool
 
 #: Runs a cell and yields what happens, as `CodeExecutor.stream` does.
 RunCell = Callable[[str], AsyncGenerator[Any]]
