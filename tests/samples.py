@@ -73,6 +73,7 @@ calls = st.builds(
         notebook_path=st.none() | texts,
         cell_id=st.none() | texts,
         thread_id=st.none() | texts,
+        turn_id=st.none() | texts,
         isolation=st.sampled_from(Isolation),
     ),
 )

@@ -339,6 +339,7 @@ def request_to_json(
             "notebook_path": call.origin.notebook_path,
             "cell_id": call.origin.cell_id,
             "thread_id": call.origin.thread_id,
+            "turn_id": call.origin.turn_id,
             "isolation": call.origin.isolation.value,
             "look_alikes": look_alikes_to_json(
                 look_alikes(

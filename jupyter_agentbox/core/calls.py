@@ -137,6 +137,20 @@ class Omission:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRef:
+    """Names a turn of an agent.
+
+    Parameters
+    ----------
+    thread_id, turn_id : str
+        The thread's and the turn's id.
+    """
+
+    thread_id: str
+    turn_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
     """Where a call came from. The server fills it in; the code that calls has no say in `kernel_id`.
 
@@ -148,9 +162,8 @@ class Origin:
         The notebook or console of that kernel, relative to the server's root directory, with ``/``.
     cell_id : str or None
         The notebook cell that called. The kernel reports it, so it is a hint for the page, not evidence.
-    thread_id : str or None
-        The agent's thread, for a call that an agent made. Nothing sets it yet; it is here because the digest of a call
-        covers it, and what was decided by a digest must stay valid when it is set.
+    thread_id, turn_id : str or None
+        The agent's thread and its turn, for code that an agent runs and for the calls of that code.
     isolation : Isolation
         How far the kernel is kept from the rest of the machine, as whoever started it knows.
     """
@@ -159,6 +172,7 @@ class Origin:
     notebook_path: str | None = None
     cell_id: str | None = None
     thread_id: str | None = None
+    turn_id: str | None = None
     isolation: Isolation = Isolation.NONE
 
 
@@ -205,8 +219,9 @@ class ToolCall:
         return self.known_digest
 
     def _compute_digest(self) -> str:
-        # A sandbox lengthens the list of the origin, so that the digests of plain kernels' calls stay what they were.
+        # A sandbox and a turn lengthen the list of the origin: so the digests of other calls stay what they were.
         sandbox = [] if self.origin.isolation is Isolation.NONE else [self.origin.isolation.value]
+        turn = [] if self.origin.turn_id is None else [{"turn": self.origin.turn_id}]
         value = {
             "server": self.server,
             "tool": self.tool,
@@ -217,6 +232,7 @@ class ToolCall:
                 self.origin.cell_id,
                 self.origin.thread_id,
                 *sandbox,
+                *turn,
             ],
         }
         return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()

@@ -13,6 +13,7 @@ from jupyter_agentbox.agents.threads.catalog import McpCatalog
 from jupyter_agentbox.agents.threads.ports import ApprovalAsked, Catalog, CodeEnded, KernelEvent
 from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
+from jupyter_agentbox.core.calls import TurnRef
 from jupyter_agentbox.core.threads import ItemStatus
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
@@ -41,9 +42,9 @@ class ExecutorKernel:
     def __init__(self, executor: CodeExecutor) -> None:
         self._executor = executor
 
-    async def run(self, code: str, *, thread_id: str, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
+    async def run(self, code: str, *, turn: TurnRef, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
         """Ask whether the code may run, and run it."""
-        self._executor.thread_id = thread_id
+        self._executor.agent_turn = turn
         await self._have_a_kernel()
         calls = CallLog()
         ran = _Ran(code)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.core.approvals import Answer
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
-from jupyter_agentbox.core.calls import Origin, ToolCall
+from jupyter_agentbox.core.calls import Origin, ToolCall, TurnRef
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.tools import ToolResult
 from jupyter_agentbox.exceptions import InvalidTransitionError
@@ -63,7 +63,7 @@ class AskedCode:
             self._task.cancel()
 
     async def stream(
-        self, code: str, *, kernel_id: str, isolation: Isolation, thread_id: str | None
+        self, code: str, *, kernel_id: str, isolation: Isolation, turn: TurnRef | None
     ) -> AsyncGenerator[Any]:
         """Ask about code, run what was approved, and yield what happens.
 
@@ -75,7 +75,12 @@ class AskedCode:
             As `CodeExecutor.stream` does.
         """
         box = await self._backend.box()
-        origin = Origin(kernel_id=kernel_id, thread_id=thread_id, isolation=isolation)
+        origin = Origin(
+            kernel_id=kernel_id,
+            thread_id=turn.thread_id if turn is not None else None,
+            turn_id=turn.turn_id if turn is not None else None,
+            isolation=isolation,
+        )
         call = ToolCall(server=NOTEBOOK_SERVER, tool=RUN_CODE_TOOL, arguments={"code": code}, origin=origin)
         self._task = asyncio.create_task(self._call(box.calls.run, call))
         try:

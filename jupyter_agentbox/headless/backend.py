@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from jupyter_agentbox.core.approvals import Answer, OutcomeState
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
-from jupyter_agentbox.core.calls import JsonObject, Origin
+from jupyter_agentbox.core.calls import JsonObject, Origin, TurnRef
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError
 from jupyter_agentbox.protocol.messages import COMM_PREFIX
@@ -83,7 +83,7 @@ class LocalBackend:
         self._opening: asyncio.Task[None] | None = None
         self._early: list[tuple[str, str, Any]] = []
         #: The agent's thread that works in the kernel, for the record.
-        self.thread_id: str | None = None
+        self.turn: TurnRef | None = None
         self._services: LocalServices | None = None
         self.requests = RequestQueue(self.decide)
 
@@ -211,7 +211,7 @@ class LocalBackend:
                 self._settings,
                 announcer=self,
                 on_report=self._on_report,
-                thread_of=lambda _: self.thread_id,
+                turn_of=lambda _: self.turn,
             )
             await services.start()
         except Exception:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.approvals import Status
+from jupyter_agentbox.core.calls import TurnRef
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.ports import ApprovalQuery, ToolCatalog
@@ -243,14 +244,14 @@ class CodeExecutor:
         await self.stop()
 
     @property
-    def thread_id(self) -> str | None:
-        """The agent's thread that works in the kernel, for the record; ``None`` if none does."""
-        return self._backend.thread_id if self._backend is not None else None
+    def agent_turn(self) -> TurnRef | None:
+        """The turn of an agent that works in the kernel, for the record; ``None`` if none does."""
+        return self._backend.turn if self._backend is not None else None
 
-    @thread_id.setter
-    def thread_id(self, thread_id: str | None) -> None:
+    @agent_turn.setter
+    def agent_turn(self, turn: TurnRef | None) -> None:
         _, backend = self._require()
-        backend.thread_id = thread_id
+        backend.turn = turn
 
     @property
     def isolation(self) -> str:
@@ -447,7 +448,7 @@ class CodeExecutor:
         asked = AskedCode(backend, run_cell, analysis)
         self._asked.add(asked)
         kernel = running.kernel
-        asking = asked.stream(code, kernel_id=kernel.id, isolation=kernel.isolation, thread_id=backend.thread_id)
+        asking = asked.stream(code, kernel_id=kernel.id, isolation=kernel.isolation, turn=backend.turn)
         try:
             async with aclosing(asking) as items:
                 async for item in items:

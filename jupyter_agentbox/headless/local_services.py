@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 from jupyter_agentbox import composition, paths
 from jupyter_agentbox.core.approvals import Answer
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
+from jupyter_agentbox.core.calls import TurnRef
 from jupyter_agentbox.core.ports import Announcer
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
@@ -65,7 +66,7 @@ class LocalServices:
         *,
         announcer: Announcer,
         on_report: Callable[[Report], None],
-        thread_of: Callable[[str], str | None],
+        turn_of: Callable[[str], TurnRef | None],
     ) -> Self:
         """Put the parts together. Opens and starts nothing.
 
@@ -77,8 +78,8 @@ class LocalServices:
             Told of each new or changed request.
         on_report : callable
             Gets what MCP servers log.
-        thread_of : callable
-            Returns the agent's thread that works in a kernel.
+        turn_of : callable
+            Returns the turn of an agent that works in a kernel.
         """
         box = composition.build(
             _composition_settings(settings),
@@ -94,7 +95,7 @@ class LocalServices:
             policies=box.policies,
             catalog=box.tools,
             notebooks=_NoNotebooks(),
-            thread_of=thread_of,
+            turn_of=turn_of,
             generate=composition.module_json,
             welcome=Welcome,
             news_delay=_NEWS_DELAY,

@@ -116,6 +116,7 @@ def new_row(
                     "notebook_path": origin.notebook_path,
                     "cell_id": origin.cell_id,
                     "thread_id": origin.thread_id,
+                    "turn_id": origin.turn_id,
                     "isolation": origin.isolation.value,
                     "created_at": request.created_at.isoformat(),
                 }
@@ -176,6 +177,7 @@ def request_from_row(*, request: bytes, progress: bytes, status: str, tool: Tool
                     notebook_path=asked["notebook_path"],
                     cell_id=asked["cell_id"],
                     thread_id=asked["thread_id"],
+                    turn_id=asked.get("turn_id"),  # rows of before have none
                     isolation=Isolation(asked.get("isolation", Isolation.NONE)),  # rows of before have none
                 ),
             ),

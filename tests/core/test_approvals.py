@@ -171,6 +171,7 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
             "notebook_path": "work/orders.ipynb",
             "cell_id": "c1",
             "thread_id": None,
+            "turn_id": None,
             "isolation": "none",
             "look_alikes": [],
         },

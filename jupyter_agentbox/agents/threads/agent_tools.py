@@ -10,6 +10,7 @@ from typing import Final
 from pydantic_ai import FunctionToolset, RunContext
 
 from jupyter_agentbox.analysis.findings import Analysis
+from jupyter_agentbox.core.calls import TurnRef
 from jupyter_agentbox.core.threads import CodeRun, ItemStatus, ToolCallItem
 from jupyter_agentbox.exceptions import AgentBoxError
 
@@ -64,7 +65,8 @@ class TurnContext:
         """
         item = CodeRun(id=self.record.new_id(), code=code, status=ItemStatus.IN_PROGRESS)
         self.record.start(item)
-        running = self.kernel.run(code, thread_id=self.record.turn.thread_id, analysis=analysis)
+        turn = TurnRef(thread_id=self.record.turn.thread_id, turn_id=self.record.turn.id)
+        running = self.kernel.run(code, turn=turn, analysis=analysis)
         async with aclosing(running) as events:
             async for event in events:
                 match event:

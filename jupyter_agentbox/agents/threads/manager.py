@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from jupyter_agentbox.analysis.findings import Analysis
-from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.calls import JsonObject, TurnRef
 from jupyter_agentbox.core.ports import CallReviewer, Clock, Ids, ThreadPage, ThreadQuery, ThreadStore
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnBackend, TurnStatus
 from jupyter_agentbox.exceptions import AgentConfigurationError, ThreadBusyError, ThreadError, UnknownThreadError
@@ -426,9 +426,9 @@ class _LateKernel:
         self._workplace = workplace
         self._thread = thread
 
-    async def run(self, code: str, *, thread_id: str, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
+    async def run(self, code: str, *, turn: TurnRef, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
         kernel = await self._workplace.kernel(self._thread)
-        async with aclosing(kernel.run(code, thread_id=thread_id, analysis=analysis)) as events:
+        async with aclosing(kernel.run(code, turn=turn, analysis=analysis)) as events:
             async for event in events:
                 yield event
 

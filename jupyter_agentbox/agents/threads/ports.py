@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from jupyter_agentbox.analysis.findings import Analysis
+from jupyter_agentbox.core.calls import TurnRef
 from jupyter_agentbox.core.ports import CallReviewer
 from jupyter_agentbox.core.threads import ApprovalMode, ItemStatus
 
@@ -90,7 +91,7 @@ KernelEvent: TypeAlias = ApprovalAsked | ToolCallBegan | ToolCallEnded | CodeEnd
 class AgentKernel(Protocol):
     """The kernel in which an agent's code runs."""
 
-    def run(self, code: str, *, thread_id: str, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
+    def run(self, code: str, *, turn: TurnRef, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
         """Ask whether the code may run, and run it. Yields what happens, `CodeEnded` last.
 
         Closing the iteration withdraws what waits and interrupts what runs.
@@ -99,8 +100,8 @@ class AgentKernel(Protocol):
         ----------
         code : str
             The code.
-        thread_id : str
-            The thread that the code, and each call of it, carries.
+        turn : TurnRef
+            The turn that the code, and each call of it, carries.
         analysis : Analysis, optional
             What was found in the code. It makes the policy stricter, and whoever decides sees it.
         """

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from jupyter_agentbox.core.approvals import json_time
-from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall
+from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall, TurnRef
 from jupyter_agentbox.core.ports import KernelChannel, NotebookFinder, ToolCatalog
 from jupyter_agentbox.core.rates import Rate
 from jupyter_agentbox.core.tools import ToolDescription
@@ -120,8 +120,8 @@ class KernelConnectionManager:
         which it would ask again; 0 where a person is to see a card at once.
     limits : MemoryLimits, optional
         How much memory messages may take until they are answered.
-    thread_of : callable, optional
-        Returns the agent's thread that works in a kernel, given its id; ``None`` if none does.
+    turn_of : callable, optional
+        Returns the turn of an agent that works in a kernel, given its id; ``None`` if none does.
     agents : AgentCells, optional
         Works on the turns that cells ask for.
     """
@@ -138,11 +138,11 @@ class KernelConnectionManager:
         welcome: Callable[[], messages.Welcome],
         news_delay: float = 0.0,
         limits: MemoryLimits | None = None,
-        thread_of: Callable[[str], str | None] = lambda _: None,
+        turn_of: Callable[[str], TurnRef | None] = lambda _: None,
         agents: AgentCells | None = None,
     ) -> None:
         self._calls = calls
-        self._thread_of = thread_of
+        self._turn_of = turn_of
         self._agents = agents
         self._approvals = approvals
         self._policies = policies
@@ -299,11 +299,13 @@ class KernelConnectionManager:
             raise UnknownServerError(
                 f"code cannot call `{message.server}.{message.tool}`: only the program that runs the code may use it"
             )
+        turn = self._turn_of(kernel_id)
         origin = Origin(
             kernel_id=kernel_id,
             notebook_path=await self._notebooks.path_of(kernel_id),
             cell_id=message.cell_id,
-            thread_id=self._thread_of(kernel_id),
+            thread_id=turn.thread_id if turn is not None else None,
+            turn_id=turn.turn_id if turn is not None else None,
             isolation=connection.channel.isolation,
         )
         call = ToolCall(server=message.server, tool=message.tool, arguments=message.arguments, origin=origin)

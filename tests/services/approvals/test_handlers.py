@@ -74,6 +74,7 @@ async def test_a_request_reads_as_the_reference_says(approvals: ApprovalManager,
         "notebook_path": "a.ipynb",
         "cell_id": "c1",
         "thread_id": None,
+        "turn_id": None,
         "isolation": "none",
         "look_alikes": [],
     }
