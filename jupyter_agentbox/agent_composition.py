@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,15 @@ from jupyter_agentbox.agents.threads.keys import find_key
 from jupyter_agentbox.agents.threads.limits import TurnLimits
 from jupyter_agentbox.agents.threads.manager import ThreadManager
 from jupyter_agentbox.agents.threads.ports import ModeKeeper
+from jupyter_agentbox.analysis.analyzer import CodeAnalyzer
+from jupyter_agentbox.composition import AgentBox
 from jupyter_agentbox.core.threads import ThreadState
 from jupyter_agentbox.exceptions import AgentConfigurationError
+from jupyter_agentbox.services.threads.cell_kernel import CellServices
 from jupyter_agentbox.services.threads.cell_kernels import CellKernels
+from jupyter_agentbox.services.threads.cell_turns import CellTurns, ReadCells
 from jupyter_agentbox.services.threads.manager import NotebookThreads
+from jupyter_agentbox.services.threads.turn_requests import TurnRequests
 from jupyter_agentbox.storage.database import JournalMode
 from jupyter_agentbox.storage.threads import SqlThreadStore
 from jupyter_agentbox.system import RandomIds, SystemClock
@@ -108,3 +113,41 @@ def build_threads(
         default_model=settings.model,
         on_close=store.aclose,
     )
+
+
+def build_cell_turns(
+    box: AgentBox,
+    *,
+    requests: TurnRequests,
+    threads: Callable[[], NotebookThreads],
+    interrupt: Callable[[str], Awaitable[None]],
+    read_cells: ReadCells,
+    context: str,
+) -> tuple[CellTurns, CodeAnalyzer]:
+    """Put together what works on the turns of cells; return it with what it looks at code with, to be closed.
+
+    Parameters
+    ----------
+    box : AgentBox
+        Decides about calls, and runs them.
+    requests : TurnRequests
+        The announcer that `box` was built with.
+    threads : callable
+        Returns the notebooks' threads.
+    interrupt : callable
+        Interrupts a kernel.
+    read_cells : callable
+        Reads a notebook.
+    context : str
+        What agents may read of notebooks unless a cell says otherwise.
+    """
+    analyzer = CodeAnalyzer()
+    services = CellServices(
+        calls=box.calls,
+        approvals=box.approvals,
+        requests=requests,
+        catalog=box.tools,
+        analyzer=analyzer,
+        interrupt=interrupt,
+    )
+    return CellTurns(threads=threads, services=services, read_cells=read_cells, context=context), analyzer

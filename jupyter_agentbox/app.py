@@ -12,6 +12,7 @@ from jupyter_core.paths import jupyter_config_dir, jupyter_data_dir
 from jupyter_events import EventLogger
 from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.serverapp import ServerApp
+from jupyter_server.utils import ensure_async
 from traitlets import Bool, Dict, Enum, Float, Int, List, TraitError, Unicode, default, validate
 
 from jupyter_agentbox import __version__
@@ -47,11 +48,16 @@ from jupyter_agentbox.services.reviewers import hub_auth_of, sign_cookies_anew
 from jupyter_agentbox.services.servers import handlers as server_handlers
 from jupyter_agentbox.services.threads import handlers as thread_handlers
 from jupyter_agentbox.services.threads.cell_kernels import CellKernels
+from jupyter_agentbox.services.threads.notebook_cells import NotebookCells
+from jupyter_agentbox.services.threads.turn_requests import TurnRequests
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.system import RandomIds, SystemClock
 
 if TYPE_CHECKING:
+    from jupyter_agentbox.analysis.analyzer import CodeAnalyzer
+    from jupyter_agentbox.core.calls import TurnRef
+    from jupyter_agentbox.services.threads.cell_turns import CellTurns
     from jupyter_agentbox.services.threads.manager import NotebookThreads
 
 
@@ -287,6 +293,7 @@ class AgentBoxApp(ExtensionApp):
 
     _preloading: asyncio.Task[None] | None = None
     _threads: NotebookThreads | None = None
+    _cell_turns: tuple[CellTurns, CodeAnalyzer] | None = None
     _is_stopping = False
 
     def initialize_settings(self) -> None:
@@ -300,7 +307,8 @@ class AgentBoxApp(ExtensionApp):
         serve_no_links(server.web_app, directories)
         settings = self._settings_of_traits(directories)
         policy = Policy(model_may_allow=tuple(self.agent_model_may_allow))
-        self._box: AgentBox = build(settings, announcer=announcer, policy=policy)
+        self._requests = TurnRequests(announcer)
+        self._box: AgentBox = build(settings, announcer=self._requests, policy=policy)
         notebooks = SessionNotebooks(server.session_manager)
         self._links = KernelConnectionManager(
             calls=self._box.calls,
@@ -311,6 +319,8 @@ class AgentBoxApp(ExtensionApp):
             generate=module_json,
             welcome=self._welcome,
             limits=MemoryLimits(kernel=self.max_waiting_bytes, total=self.max_total_waiting_bytes),
+            turn_of=self._turn_of,
+            agents=self._made_cell_turns,
         )
         if not self.keep_model_keys:
             keep_model_keys_out(server.kernel_manager)
@@ -369,6 +379,8 @@ class AgentBoxApp(ExtensionApp):
         await self._lifecycle.aclose()
         await self._kernel_exits.aclose()
         await self._box.aclose()
+        if self._cell_turns is not None:
+            self._cell_turns[1].close()
 
     def _made_threads(self) -> NotebookThreads:
         """Return the agents' threads, made at the first call: a server that uses no agent pays nothing for them."""
@@ -404,6 +416,30 @@ class AgentBoxApp(ExtensionApp):
     async def _follow_rename(self, old_path: str, new_path: str) -> None:
         if self._threads is not None:  # while no agent was used, nothing of agents is made
             await self._threads.follow_rename(old_path, new_path)
+
+    def _made_cell_turns(self) -> CellTurns:
+        """Return what works on the turns of cells, made at the first call."""
+        from jupyter_agentbox import agent_composition  # noqa: PLC0415  # as above
+
+        if self._cell_turns is None:
+            server = self._server()
+            self._cell_turns = agent_composition.build_cell_turns(
+                self._box,
+                requests=self._requests,
+                threads=self._made_threads,
+                interrupt=self._interrupt_kernel,
+                read_cells=NotebookCells(server.contents_manager).read,
+                context=self.agent_context,
+            )
+        return self._cell_turns[0]
+
+    def _turn_of(self, kernel_id: str) -> TurnRef | None:
+        return self._cell_turns[0].turn_of(kernel_id) if self._cell_turns is not None else None
+
+    async def _interrupt_kernel(self, kernel_id: str) -> None:
+        kernels: Any = self._server().kernel_manager
+        if kernel_id in kernels:
+            await ensure_async(kernels.interrupt_kernel(kernel_id))
 
     def _server(self) -> ServerApp:
         return cast(ServerApp, self.serverapp)

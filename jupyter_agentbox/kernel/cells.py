@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -47,6 +48,8 @@ class Cell:
 
 
 _current: ContextVar[Cell | None] = ContextVar("jupyter_agentbox_cell", default=None)
+#: Whether this code runs within a cell as if it were one.
+_is_within: ContextVar[bool] = ContextVar("jupyter_agentbox_within_cell", default=False)
 
 
 class Cells:
@@ -64,6 +67,20 @@ class Cells:
         self._running: dict[str, Cell] = {}
         self._threads: WeakKeyDictionary[threading.Thread, Cell] = WeakKeyDictionary()
         self._last = Cell()
+
+    @property
+    def is_within(self) -> bool:
+        """Whether the calling code runs within a cell as if it were one: its start and end are not the cell's."""
+        return _is_within.get()
+
+    @contextmanager
+    def within(self) -> Iterator[None]:
+        """Run code within a cell as if it were one."""
+        token = _is_within.set(True)
+        try:
+            yield
+        finally:
+            _is_within.reset(token)
 
     def started(self) -> None:
         """Note that a cell starts, in the context that will run it."""

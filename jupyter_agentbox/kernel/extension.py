@@ -1,10 +1,11 @@
-"""Loads the kernel side into a shell: the magic, and what follows the cells. The link is made at first use."""
+"""Loads the kernel side into a shell: the magics, and what follows the cells. The link is made at first use."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from . import runtime
+from . import agent_magic, runtime
+from .agent_magic import AgentMagic
 from .magics import agentbox, complete
 
 
@@ -22,8 +23,18 @@ def load(shell: Any) -> None:
     if "agentbox" not in shell.magics_manager.magics["line"]:
         shell.register_magic_function(agentbox, magic_kind="line", magic_name="agentbox")
         shell.set_hook("complete_command", complete, str_key="%agentbox")
+    if "agent" not in shell.magics_manager.magics["line"]:
+        magic = AgentMagic(shell)
+        shell.register_magic_function(magic, magic_kind="line_cell", magic_name="agent")
+        shell.input_transformer_manager.line_transforms.insert(0, magic.transform)
+        shell.set_hook("complete_command", agent_magic.complete, str_key="%agent")
+        shell.set_hook("complete_command", agent_magic.complete_options, str_key="%%agent")
 
 
 def unload(shell: Any) -> None:
-    """Remove the magic; the link stays, for it serves the modules that code holds."""
+    """Remove the magics; the link stays, for it serves the modules that code holds."""
     shell.magics_manager.magics["line"].pop("agentbox", None)
+    shell.magics_manager.magics["line"].pop("agent", None)
+    magic = shell.magics_manager.magics["cell"].pop("agent", None)
+    if magic is not None:
+        shell.input_transformer_manager.line_transforms.remove(magic.transform)

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import closing, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Final
@@ -20,6 +20,7 @@ from jupyter_agentbox.protocol.messages import (
     MAX_MESSAGE,
     Call,
     Cancel,
+    CodeRan,
     Failure,
     FromKernel,
     GetModule,
@@ -31,6 +32,8 @@ from jupyter_agentbox.protocol.messages import (
     Pong,
     Question,
     Reply,
+    StartTurn,
+    TurnNews,
     Waiting,
     Welcome,
     from_server,
@@ -61,6 +64,9 @@ _MOST_BYTES: Final = MAX_MESSAGE - 100_000
 #: A server says that it does not know a message: once may be because the two crossed.
 _UNKNOWN_TWICE: Final = 2
 
+#: Does what the server wants done for a turn.
+Act = Callable[[TurnNews], Awaitable[None]]
+
 
 class Link:
     """Calls tools, from any thread and any event loop.
@@ -89,8 +95,8 @@ class Link:
         self.welcome: Welcome | None = None
         #: What was wrong with the configuration of the MCP servers when they were listed last.
         self.problems: list[str] = []
-        self._transport = transport
-        self._cells = cells
+        self.transport = transport
+        self.cells = cells
         self._clock = clock
         self._pending = PendingRequests()
         self._heard_at = self._pinged_at = clock()
@@ -115,13 +121,39 @@ class Link:
             Anything that `jupyter_agentbox.exceptions` has.
         """
         __tracebackhide__ = True  # tracebacks are about the cell, not about this
-        cell = self._cells.current()
+        cell = self.cells.current()
         return _outcome(f"{server}.{tool}", self.ask(_call(server, tool, arguments, cell), cell=cell))
 
     async def call_async(self, server: str, tool: str, arguments: Mapping[str, Any]) -> CallResult:
         """Call a tool without blocking the event loop. Cancelling the task withdraws the call."""
         __tracebackhide__ = True
-        cell = self._cells.current()
+        cell = self.cells.current()
+        return _outcome(f"{server}.{tool}", await self._ask_async(_call(server, tool, arguments, cell), cell))
+
+    async def run_turn(self, question: StartTurn, act: Act) -> Reply:
+        """Ask for a turn of an agent, and do what it wants done until it ends. Cancelling the task ends the turn.
+
+        Parameters
+        ----------
+        question : StartTurn
+            What the agent is asked.
+        act : callable
+            Shows what happens, and runs code; awaited before anything else of the turn is looked at.
+
+        Raises
+        ------
+        AgentBoxError
+            The turn did not begin, or nobody knows of it any more.
+        """
+        __tracebackhide__ = True
+        return await self._ask_async(question, self.cells.current(), act)
+
+    def tell(self, message: CodeRan) -> None:
+        """Say what became of code."""
+        self._send(message)
+
+    async def _ask_async(self, question: Question, cell: Cell, act: Act | None = None) -> Reply:
+        __tracebackhide__ = True
         inbox: asyncio.Queue[ServerAnswer] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
@@ -129,7 +161,7 @@ class Link:
             with suppress(RuntimeError):  # the loop was closed, so nobody waits any more
                 loop.call_soon_threadsafe(inbox.put_nowait, answer)
 
-        pending = PendingRequest(question=_call(server, tool, arguments, cell), deliver=deliver, cell=cell)
+        pending = PendingRequest(question=question, deliver=deliver, cell=cell)
         with closing(self._exchange(pending)) as steps:
             try:
                 seconds = next(steps)
@@ -138,9 +170,12 @@ class Link:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(seconds):
                             answer = await inbox.get()
+                    if act is not None and isinstance(answer, TurnNews):
+                        await act(answer)
                     seconds = steps.send(answer)
             except StopIteration as end:
-                return _outcome(pending.what, end.value)
+                reply: Reply = end.value
+                return reply
 
     def list_servers(self, *, within: float | None = None) -> list[Any]:
         """Return the configured MCP servers as JSON; give up after `within` seconds."""
@@ -160,7 +195,7 @@ class Link:
         """Send a question and wait for its reply, in the calling thread."""
         __tracebackhide__ = True
         inbox: SimpleQueue[ServerAnswer] = SimpleQueue()
-        pending = PendingRequest(question=question, deliver=inbox.put, cell=cell or self._cells.current())
+        pending = PendingRequest(question=question, deliver=inbox.put, cell=cell or self.cells.current())
         pending.give_up_at = None if within is None else self._clock() + within
         with closing(self._exchange(pending)) as steps:
             try:
@@ -216,7 +251,7 @@ class Link:
                         self._tend(pending)
                     case Waiting(request_id=request_id) if card is None:
                         pending.request_id = request_id
-                        card = Card(self._transport, what=pending.what, request_id=request_id, cell=pending.cell)
+                        card = Card(self.transport, what=pending.what, request_id=request_id, cell=pending.cell)
                         attempt(card.show, self.welcome.url if self.welcome else "")
                     case Reply():
                         ending = "approved, but the tool failed" if answer.content.get("is_error") else "approved, done"
@@ -279,7 +314,7 @@ class Link:
             pending.deliver(_local_failure(pending, "interrupted", str(server_restarted(pending.what))))
 
     def _send(self, message: FromKernel) -> None:
-        self._transport.send(to_json(message))
+        self.transport.send(to_json(message))
 
 
 def _call(server: str, tool: str, arguments: Mapping[str, Any], cell: Cell) -> Call:

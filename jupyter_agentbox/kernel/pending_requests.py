@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from jupyter_agentbox.protocol.messages import Call, Failure, FromServer, GetModule, Question, Reply, Running, Waiting
+from jupyter_agentbox.protocol.messages import (
+    AgentCommand,
+    Call,
+    Failure,
+    FromServer,
+    GetModule,
+    Question,
+    Reply,
+    Running,
+    StartTurn,
+    TurnNews,
+    Waiting,
+)
 
 from .cells import Cell
 
 #: What the server can answer to a request.
-ServerAnswer = Waiting | Running | Reply | Failure
+ServerAnswer = Waiting | Running | TurnNews | Reply | Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +85,10 @@ class PendingRequest:
                 return f"{server}.{tool}"
             case GetModule(server=server):
                 return f"tools.{server}"
+            case StartTurn():
+                return "%%agent"
+            case AgentCommand(command=command):
+                return f"%agent {command}"
             case _:
                 return str(self.question.type)
 

@@ -108,12 +108,12 @@ def _is_executing_aloud(kernel: Any) -> bool:
 
 
 def _before_cell(_info: Any) -> None:
-    if _cells is not None:
+    if _cells is not None and not _cells.is_within:
         _cells.started()
 
 
 def _after_cell(result: Any) -> None:
-    if _cells is None:
+    if _cells is None or _cells.is_within:
         return
     cell = _cells.ended()
     error = getattr(result, "error_in_exec", None)

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,9 @@ class Kernel:
         self.client = client
         #: Set when a cell shows something: a card, for instance.
         self.shown = asyncio.Event()
+        #: What cells printed, and an event for whoever waits for more.
+        self._streamed = ""
+        self._told = asyncio.Event()
 
     async def ready(self) -> None:
         """Wait until nothing that the kernel publishes is missed, after a restart, too.
@@ -66,6 +69,12 @@ class Kernel:
                     while (await self.client.get_iopub_msg(timeout=0.5))["parent_header"].get("msg_id") not in asked:
                         pass
                     return
+
+    async def printed(self, text: str) -> None:
+        """Wait until a cell has printed this."""
+        while text not in self._streamed:
+            self._told.clear()
+            await self._told.wait()
 
     async def run(self, code: str, cell_id: str = "cell-1", timeout: float = TIMEOUT) -> Cell:
         """Run a cell to its end and return what came of it."""
@@ -88,6 +97,9 @@ class Kernel:
                 if told["msg_type"] == "status" and told["content"]["execution_state"] == "idle":
                     return cell
                 _collect(cell, told)
+                if told["msg_type"] == "stream":
+                    self._streamed += told["content"]["text"]
+                    self._told.set()
                 if cell.displays:
                     self.shown.set()
 
@@ -303,9 +315,16 @@ async def _start_server(root: Path, port: int, servers: Any, options: tuple[str,
 @pytest.fixture(scope="package")
 def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with the demo shop, which runs in a loop of its own: each test has another."""
+    with server_in_thread(tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@contextmanager
+def server_in_thread(root: Path, options: tuple[str, ...] = ()) -> Iterator[Server]:
+    """Start a server whose loop is none of a test's."""
 
     async def start() -> Server:
-        server = await start_server(tmp_path_factory.mktemp("server"))
+        server = await start_server(root, options=options)
         server.hang_up()
         return server
 
@@ -325,7 +344,13 @@ def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]
 @pytest.fixture
 def server(running_server: Server, jp_asyncio_loop: asyncio.AbstractEventLoop) -> Iterator[Server]:
     """The server that most tests share; no kernel of another test runs at it, and nothing waits."""
-    shared = running_server
+    with for_one_test(running_server, jp_asyncio_loop) as server:
+        yield server
+
+
+@contextmanager
+def for_one_test(shared: Server, jp_asyncio_loop: asyncio.AbstractEventLoop) -> Iterator[Server]:
+    """Lend a shared server to one test, and tidy it up."""
     server = Server(shared.root, shared.process, shared.url, shared.token)
     jp_asyncio_loop.run_until_complete(server.listen())
     yield server

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 _HOUR: Final = 3600.0
@@ -45,6 +45,12 @@ class TurnLimits:
     attempts: int = 3
     calls: int = 1_000
     output_characters: int = 16_000
+
+    def with_steps(self, steps: int | None) -> TurnLimits:
+        """Return these limits with fewer steps, if `steps` is less."""
+        if steps is None or (self.steps is not None and self.steps <= steps):
+            return self
+        return replace(self, steps=steps)
 
 
 class HourlyUse:

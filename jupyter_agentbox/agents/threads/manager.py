@@ -253,6 +253,7 @@ class ThreadManager:
         mode: ApprovalMode | None = None,
         model: str | None = None,
         backend: TurnBackend = TurnBackend.LOOP,
+        steps: int | None = None,
     ) -> RunningTurn:
         """Begin a turn.
 
@@ -266,6 +267,8 @@ class ThreadManager:
             Change the thread's, from this turn on.
         backend : TurnBackend
             How this turn is worked on.
+        steps : int, optional
+            How often the model may be asked in this turn, if that is less than the limits say.
 
         Raises
         ------
@@ -279,7 +282,9 @@ class ThreadManager:
         if self._is_closed:
             raise ThreadError(f"the agent of thread `{thread_id}` was closed")
         # A task of its own: a turn that is kept when the caller is cancelled must not stay in progress for ever.
-        beginning = asyncio.create_task(self._begin(thread_id, prompt, mode=mode, model=model, backend=backend))
+        beginning = asyncio.create_task(
+            self._begin(thread_id, prompt, _Way(backend, self._limits.with_steps(steps)), mode=mode, model=model)
+        )
         self._beginning.add(beginning)
         beginning.add_done_callback(self._beginning.discard)
         try:
@@ -289,7 +294,7 @@ class ThreadManager:
             raise
 
     async def _begin(
-        self, thread_id: str, prompt: str, *, mode: ApprovalMode | None, model: str | None, backend: TurnBackend
+        self, thread_id: str, prompt: str, way: _Way, *, mode: ApprovalMode | None, model: str | None
     ) -> RunningTurn:
         await asyncio.to_thread(_import_loop)
         thread = await self._store.get(thread_id)
@@ -305,7 +310,7 @@ class ThreadManager:
         except BaseException:
             await self._store.put_turn(turn.end(TurnStatus.INTERRUPTED, at=self._clock.now()), b"")
             raise
-        running = self._make(turn, wanted, _Clients(client, reviewing), prompt, backend)
+        running = self._make(turn, wanted, _Clients(client, reviewing), prompt, way)
         self._running[thread_id] = running
         return running
 
@@ -337,25 +342,25 @@ class ThreadManager:
             return None
         return await asyncio.to_thread(self._model, self._review_model or thread.model)
 
-    def _make(self, turn: Turn, thread: Thread, clients: _Clients, prompt: str, backend: TurnBackend) -> RunningTurn:
+    def _make(self, turn: Turn, thread: Thread, clients: _Clients, prompt: str, way: _Way) -> RunningTurn:
         from .agent_tools import TurnContext  # noqa: PLC0415  # as in `_import_loop`
 
         stream = TurnStream()
         record = TurnRecord(turn, stream=stream, ids=self._ids)
-        meter = UsageMeter(record, limits=self._limits, hourly=self._use)
+        meter = UsageMeter(record, limits=way.limits, hourly=self._use)
         reviewer = self._reviewer(thread, clients.reviewing, meter) if clients.reviewing is not None else None
         self._modes.set(thread.id, thread.approval_mode, reviewer=reviewer)
         context = TurnContext(
             record=record,
             kernel=_LateKernel(self._workplace, thread),
-            clock=WorkClock(self._limits.seconds),
-            limits=self._limits,
+            clock=WorkClock(way.limits.seconds),
+            limits=way.limits,
         )
-        runner = _runner_of(backend)(
+        runner = _runner_of(way.backend)(
             record=record,
             model=clients.model,
             context=context,
-            limits=self._limits,
+            limits=way.limits,
             meter=meter,
             clock=self._clock,
             keep=self._store.put_turn,
@@ -387,6 +392,14 @@ class _Clients:
 
     model: Model
     reviewing: Model | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a turn is worked on, and what it may use."""
+
+    backend: TurnBackend
+    limits: TurnLimits
 
 
 def _runner_of(backend: TurnBackend) -> type[TurnRunner]:

@@ -122,8 +122,8 @@ class KernelConnectionManager:
         How much memory messages may take until they are answered.
     turn_of : callable, optional
         Returns the turn of an agent that works in a kernel, given its id; ``None`` if none does.
-    agents : AgentCells, optional
-        Works on the turns that cells ask for.
+    agents : callable, optional
+        Returns who works on the turns that cells ask for; called when one does.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class KernelConnectionManager:
         news_delay: float = 0.0,
         limits: MemoryLimits | None = None,
         turn_of: Callable[[str], TurnRef | None] = lambda _: None,
-        agents: AgentCells | None = None,
+        agents: Callable[[], AgentCells] | None = None,
     ) -> None:
         self._calls = calls
         self._turn_of = turn_of
@@ -217,8 +217,8 @@ class KernelConnectionManager:
             if task is not None:
                 task.cancel()
         elif isinstance(message, messages.CodeRan):
-            if self._agents is not None:
-                self._agents.code_ran(kernel_id, comm_id, message)
+            if self._agents is not None and connection.tasks:
+                self._agents().code_ran(kernel_id, comm_id, message)
         else:
             key = (comm_id, message.id)
             if key in connection.tasks or key in connection.answered:
@@ -328,7 +328,7 @@ class KernelConnectionManager:
     def _agents_here(self) -> AgentCells:
         if self._agents is None:
             raise AgentConfigurationError("no agent can be asked from this kernel")
-        return self._agents
+        return self._agents()
 
     def _servers(self) -> JsonObject:
         servers: list[JsonValue] = [

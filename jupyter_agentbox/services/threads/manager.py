@@ -20,6 +20,7 @@ from jupyter_agentbox.core.threads import (
     Thread,
     ThreadState,
     Turn,
+    TurnBackend,
     TurnStatus,
     TurnSummary,
     Usage,
@@ -139,6 +140,8 @@ class NotebookThreads:
         kernel_id: str | None = None,
         mode: ApprovalMode | None = None,
         model: str | None = None,
+        backend: TurnBackend = TurnBackend.LOOP,
+        steps: int | None = None,
     ) -> RunningTurn:
         """Begin a turn whose code runs in a kernel. The kernel is the thread's until the turn ends.
 
@@ -154,6 +157,10 @@ class NotebookThreads:
             Jupyter's id of the kernel.
         mode, model : optional
             Change the thread's, from this turn on.
+        backend : TurnBackend
+            How this turn is worked on.
+        steps : int, optional
+            How often the model may be asked in this turn, if that is less than otherwise.
 
         Raises
         ------
@@ -166,7 +173,7 @@ class NotebookThreads:
         """
         self._kernels.enter(thread_id, kernel, kernel_id=kernel_id)
         try:
-            running = await self._threads.begin(thread_id, prompt, mode=mode, model=model)
+            running = await self._threads.begin(thread_id, prompt, mode=mode, model=model, backend=backend, steps=steps)
         except BaseException:
             self._kernels.leave(thread_id)
             raise

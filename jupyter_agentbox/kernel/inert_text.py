@@ -1,0 +1,50 @@
+"""What an agent says, as Markdown that loads nothing by itself, holds no markup of its own and steers no terminal.
+
+The text is untrusted: a model repeats what it read in a tool's answer. A page would load an image's address as soon as
+it shows the text, and so tell the address what it carries.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from jupyter_agentbox.core.terminal import without_controls
+
+#: Has no width and lets no line break: between two characters, neither Markdown nor HTML takes them for one sign.
+_WORD_JOINER: Final = "\u2060"
+
+#: Where an image begins, where a tag or a comment of HTML does, and where a command of TeX that adds HTML does:
+#: https://docs.mathjax.org/en/latest/input/tex/extensions/html.html, and what can name such a command otherwise.
+_ACTIVE: Final = re.compile(
+    r"!(?=\[)"
+    r"|<(?=[A-Za-z/!?])"
+    r"|\\(?=(?:class|csname|cssId|data|href|includegraphics|require|style|unicode)(?![A-Za-z]))"
+)
+_FENCE: Final = re.compile(r"^\s*(`{3,})", re.MULTILINE)
+
+
+def inert_markdown(text: str) -> str:
+    """Return Markdown that shows the text's words, lists, tables and code, and nothing that is loaded or runs.
+
+    Parameters
+    ----------
+    text : str
+        Untrusted Markdown.
+    """
+    return _ACTIVE.sub(lambda found: found.group() + _WORD_JOINER, without_controls(text))
+
+
+def fenced(code: str, language: str = "python") -> str:
+    """Return a block of code in Markdown. Nothing in the code ends it.
+
+    Parameters
+    ----------
+    code : str
+        Untrusted code.
+    language : str
+        For the colours.
+    """
+    plain = without_controls(code)
+    ticks = "`" * max([3, *(len(found) + 1 for found in _FENCE.findall(plain))])
+    return f"{ticks}{language}\n{plain}\n{ticks}"

@@ -1,0 +1,68 @@
+"""`CellApproval`: a request of a turn's code, as the agent's loop sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
+from jupyter_agentbox.core.reviewers import Reviewer, Via
+from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
+
+#: Who answers in the place of a person, where the server lets programs answer.
+_PROGRAM: Final = Reviewer(name="agent", via=Via.PROGRAM)
+
+
+class CellApproval:
+    """A `PendingApproval` in the server's approval store.
+
+    Parameters
+    ----------
+    stored : ApprovalRequest
+        The request.
+    approvals : ApprovalManager
+        Takes answers.
+
+    Attributes
+    ----------
+    server_name, tool_name : str
+        What would be called.
+    tool_args : dict
+        With which arguments.
+    """
+
+    def __init__(self, stored: ApprovalRequest, approvals: ApprovalManager) -> None:
+        self.server_name = stored.call.server
+        self.tool_name = stored.call.tool
+        self.tool_args: dict[str, Any] = dict(stored.call.arguments)
+        self._stored = stored
+        self._approvals = approvals
+        self._settled: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    @property
+    def id(self) -> str:
+        """The request's id."""
+        return self._stored.id
+
+    async def accept(self, arguments: Mapping[str, Any] | None = None) -> None:
+        """Let the call run, with other arguments if some are given."""
+        await self._decide(Answer.ALLOW_ONCE, "", arguments)
+
+    async def reject(self, reason: str = "") -> None:
+        """Do not let the call run."""
+        await self._decide(Answer.REJECT_ONCE, reason, None)
+
+    async def response(self) -> bool:
+        """Wait until the request is settled; return whether the call may run."""
+        return await asyncio.shield(self._settled)
+
+    def changed(self, stored: ApprovalRequest) -> None:
+        """Take note of the request's new status."""
+        self._stored = stored
+        if stored.status.is_final and not self._settled.done():
+            self._settled.set_result(stored.status is Status.APPROVED)
+
+    async def _decide(self, answer: Answer, reason: str, arguments: Mapping[str, Any] | None) -> None:
+        verdict = Verdict(answer=answer, digest=self._stored.call.digest, reason=reason, arguments=arguments)
+        await self._approvals.decide(self.id, verdict, reviewer=_PROGRAM)

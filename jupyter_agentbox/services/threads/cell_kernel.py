@@ -1,0 +1,316 @@
+"""`CellKernel`: the kernel whose `%%agent` cell runs, as the agent's loop uses it.
+
+The kernel runs the code under review, so it decides nothing: code is sent to it once it is approved and stored as
+running, and what it answers is text for the model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+from uuid import uuid4
+
+from jupyter_agentbox.agents.threads.call_log import CallLog
+from jupyter_agentbox.agents.threads.catalog import McpCatalog
+from jupyter_agentbox.agents.threads.ports import ApprovalAsked, Catalog, CodeEnded, KernelEvent
+from jupyter_agentbox.analysis.findings import Analysis, AnalysisOutcome
+from jupyter_agentbox.core.approvals import ApprovalRequest, Status
+from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall, TurnRef
+from jupyter_agentbox.core.ports import ToolCatalog
+from jupyter_agentbox.core.threads import ItemStatus
+from jupyter_agentbox.core.tools import ToolResult
+from jupyter_agentbox.exceptions import (
+    AgentBoxError,
+    ApprovalCancelledError,
+    ApprovalExpiredError,
+    ThreadError,
+    ToolCallInterruptedError,
+    ToolCallRejectedError,
+)
+from jupyter_agentbox.protocol.messages import MAX_CODE_TEXT, CodeRan, GetVariables, RunCode
+from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER, RUN_CODE_TOOL
+from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.calls.manager import CallManager
+from jupyter_agentbox.services.calls.run_code import RunCodeTool
+from jupyter_agentbox.services.kernel_connections.agent_cells import TurnCell
+
+from .cell_approval import CellApproval
+from .turn_requests import TurnRequests
+
+#: Seconds in which a kernel that waits for the server tells its variables.
+_VARIABLES: Final = 30.0
+#: Seconds in which code ends that is interrupted; after that, the turn ends without it.
+_INTERRUPT: Final = 5.0
+_MOST_IMAGES: Final = 10_000
+_STATUSES: Final = {
+    "completed": ItemStatus.COMPLETED,
+    "failed": ItemStatus.FAILED,
+    "interrupted": ItemStatus.INTERRUPTED,
+}
+
+
+class Analyzer(Protocol):
+    """Looks at code before it runs."""
+
+    async def analyze(self, code: str) -> Analysis:
+        """Return what is found in a piece of code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellServices:
+    """What the kernels of cells work with.
+
+    Parameters
+    ----------
+    calls : CallManager
+        Asks, and records.
+    approvals : ApprovalManager
+        Has the requests.
+    requests : TurnRequests
+        Tells what becomes of them.
+    catalog : ToolCatalog
+        The tools that code may call.
+    analyzer : Analyzer
+        Looks at code.
+    interrupt : callable
+        Interrupts what a kernel runs, given its id.
+    """
+
+    calls: CallManager
+    approvals: ApprovalManager
+    requests: TurnRequests
+    catalog: ToolCatalog
+    analyzer: Analyzer
+    interrupt: Callable[[str], Awaitable[None]]
+
+
+class CellKernel:
+    """An `AgentKernel` on the kernel of a cell.
+
+    Parameters
+    ----------
+    cell : TurnCell
+        The cell.
+    message_id : str
+        The id of its `StartTurn`.
+    services : CellServices
+        What it works with.
+    read_cells : callable
+        Returns the notebook's cells as text; ``None`` if the person did not allow that.
+    before_run : callable
+        Awaited before code is sent: what happened before it is shown first.
+
+    Attributes
+    ----------
+    has_left : bool
+        Whether the cell has ended.
+    """
+
+    def __init__(
+        self,
+        cell: TurnCell,
+        message_id: str,
+        *,
+        services: CellServices,
+        read_cells: Callable[[], Awaitable[str | None]],
+        before_run: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._cell = cell
+        self._message_id = message_id
+        self._services = services
+        self._read_cells = read_cells
+        self._before_run = before_run
+        self._answers: dict[str, asyncio.Future[JsonObject]] = {}
+        self.has_left = False
+
+    def leave(self) -> None:
+        """Note that the cell has ended: nothing in the kernel is to be interrupted any more."""
+        self.has_left = True
+
+    def code_ran(self, message: CodeRan) -> None:
+        """Take an answer of the kernel; what nobody asked for is dropped."""
+        answer = self._answers.get(message.run_id)
+        if answer is not None and not answer.done():
+            answer.set_result(message.content)
+
+    async def run(self, code: str, *, turn: TurnRef, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
+        """Ask whether the code may run, and run it."""
+        analysis = analysis or await self._services.analyzer.analyze(code)
+        run = _CodeRun(self, self._services, self._call(code, turn), analysis)
+        with self._services.requests.of_turn(turn.turn_id, run.changed):
+            task = asyncio.create_task(run.work())
+            try:
+                while (event := await run.events.get()) is not None:
+                    yield event
+                await task
+            finally:
+                task.cancel()
+                await asyncio.wait([task])
+
+    async def execute(self, code: str, request_id: str | None) -> JsonObject:
+        """Run approved code in the cell; return what the kernel says of it."""
+        await self._before_run()
+        run_id = uuid4().hex
+        try:
+            return await self._ask(
+                run_id, RunCode(id=self._message_id, run_id=run_id, code=code, request_id=request_id)
+            )
+        except asyncio.CancelledError:
+            await asyncio.shield(self._interrupt(run_id))
+            raise
+        finally:
+            self._answers.pop(run_id, None)
+
+    async def variables(self) -> str:
+        """Return the names, types and shapes of the variables."""
+        run_id = uuid4().hex
+        try:
+            async with asyncio.timeout(_VARIABLES):
+                content = await self._ask(run_id, GetVariables(id=self._message_id, run_id=run_id))
+        except TimeoutError:
+            return "The kernel does not answer."
+        finally:
+            self._answers.pop(run_id, None)
+        return _text(content.get("text"))
+
+    async def catalog(self) -> Catalog:
+        """Return the tools of the server's MCP servers."""
+        return McpCatalog(self._services.catalog)
+
+    async def cells(self) -> str | None:
+        """Return the notebook's cells, if the person allowed that."""
+        return await self._read_cells()
+
+    def _call(self, code: str, turn: TurnRef) -> ToolCall:
+        cell = self._cell
+        origin = Origin(
+            kernel_id=cell.kernel_id,
+            notebook_path=cell.notebook_path,
+            cell_id=cell.cell_id,
+            thread_id=turn.thread_id,
+            turn_id=turn.turn_id,
+            isolation=cell.isolation,
+        )
+        return ToolCall(server=NOTEBOOK_SERVER, tool=RUN_CODE_TOOL, arguments={"code": code}, origin=origin)
+
+    async def _ask(self, run_id: str, message: RunCode | GetVariables) -> JsonObject:
+        if self.has_left:
+            raise ThreadError("the `%%agent` cell of this turn has ended")
+        answer = self._answers[run_id] = asyncio.get_running_loop().create_future()
+        self._cell.send(message)
+        return await asyncio.shield(answer)
+
+    async def _interrupt(self, run_id: str) -> None:
+        """Break off code that runs for a turn which ends; wait a little for its end."""
+        answer = self._answers.get(run_id)
+        if self.has_left or answer is None or answer.done():
+            return
+        await self._services.interrupt(self._cell.kernel_id)
+        await asyncio.wait([answer], timeout=_INTERRUPT)
+
+
+class _CodeRun:
+    """One piece of code on its way, and the calls of tools that it makes."""
+
+    def __init__(self, kernel: CellKernel, services: CellServices, call: ToolCall, analysis: Analysis) -> None:
+        self.events: asyncio.Queue[KernelEvent | None] = asyncio.Queue()
+        self._kernel = kernel
+        self._services = services
+        self._call = call
+        self._analysis = analysis
+        self._code = str(call.arguments["code"])
+        self._request_id: str | None = None
+        self._own: CellApproval | None = None
+        self._calls = CallLog()
+        self._waiting: dict[str, CellApproval] = {}
+        self._told: JsonObject | None = None
+
+    async def work(self) -> None:
+        """Ask, run, and say how it ended."""
+        try:
+            ended = await self._ended()
+            for request_id in self._calls.open:  # their ends were on their way to the disk
+                for event in self._calls.changed(await self._services.approvals.get(request_id)):
+                    self.events.put_nowait(event)
+            self.events.put_nowait(ended)
+        finally:
+            self.events.put_nowait(None)
+
+    def changed(self, stored: ApprovalRequest) -> None:
+        """Take note of a request of the turn that is new or has changed."""
+        if self._own is not None and stored.id == self._own.id:
+            self._own.changed(stored)
+        elif stored.call.server != NOTEBOOK_SERVER:
+            self._call_changed(stored)
+
+    def _call_changed(self, stored: ApprovalRequest) -> None:
+        waiting = self._waiting.get(stored.id)
+        if waiting is None and stored.status is Status.PENDING:
+            waiting = self._waiting[stored.id] = CellApproval(stored, self._services.approvals)
+            self.events.put_nowait(ApprovalAsked(request=waiting))
+        elif waiting is not None:
+            waiting.changed(stored)
+        for event in self._calls.changed(stored):
+            self.events.put_nowait(event)
+
+    async def _ended(self) -> CodeEnded:
+        tool = RunCodeTool(self._run, self._analysis)
+        try:
+            await self._services.calls.run(
+                self._call,
+                on_waiting=self._ask,
+                on_running=self._begin,
+                is_wanted=lambda: not self._kernel.has_left,
+                own=tool,
+                floor=tool.floor(self._call),
+            )
+        except (ToolCallRejectedError, ApprovalExpiredError, ApprovalCancelledError) as error:
+            return self._not_run(ItemStatus.DECLINED, error)
+        except ToolCallInterruptedError as error:
+            return self._not_run(ItemStatus.INTERRUPTED, error)
+        return replace(read_code_ended(self._code, self._told or {}), request_id=self._request_id)
+
+    def _not_run(self, status: ItemStatus, error: AgentBoxError) -> CodeEnded:
+        return CodeEnded(code=self._code, status=status, error=str(error), request_id=error.request_id)
+
+    def _ask(self, stored: ApprovalRequest) -> None:
+        self._own = CellApproval(stored, self._services.approvals)
+        self.events.put_nowait(ApprovalAsked(request=self._own))
+
+    def _begin(self, stored: ApprovalRequest) -> None:
+        self._request_id = stored.id
+
+    async def _run(self, code: str) -> ToolResult:
+        """Run approved code; the result is for the record."""
+        if code != self._code:
+            await self._look_at(code)
+            self._code = code
+        self._told = await self._kernel.execute(code, self._request_id)
+        ended = read_code_ended(code, self._told)
+        text = ended.error.strip().rpartition("\n")[2] if ended.status is not ItemStatus.COMPLETED else ended.text
+        return ToolResult(content=({"type": "text", "text": text},), is_error=ended.status is not ItemStatus.COMPLETED)
+
+    async def _look_at(self, code: str) -> None:
+        """Look at what a person made of the code. They decided; what the table blocks does not run all the same."""
+        analysis = await self._services.analyzer.analyze(code)
+        if analysis.outcome is AnalysisOutcome.BLOCK:
+            raise ToolCallRejectedError("the static analysis blocked the edited code; it did not run")
+
+
+def read_code_ended(code: str, told: JsonObject) -> CodeEnded:
+    """Read what a kernel says of code that ran. It may say anything."""
+    status, images = told.get("status"), told.get("images")
+    is_count = isinstance(images, int) and not isinstance(images, bool)
+    return CodeEnded(
+        code=code,
+        status=_STATUSES.get(status, ItemStatus.FAILED) if isinstance(status, str) else ItemStatus.FAILED,
+        text=_text(told.get("text")),
+        error=_text(told.get("error")),
+        images=max(0, min(int(images), _MOST_IMAGES)) if is_count and isinstance(images, int) else 0,
+    )
+
+
+def _text(value: JsonValue) -> str:
+    return value[:MAX_CODE_TEXT] if isinstance(value, str) else ""

@@ -1,0 +1,186 @@
+"""`CellTurns`: works on the turns that `%%agent` cells ask for, one at a time in each kernel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
+
+from jupyter_agentbox.core.calls import JsonObject, TurnRef
+from jupyter_agentbox.core.threads import ApprovalMode, Thread, turn_to_json
+from jupyter_agentbox.exceptions import ThreadBusyError, ThreadError, UnknownThreadError
+from jupyter_agentbox.protocol.messages import AgentCommand, CodeRan, StartTurn
+from jupyter_agentbox.services.kernel_connections.agent_cells import TurnCell
+
+from .cell_commands import READS_ONLY, CellCommands
+from .cell_kernel import CellKernel, CellServices
+from .manager import NotebookThreads
+from .turn_options import TurnOptions, read_options
+from .turn_relay import TurnRelay
+
+#: Characters of the longest question.
+MOST_PROMPT: Final = 1_000_000
+
+#: Returns a notebook's cells as text, given its path and whether outputs are wanted.
+ReadCells = Callable[[str, bool], Awaitable[str]]
+
+
+@dataclass(eq=False)
+class _CellTurn:
+    """What works in one kernel."""
+
+    message_id: str
+    comm_id: str
+    kernel: CellKernel | None = None
+    ref: TurnRef | None = None
+    is_left: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class CellTurns:
+    """Answers what kernels send of agents: an `AgentCells`.
+
+    Parameters
+    ----------
+    threads : callable
+        Returns the notebooks' threads.
+    services : CellServices
+        What the kernels of cells work with.
+    read_cells : callable
+        Reads a notebook.
+    context : str
+        What an agent may read of the notebook, unless its cell says otherwise: ``none``, ``cells`` or ``outputs``.
+    """
+
+    def __init__(
+        self, *, threads: Callable[[], NotebookThreads], services: CellServices, read_cells: ReadCells, context: str
+    ) -> None:
+        self._threads = threads
+        self._services = services
+        self._read_cells = read_cells
+        self._context = context
+        self._turns: dict[str, _CellTurn] = {}
+
+    def turn_of(self, kernel_id: str) -> TurnRef | None:
+        """Return the turn that works in a kernel; ``None`` if none does."""
+        turn = self._turns.get(kernel_id)
+        return turn.ref if turn is not None else None
+
+    async def run_turn(self, cell: TurnCell, question: StartTurn) -> JsonObject:
+        """Work on a turn to its end; return it. Cancelling the task interrupts the turn.
+
+        Raises
+        ------
+        AgentBoxError
+            The turn did not begin.
+        """
+        options = read_options(question.options)
+        path = _path(cell.notebook_path)
+        if not question.prompt.strip() or len(question.prompt) > MOST_PROMPT:
+            raise ThreadError(f"a question must have 1 to {MOST_PROMPT:,} characters")
+        turn = await self._enter(cell, question)
+        try:
+            return await self._work(turn, cell, question, path, options)
+        finally:
+            del self._turns[cell.kernel_id]
+            turn.ended.set()
+
+    def code_ran(self, kernel_id: str, comm_id: str, message: CodeRan) -> None:
+        """Take what became of code; what nobody asked for is dropped."""
+        turn = self._turns.get(kernel_id)
+        if turn is not None and turn.kernel is not None and (turn.comm_id, turn.message_id) == (comm_id, message.id):
+            turn.kernel.code_ran(message)
+
+    async def command(self, kernel_id: str, notebook_path: str | None, message: AgentCommand) -> JsonObject:
+        """Answer a command of ``%agent``.
+
+        Raises
+        ------
+        AgentBoxError
+            It cannot be done.
+        """
+        if kernel_id in self._turns and message.command not in READS_ONLY:
+            raise ThreadBusyError(
+                f"`%agent {message.command}` was refused: a turn is in progress in this kernel, and code of an agent"
+                " cannot change threads"
+            )
+        commands = CellCommands(self._threads(), _path(notebook_path))
+        return {"text": await commands.answer(message.command, message.arguments)}
+
+    async def _enter(self, cell: TurnCell, question: StartTurn) -> _CellTurn:
+        """Take the kernel for a turn, once one that its cell has left is over."""
+        while (other := self._turns.get(cell.kernel_id)) is not None:
+            if not other.is_left:
+                raise ThreadBusyError(
+                    "a turn is in progress in this kernel: code that an agent runs cannot start another one"
+                )
+            await other.ended.wait()
+        turn = self._turns[cell.kernel_id] = _CellTurn(message_id=question.id, comm_id=cell.comm_id)
+        return turn
+
+    async def _work(
+        self, turn: _CellTurn, cell: TurnCell, question: StartTurn, path: str, options: TurnOptions
+    ) -> JsonObject:
+        threads = self._threads()
+        sent: asyncio.Future[TurnRelay] = asyncio.get_running_loop().create_future()
+
+        async def send_first() -> None:
+            await (await asyncio.shield(sent)).send_new()
+
+        turn.kernel = CellKernel(
+            cell,
+            question.id,
+            services=self._services,
+            read_cells=partial(self._cells, path, options.context or self._context),
+            before_run=send_first,
+        )
+        try:
+            thread = await self._thread(threads, path, options)
+            running = await threads.begin(
+                thread.id,
+                question.prompt,
+                kernel=turn.kernel,
+                kernel_id=cell.kernel_id,
+                mode=options.mode,
+                model=options.model,
+                backend=options.backend,
+                steps=options.steps,
+            )
+            turn.ref = TurnRef(thread_id=running.thread_id, turn_id=running.id)
+            relay = TurnRelay(cell, question.id, running.stream)
+            sent.set_result(relay)
+            try:
+                await relay.run()
+            except asyncio.CancelledError:
+                turn.is_left = True
+                turn.kernel.leave()
+                await asyncio.shield(running.interrupt())
+                raise
+            return {"turn": turn_to_json(replace(running.turn, items=()))}
+        finally:
+            turn.is_left = True
+            turn.kernel.leave()
+            sent.cancel()
+
+    async def _thread(self, threads: NotebookThreads, path: str, options: TurnOptions) -> Thread:
+        """Return the thread that the cell means; start one if need be."""
+        mode = options.mode or ApprovalMode.ASK
+        if options.thread is not None:
+            try:
+                found = await CellCommands(threads, path).find(options.thread)
+            except UnknownThreadError:
+                return await threads.start(path, name=options.thread, mode=mode, model=options.model)
+            return await threads.resume(found.thread.id, path)
+        current = None if options.is_new else await threads.current(path)
+        return current or await threads.start(path, mode=mode, model=options.model)
+
+    async def _cells(self, path: str, context: str) -> str | None:
+        return None if context == "none" else await self._read_cells(path, context == "outputs")
+
+
+def _path(notebook_path: str | None) -> str:
+    if not notebook_path:
+        raise ThreadError("this kernel belongs to no notebook and no console, so it has no thread")
+    return notebook_path
