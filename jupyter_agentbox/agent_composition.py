@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jupyter_agentbox import paths
+from jupyter_agentbox.agents.threads.clients import ModelClients
 from jupyter_agentbox.agents.threads.keys import find_key
 from jupyter_agentbox.agents.threads.limits import TurnLimits
 from jupyter_agentbox.agents.threads.manager import ThreadManager
@@ -26,7 +27,7 @@ from jupyter_agentbox.storage.threads import SqlThreadStore
 from jupyter_agentbox.system import RandomIds, SystemClock
 
 if TYPE_CHECKING:
-    from pydantic_ai.models import Model
+    from jupyter_agentbox.agents.threads.models import ModelSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +57,16 @@ class AgentSettings:
     review_model: str = ""
     limits: TurnLimits = field(default_factory=TurnLimits)
 
-    def client(self, model: str) -> Model:
-        """Return the client of a model. Asks it nothing.
+    def model_settings(self, model: str) -> ModelSettings:
+        """Return how a model is reached. Asks it nothing.
 
         Raises
         ------
         AgentConfigurationError
-            No model is named, or it cannot be used: its key, or a library, is missing.
+            No model is named, or its key cannot be read.
         """
         # Late: what asks models takes seconds to import. This is called in a thread.
-        from jupyter_agentbox.agents.threads.models import ModelSettings, make_model, maker_of  # noqa: PLC0415
+        from jupyter_agentbox.agents.threads.models import ModelSettings, maker_of  # noqa: PLC0415
 
         name = model or self.model
         if not name:
@@ -73,7 +74,7 @@ class AgentSettings:
                 "no model is chosen: set `AgentBoxApp.agent_model`, or name one as in `%%agent --model openai:NAME`"
             )
         key = find_key(maker_of(name), environment=os.environ, file=paths.config_dir() / "model-keys.json")
-        return make_model(ModelSettings(model=name, base_url=self.base_url, api_key=key))
+        return ModelSettings(model=name, base_url=self.base_url, api_key=key)
 
 
 def build_threads(
@@ -97,7 +98,7 @@ def build_threads(
     threads = ThreadManager(
         store=store,
         workplace=kernels,
-        model=settings.client,
+        clients=ModelClients(settings.model_settings),
         clock=clock,
         ids=RandomIds(),
         limits=settings.limits,

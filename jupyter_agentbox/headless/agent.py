@@ -27,9 +27,8 @@ from .results import CodeExecutionError
 from .sandbox_config import SandboxConfig
 
 if TYPE_CHECKING:
-    from pydantic_ai.models import Model
-
     from jupyter_agentbox.agents.threads.manager import RunningTurn, ThreadManager
+    from jupyter_agentbox.agents.threads.models import ModelSettings
     from jupyter_agentbox.agents.threads.ports import AgentKernel, PendingApproval
     from jupyter_agentbox.storage.threads import SqlThreadStore
 
@@ -246,6 +245,7 @@ class AsyncAgent:
         self, database_url: str | None, limits: TurnLimits, modes: ThreadModes, review_model: str
     ) -> tuple[ThreadManager, SqlThreadStore]:
         # Late: importing the package must be light.
+        from jupyter_agentbox.agents.threads.clients import ModelClients  # noqa: PLC0415
         from jupyter_agentbox.agents.threads.manager import ThreadManager  # noqa: PLC0415
         from jupyter_agentbox.storage.approvals import sqlite_url  # noqa: PLC0415
         from jupyter_agentbox.storage.threads import SqlThreadStore  # noqa: PLC0415
@@ -257,7 +257,7 @@ class AsyncAgent:
         threads = ThreadManager(
             store=store,
             workplace=self._kernels,
-            model=self._client,
+            clients=ModelClients(self._model_settings),
             clock=clock,
             ids=RandomIds(),
             limits=limits,
@@ -266,16 +266,16 @@ class AsyncAgent:
         )
         return threads, store
 
-    def _client(self, model: str) -> Model:
+    def _model_settings(self, model: str) -> ModelSettings:
         from jupyter_agentbox.agents.threads.keys import company_of, find_key  # noqa: PLC0415
-        from jupyter_agentbox.agents.threads.models import ModelSettings, make_model, maker_of  # noqa: PLC0415
+        from jupyter_agentbox.agents.threads.models import ModelSettings, maker_of  # noqa: PLC0415
 
         file = paths.config_dir() / "model-keys.json"
         maker = maker_of(model)
         # A key that was given is for the address that was given, or else for the maker of the agent's own model.
         is_given = self._base_url is not None or company_of(maker) == company_of(maker_of(self.model))
         key = (self._api_key if is_given else None) or find_key(maker, environment=os.environ, file=file)
-        return make_model(ModelSettings(model=model, base_url=self._base_url, api_key=key))
+        return ModelSettings(model=model, base_url=self._base_url, api_key=key)
 
 
 class AsyncThread:

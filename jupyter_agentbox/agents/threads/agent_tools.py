@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Final
 
 from pydantic_ai import FunctionToolset, RunContext
@@ -145,6 +146,7 @@ class TurnContext:
         return "\n".join(parts) or "(no output)"
 
 
+@cache
 def make_toolset() -> FunctionToolset[TurnContext]:
     """Return the functions that the model may call. Their docstrings are what it is told of them."""
     toolset: FunctionToolset[TurnContext] = FunctionToolset(sequential=True, max_retries=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
@@ -15,6 +15,7 @@ from jupyter_agentbox.core.ports import CallReviewer, Clock, Ids, ThreadPage, Th
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnBackend, TurnStatus
 from jupyter_agentbox.exceptions import AgentConfigurationError, ThreadBusyError, ThreadError, UnknownThreadError
 
+from .clients import ModelClients
 from .limits import HourlyUse, TurnLimits
 from .ports import AgentKernel, Catalog, KernelEvent, ModeKeeper
 from .record import TurnRecord
@@ -102,8 +103,8 @@ class ThreadManager:
         Where they are kept.
     workplace : Workplace
         Where agents work.
-    model : callable
-        Makes the client of a model from its name.
+    clients : ModelClients
+        Has the clients of models. They are closed with the manager.
     clock : Clock
         The time of what is kept.
     ids : Ids
@@ -121,7 +122,7 @@ class ThreadManager:
         *,
         store: ThreadStore,
         workplace: Workplace,
-        model: Callable[[str], Model],
+        clients: ModelClients,
         clock: Clock,
         ids: Ids,
         limits: TurnLimits,
@@ -130,7 +131,7 @@ class ThreadManager:
     ) -> None:
         self._store = store
         self._workplace = workplace
-        self._model = model
+        self._clients = clients
         self._clock = clock
         self._ids = ids
         self._limits = limits
@@ -299,8 +300,7 @@ class ThreadManager:
         await asyncio.to_thread(_import_loop)
         thread = await self._store.get(thread_id)
         wanted = replace(thread, approval_mode=mode or thread.approval_mode, model=model or thread.model)
-        # In a thread: it imports the maker's library, and asks the keyring, which may ask a person.
-        client = await asyncio.to_thread(self._model, wanted.model)
+        client = await self._clients.get(wanted.model)
         reviewing = await self._reviewing_client(wanted)
         turn = Turn(id=self._ids.new(), thread_id=thread_id, started_at=self._clock.now())
         changes = {"approval_mode": mode, "model": model, "updated_at": turn.started_at}
@@ -326,7 +326,10 @@ class ThreadManager:
         self._is_closed = True
         if self._beginning:
             await asyncio.wait(self._beginning)
-        await asyncio.gather(*(running.interrupt() for running in list(self._running.values())))
+        try:
+            await asyncio.gather(*(running.interrupt() for running in list(self._running.values())))
+        finally:
+            await self._clients.aclose()
 
     async def _change(self, thread_id: str, **changes: object) -> Thread:
         return await self._store.change(thread_id, {**changes, "updated_at": self._clock.now()})
@@ -340,7 +343,7 @@ class ThreadManager:
         """Return the client of the model that reviews the thread's calls, if one does."""
         if thread.approval_mode is not ApprovalMode.AUTO_REVIEW:
             return None
-        return await asyncio.to_thread(self._model, self._review_model or thread.model)
+        return await self._clients.get(self._review_model or thread.model)
 
     def _make(self, turn: Turn, thread: Thread, clients: _Clients, prompt: str, way: _Way) -> RunningTurn:
         from .agent_tools import TurnContext  # noqa: PLC0415  # as in `_import_loop`

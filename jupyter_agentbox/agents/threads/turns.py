@@ -136,7 +136,7 @@ class TurnRunner:
         self, prompt: str, conversation: Conversation, history: Callable[[], Awaitable[list[ModelMessage]]]
     ) -> tuple[TurnStatus, TurnError | None]:
         try:
-            async with self.context.clock, self.model:  # its connections end with the turn
+            async with self.context.clock, self.model:
                 conversation.messages = await history()
                 conversation.start = len(conversation.messages)
                 await self.converse(prompt, conversation)
@@ -221,7 +221,8 @@ class TurnRunner:
                         self.meter.count_run(run.usage)
                     node = await run.next(node)
                     conversation.messages = [*before, *run.new_messages()]
-                    await self.keep(self.record.turn, conversation.kept())
+                    if not _is_answered(node):
+                        await self.keep(self.record.turn, conversation.kept())
 
     @contextmanager
     def _noting(self, conversation: Conversation, before: list[ModelMessage], run: AgentRun[TurnContext, str]) -> Any:
@@ -271,6 +272,13 @@ class TurnRunner:
         self.record.start(item)
         if isinstance(part, TextPart) and part.content:
             self.record.delta(item.id, part.content)
+
+
+def _is_answered(node: Any) -> bool:
+    """Whether the model has answered: the turn ends now, and is kept as it ended."""
+    if Agent.is_call_tools_node(node):
+        return not node.model_response.tool_calls
+    return Agent.is_end_node(node)
 
 
 def _item(item_id: str, part: TextPart | ThinkingPart) -> AgentMessage | Reasoning:
