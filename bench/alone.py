@@ -12,12 +12,16 @@ from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
-from jupyter_agentbox import ApprovalRequest, CodeExecutor
+from jupyter_agentbox import ApprovalRequest, AsyncAgent, CodeExecutor
+from jupyter_agentbox.agents.threads.events import ItemCompleted, ItemStarted
 from jupyter_agentbox.composition import Settings, build
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
+from jupyter_agentbox.core.threads import CodeRun
+from jupyter_agentbox.headless.agent import AsyncTurn
 from jupyter_agentbox.storage.approvals import sqlite_url
+from jupyter_agentbox.testing import MockModelServer
 
 #: Of `main`'s parts, those to do, with commas between; all if it is empty.
 PARTS = os.environ.get("BENCH_ALONE", "")
@@ -125,6 +129,43 @@ async def large_outputs() -> None:
                 samples[f"5 MB printed, {name} tools in use"].append(milliseconds_since(begin))
 
 
+async def agents() -> None:
+    """Turns of an agent whose model answers at once, and what a turn adds to the code that it runs."""
+    policy = Policy((Rule(tool="notebook.run_code", effect=Effect.ALLOW),))
+    with MockModelServer() as model:
+        begin = time.perf_counter()
+        async with AsyncAgent("openai:scripted", base_url=model.base_url, policy=policy) as agent:
+            thread = await agent.thread_start()
+            model.enqueue_message("hello", "final_answer")
+            await thread.run("go")
+            samples["an agent's first turn, of one message, start included"].append(milliseconds_since(begin))
+            for _ in range(30):
+                model.enqueue_message("hello", "final_answer")
+                begin = time.perf_counter()
+                await thread.run("go")
+                samples["a turn of one message"].append(milliseconds_since(begin))
+            for _ in range(30):
+                model.enqueue_tool_call("run_code", {"code": "1"})
+                model.enqueue_message("done", "final_answer")
+                samples["code of a turn, approved by a rule"].append(await time_of_code(await thread.turn("go")))
+    async with CodeExecutor() as executor:
+        for _ in range(30):
+            begin = time.perf_counter()
+            await executor.execute("1")
+            samples["the same code, run directly"].append(milliseconds_since(begin))
+
+
+async def time_of_code(turn: AsyncTurn) -> float:
+    """Return how long it took from the model's code to its output, in milliseconds."""
+    begin = end = 0.0
+    async for event in turn.stream():
+        if isinstance(event, ItemStarted) and isinstance(event.item, CodeRun):
+            begin = time.perf_counter()
+        elif isinstance(event, ItemCompleted) and isinstance(event.item, CodeRun):
+            end = time.perf_counter()
+    return (end - begin) * 1000
+
+
 async def main(root: Path) -> None:
     """Do the work."""
     config = root / "config" / "mcp.json"
@@ -135,6 +176,7 @@ async def main(root: Path) -> None:
         "pending": pending(),
         "kernels": kernels(),
         "outputs": large_outputs(),
+        "agents": agents(),
     }.items():
         if PARTS and name not in PARTS.split(","):
             part.close()
