@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Final
 
 from jupyter_agentbox.agents.threads.event_json import event_to_json
-from jupyter_agentbox.agents.threads.events import TurnEvent
+from jupyter_agentbox.agents.threads.events import TurnCompleted, TurnEvent
 from jupyter_agentbox.agents.threads.streams import TurnStream
 
 #: Seconds after which a stream without events says that it is still there, so that no proxy ends it.
@@ -58,7 +59,14 @@ class EventReader:
             return _STILL_HERE
         start = self._first + self._after
         self._after += len(batch)
-        return "".join(_text_of(event, number) for number, event in enumerate(batch, start))
+        if batch and isinstance(batch[-1], TurnCompleted):
+            # In a thread: it has all items of the turn, which takes longer than others should wait.
+            return await asyncio.to_thread(_texts_of, batch, start)
+        return _texts_of(batch, start)
+
+
+def _texts_of(events: Sequence[TurnEvent], first: int) -> str:
+    return "".join(_text_of(event, number) for number, event in enumerate(events, first))
 
 
 def _text_of(event: TurnEvent, number: int) -> str:

@@ -160,7 +160,8 @@ class TurnHandler(ThreadsAPIHandler):
     @authorized
     async def get(self, turn_id: str) -> None:
         """Read a turn."""
-        self.finish_json(turn_to_json(await self.threads.turn(turn_id)))
+        turn = await self.threads.turn(turn_id)
+        self.finish_text(await asyncio.to_thread(lambda: json.dumps(turn_to_json(turn))))
 
 
 class TurnSteerHandler(ThreadsAPIHandler):
