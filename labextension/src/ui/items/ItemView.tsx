@@ -142,7 +142,8 @@ function CodeRun(props: { item: ICodeRun; threadId: string }): JSX.Element {
         // While it waits, the card has the code.
         <CodeView code={item.code} name={trans.__('Code of the agent')} />
       )}
-      {item.error && state !== 'waiting' ? (
+      {item.error && state !== 'waiting' && state !== 'failed' ? (
+        // The error of code that failed is an output.
         <p className="jp-AgentBox-itemError">{label(item.error, 300)}</p>
       ) : null}
     </div>

@@ -90,6 +90,15 @@ test('reasoning is folded', async () => {
 });
 
 test.each([
+  ['failed', false], // the traceback is an output, below
+  ['declined', true],
+  ['interrupted', true]
+])('the error of code that is %s is shown: %s', async (status, isShown) => {
+  const node = await show({ ...RUN, status, error: 'because' });
+  expect(node.textContent?.includes('because')).toBe(isShown);
+});
+
+test.each([
   ['completed', 'done'],
   ['failed', 'failed'],
   ['declined', 'declined'],
