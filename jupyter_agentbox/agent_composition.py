@@ -14,6 +14,7 @@ from jupyter_agentbox.agents.threads.limits import TurnLimits
 from jupyter_agentbox.agents.threads.manager import ThreadManager
 from jupyter_agentbox.agents.threads.ports import ModeKeeper
 from jupyter_agentbox.analysis.analyzer import CodeAnalyzer
+from jupyter_agentbox.analysis.findings import AnalysisSettings
 from jupyter_agentbox.composition import AgentBox
 from jupyter_agentbox.core.threads import ThreadState
 from jupyter_agentbox.exceptions import AgentConfigurationError
@@ -142,7 +143,7 @@ def build_cell_turns(
     context : str
         What agents may read of notebooks unless a cell says otherwise.
     """
-    analyzer = CodeAnalyzer()
+    analyzer = CodeAnalyzer(AnalysisSettings(expects_results=False))
     services = CellServices(
         calls=box.calls,
         approvals=box.approvals,

@@ -11,7 +11,7 @@ from typing import Final
 
 from jupyter_agentbox.processes.worker_process import OutOfTimeError, WorkerProcess
 
-from .findings import NOT_ANALYSED, SYNTAX_ERROR, Analysis, AnalysisSettings, Finding, Severity
+from .findings import NO_RESULTS, NOT_ANALYSED, SYNTAX_ERROR, Analysis, AnalysisSettings, Finding, Severity
 from .ruff import find_ruff
 
 _WORKER: Final = "jupyter_agentbox.analysis.worker"
@@ -82,9 +82,10 @@ class CodeAnalyzer:
         }
         try:
             answer = self._worker.ask(json.dumps(request).encode() + b"\n", seconds=seconds)
-            return [Finding.from_json(each) for each in answer["findings"]]
+            found = [Finding.from_json(each) for each in answer["findings"]]
         except (OutOfTimeError, OSError, LookupError, TypeError, ValueError):
             return [_unknown("the analysis took too long or failed: the code was not analysed")]
+        return [each for each in found if self.settings.expects_results or each.code != NO_RESULTS]
 
 
 def _make_worker() -> WorkerProcess:

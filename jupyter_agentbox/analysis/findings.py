@@ -86,6 +86,9 @@ class Finding:
         }
 
 
+#: Nothing is assigned to `results`.
+NO_RESULTS: Final = "AB401"
+
 #: Beginning of a finding's code -> outcome; the longest that fits counts.
 #: What is not listed asks: unknown is never allow.
 DEFAULT_OUTCOMES: Final[Mapping[str, AnalysisOutcome]] = MappingProxyType(
@@ -97,7 +100,7 @@ DEFAULT_OUTCOMES: Final[Mapping[str, AnalysisOutcome]] = MappingProxyType(
         "S311": AnalysisOutcome.ALLOW,  # random numbers that are no secret
         "AB301": AnalysisOutcome.ALLOW,  # a call of a tool that reads, which asks for itself
         "AB303": AnalysisOutcome.ALLOW,  # a read of a domain
-        "AB401": AnalysisOutcome.ALLOW,  # no `results`
+        NO_RESULTS: AnalysisOutcome.ALLOW,
     }
 )
 
@@ -139,6 +142,8 @@ class AnalysisSettings:
         Longer code is not looked at, and asks.
     seconds : float
         What the analysis may compute. Code that needs longer asks.
+    expects_results : bool
+        Whether it is worth a note that nothing is assigned to `results`.
 
     Raises
     ------
@@ -150,6 +155,7 @@ class AnalysisSettings:
     domains: tuple[DomainCalls, ...] = (DomainCalls(),)
     most_characters: int = 100_000
     seconds: float = 3.0
+    expects_results: bool = True
 
     def __post_init__(self) -> None:
         if self.most_characters <= 0 or self.seconds <= 0:

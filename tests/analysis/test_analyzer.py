@@ -279,6 +279,17 @@ async def test_domains_are_named_by_the_settings() -> None:
     assert analysis.outcome.value == "block"
 
 
+@pytest.mark.parametrize("is_expected", [True, False])
+async def test_code_without_results_is_worth_a_note_where_results_are_expected(is_expected: bool) -> None:
+    analyzer = CodeAnalyzer(AnalysisSettings(expects_results=is_expected))
+    try:
+        analysis = await look_at(analyzer, "a = 1")
+    finally:
+        analyzer.close()
+
+    assert [finding.code for finding in analysis.findings] == (["AB401"] if is_expected else [])
+
+
 @pytest.mark.parametrize(
     ("behavior", "outcome"),
     [
