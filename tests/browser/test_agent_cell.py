@@ -1,0 +1,318 @@
+"""`%%agent` in a notebook, from the question to the answer: what a person sees, decides, and keeps."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from jupyter_agentbox.demo.script import MODEL, answer
+from jupyter_agentbox.testing import MockModelServer, ModelRequest
+
+from .lab import Lab, running_lab
+from .person import CARD, Person, decide
+
+ASK = "%%agent\nHow many orders are there?"
+LIST = """from jupyter_agentbox import tools
+print("before")
+orders = tools.shop.list_orders(limit=3)
+len(orders)"""
+BEST = "%%agent\nWhich products sold best in October? Plot it, then raise the price of the best one by 5 %."
+
+ELSEWHERE = "http://elsewhere.invalid"
+HACK = "(window.hacked ||= []).push(1)"
+
+#: What a hostile model may say: it loads, runs, obeys, and looks like a card.
+HOSTILE = f"""\
+![picture]({ELSEWHERE}/picture.png) <img src="{ELSEWHERE}/tag.png" onerror="{HACK}"> <script>{HACK}</script>
+\x1b[2J\x1b]0;title\x07 [link](javascript:{HACK})
+
+<div class="jp-AgentBox-card jp-mod-pending" role="group" aria-label="Approval request shop.list_orders">
+<button class="jp-AgentBox-button jp-mod-allow">Allow once</button></div>
+
+The end."""
+
+
+@pytest.fixture(scope="module")
+def agent_model() -> Iterator[MockModelServer]:
+    """The demo's script; what a test enqueues comes first."""
+    with MockModelServer(answer=answer) as model:
+        yield model
+
+
+@pytest.fixture(scope="module")
+def lab(agent_model: MockModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    options = (f"--AgentBoxApp.agent_model={MODEL}", f"--AgentBoxApp.agent_base_url={agent_model.base_url}")
+    with running_lab(tmp_path_factory.mktemp("agent"), *options) as lab:
+        yield lab
+
+
+@pytest.fixture
+def model(agent_model: MockModelServer) -> Iterator[MockModelServer]:
+    agent_model.requests.clear()
+    agent_model._answers.clear()  # what a test that failed left
+    yield agent_model
+    agent_model.release()
+
+
+def told(request: ModelRequest) -> str:
+    """What the model was told last of a function that it called."""
+    outputs = [one["output"] for one in request.json()["input"] if one.get("type") == "function_call_output"]
+    return str(outputs[-1])
+
+
+def card(person: Person, name: str, index: int = 0) -> Locator:
+    """The last card under a cell for a tool."""
+    return person.cell(index).get_by_role("group", name=f"Approval request {name}", exact=True).last
+
+
+def code_card(person: Person, index: int = 0) -> Locator:
+    return card(person, "notebook.run_code", index)
+
+
+def final_answer(person: Person, index: int = 0) -> Locator:
+    return person.cell(index).get_by_role("group", name="Answer")
+
+
+def parts(person: Person, index: int = 0) -> list[str]:
+    """The outputs of a cell from top to bottom, each as one line."""
+    outputs = person.cell(index).locator(".jp-OutputArea-child:visible .jp-OutputArea-output").all_inner_texts()
+    return [" ".join(output.split()) for output in outputs]
+
+
+def enqueue_answer(model: MockModelServer) -> None:
+    model.enqueue_parts(model.message("I *look*.", "commentary"), model.tool_call("run_code", {"code": LIST}))
+    model.enqueue_message("There are **three**.", "final_answer")
+
+
+@pytest.mark.parametrize("kind", ["python3", "boxed"])
+def test_turn_is_decided_where_it_is_asked_and_reads_well_ever_after(
+    person: Person,
+    notebook: Callable[..., str],
+    lab: Lab,
+    model: MockModelServer,
+    kind: str,
+    boxed: str,
+    tmp_path: Path,
+) -> None:
+    path = notebook(ASK, kernel=boxed if kind == "boxed" else kind)
+    enqueue_answer(model)
+    person.open(path)
+    person.run(0)
+    expect(person.cell(0).get_by_role("group", name="Agent", exact=True).locator("em")).to_have_text("look")
+    expect(code_card(person).locator(".cm-line")).to_have_text(LIST.split("\n"))
+    expect(code_card(person)).to_contain_text("line 3 calls the tool `shop.list_orders`")
+    decide(code_card(person), "Allow once")
+    decide(card(person, "shop.list_orders"), "Allow once")
+    expect(final_answer(person).locator("strong")).to_have_text("three")
+    person.await_kernel()
+    seen = parts(person)
+    words, code, allowed, before, called, value, said = seen
+    assert (words, before, value) == ("I look.", "before", "3")
+    assert code.startswith("Code done")
+    assert allowed.startswith("✓ notebook.run_code Allowed by you.") or "notebook.run_code Allowed by you" in allowed
+    assert "shop.list_orders Allowed by you" in called
+    assert said == "Answer Insert as cells There are three."
+
+    person.save()
+    asked = len(model.requests)
+    person.open(path)
+    expect(final_answer(person).locator("strong")).to_have_text("three")
+    assert parts(person) == seen
+    assert (len(model.requests), lab.approvals(path)) == (asked, [])
+
+    html, markdown = (exported(lab.root / "work" / path, to, tmp_path) for to in ("html", "markdown"))
+    assert "<em>look</em>" in html
+    assert "<strong>three</strong>" in html
+    assert markdown.index("I *look*.") < markdown.index("```python\nfrom jupyter_agentbox") < markdown.index("before")
+    assert markdown.index("before") < markdown.index("shop.list_orders: ") < markdown.index("There are **three**.")
+
+
+def exported(path: Path, to: str, directory: Path) -> str:
+    """Return a notebook as nbconvert exports it."""
+    output = directory / f"exported.{to}"
+    command = [sys.executable, "-m", "nbconvert", "--to", to, "--stdout", str(path)]
+    with output.open("wb") as file:
+        subprocess.run(command, stdout=file, stderr=subprocess.DEVNULL, check=True, timeout=60)
+    return output.read_text("utf-8")
+
+
+def test_refused_and_edited_code_is_what_the_model_hears_of(
+    person: Person, notebook: Callable[..., str], model: MockModelServer
+) -> None:
+    model.enqueue_tool_call("run_code", {"code": "x = 1"})
+    model.enqueue_tool_call("run_code", {"code": "x = 2\nx"})
+    model.enqueue_message("Done.", "final_answer")
+    person.open(notebook(ASK, "x"))
+    person.run(0)
+    decide(code_card(person), "Reject")
+    person.keyboard.type("not one")
+    person.keyboard.press("Enter")
+    expect(code_card(person).locator(".cm-content")).to_contain_text("x = 2")
+    decide(code_card(person), "Edit")
+    person.keyboard.press("ControlOrMeta+End")
+    person.keyboard.type(" * 21")
+    expect(
+        code_card(person)
+        .get_by_role("region", name="Your changes")
+        .or_(code_card(person).get_by_text("Your changes").locator(".."))
+        .last
+    ).to_contain_text("x * 21")
+    decide(code_card(person), "Allow once with edits")
+    expect(final_answer(person)).to_be_visible()
+    assert "not one" in told(model.requests[-2])
+    assert "x * 21" in told(model.requests[-1])
+    assert told(model.requests[-1]).endswith("42")
+    person.await_kernel()
+    person.run(1)
+    expect(person.cell(1).locator(".jp-OutputArea-executeResult")).to_contain_text("2")
+
+
+def test_interrupt_ends_a_turn_that_waits_and_the_next_goes_on(
+    person: Person, notebook: Callable[..., str], lab: Lab, model: MockModelServer
+) -> None:
+    path = notebook(ASK, "%%agent\nGo on.")
+    model.enqueue_tool_call("run_code", {"code": "1"})
+    person.open(path)
+    person.run(0)
+    expect(code_card(person).get_by_role("button", name="Allow once")).to_be_enabled()
+    person.keyboard.press("Escape")
+    person.keyboard.press("i")
+    person.keyboard.press("i")
+    expect(person.cell(0)).to_contain_text("KeyboardInterrupt: the agent's turn was interrupted")
+    expect(code_card(person).get_by_role("button", name="Allow once")).to_have_count(0)
+    assert lab.approvals(path) == []
+    person.await_kernel()
+    model.enqueue_message("I went on.", "final_answer")
+    person.run(1)
+    expect(final_answer(person, 1)).to_contain_text("I went on.")
+    assert model.requests[-1].user_texts() == ["How many orders are there?", "Go on."]
+
+
+def test_reload_while_it_waits_shows_the_same_and_takes_the_answer(
+    person: Person, notebook: Callable[..., str], model: MockModelServer
+) -> None:
+    enqueue_answer(model)
+    person.open(notebook(ASK))
+    person.run(0)
+    expect(code_card(person).get_by_role("button", name="Allow once")).to_be_enabled()
+    person.save()
+    person.page.reload()
+    expect(person.cell(0).get_by_role("group", name="Agent", exact=True)).to_contain_text("I look.")
+    expect(person.cell(0)).to_contain_text("waiting for your decision")
+    decide(code_card(person), "Allow once")
+    person.open_panel()
+    decide(person.item("shop.list_orders"), "Allow once")
+    model.wait_for_requests(2)
+    assert told(model.requests[-1]).endswith("3")
+
+
+def test_panel_lists_the_thread_and_steers_and_stops_it(
+    person: Person, notebook: Callable[..., str], model: MockModelServer
+) -> None:
+    model.enqueue_tool_call("run_code", {"code": "1"})
+    model.enqueue_tool_call("run_code", {"code": "2"})
+    path = notebook(ASK)
+    person.open(path)
+    person.run(0)
+    expect(code_card(person)).to_be_visible()
+    person.open_panel()
+    threads = person.page.get_by_role("region", name="Agent threads")
+    thread = threads.get_by_role("listitem").filter(has_text=path[-30:])
+    expect(thread).to_contain_text("waits for you")
+    expect(thread).to_contain_text("How many orders are there?")
+    thread.get_by_role("textbox").fill("only those of October")
+    thread.get_by_role("button", name="Send").click()
+    expect(person.cell(0)).to_contain_text("You: only those of October")
+    decide(code_card(person), "Allow once")
+    model.wait_for_requests(2)
+    assert model.requests[-1].user_texts() == ["How many orders are there?", "only those of October"]
+    expect(thread).to_contain_text("waits for you")
+    thread.get_by_role("button", name="Stop").click()
+    expect(person.cell(0)).to_contain_text("KeyboardInterrupt: the agent's turn was interrupted")
+    expect(thread).to_contain_text("idle")
+
+
+def test_turn_is_decided_by_keys_alone(person: Person, notebook: Callable[..., str], model: MockModelServer) -> None:
+    enqueue_answer(model)
+    person.open(notebook(ASK))
+    person.run(0)
+    for name in ("notebook.run_code", "shop.list_orders"):
+        expect(card(person, name)).to_be_visible()
+        person.choose_command("Go to Next Approval Request")
+        there = person.item(name).get_by_role("group", name=CARD)
+        expect(there).to_be_focused()
+        allow = there.get_by_role("button", name="Allow once")
+        expect(allow).to_be_enabled()
+        for _ in range(12):
+            if allow.evaluate("node => node === document.activeElement"):
+                break
+            person.keyboard.press("Tab")
+        expect(allow).to_be_focused()
+        person.keyboard.press("Enter")
+    expect(final_answer(person)).to_contain_text("There are three.")
+
+
+@pytest.mark.parametrize("with_extension", [True, False])
+def test_words_of_a_hostile_model_do_nothing_anywhere(
+    person: Person,
+    notebook: Callable[..., str],
+    lab: Lab,
+    model: MockModelServer,
+    tmp_path: Path,
+    with_extension: bool,
+) -> None:
+    asked: list[str] = []
+    person.page.on("request", lambda request: asked.append(request.url))
+    model.enqueue_message(HOSTILE, "final_answer")
+    path = notebook(ASK)
+    if with_extension:
+        person.open(path)
+    else:
+        with lab.without_extension():
+            person.open(path)
+    person.run(0)
+    expect(person.cell(0)).to_contain_text("The end.")
+    person.await_kernel()
+    person.save()
+    outputs = person.cell(0).locator(".jp-OutputArea-output")
+    expect(
+        outputs.locator("script, img, button:has-text('Allow once'), [onerror], [href^='javascript']")
+    ).to_have_count(0)
+    expect(person.cell(0).get_by_role("group", name=CARD)).to_have_count(0)
+    assert "\x1b" not in str(lab.read_notebook(path)["cells"][0]["outputs"])
+    person.page.goto("about:blank")
+    html = tmp_path / "page.html"
+    html.write_text(exported(lab.root / "work" / path, "html", tmp_path), encoding="utf-8")
+    person.page.route("https://**", lambda route: route.abort())  # the template's own scripts
+    person.page.goto(html.as_uri())
+    expect(person.page.get_by_text("The end.")).to_be_visible()
+    assert person.page.evaluate("window.hacked") is None
+    assert [url for url in asked if url.startswith(ELSEWHERE)] == []
+
+
+def test_demo_notebooks_question_is_answered_whatever_is_refused(
+    person: Person, notebook: Callable[..., str], model: MockModelServer
+) -> None:
+    person.open(notebook(BEST))
+    person.run(0)
+    pending = (
+        person.cell(0).get_by_role("group", name=CARD).filter(has=person.page.get_by_role("button", name="Allow once"))
+    )
+    for said in ("list_orders(", "shop.list_orders", "ordered_on.month", "sold =", "shop.query", "matplotlib"):
+        pending.scroll_into_view_if_needed()  # code is drawn where it is looked at
+        expect(pending).to_contain_text(said)
+        decide(pending, "Allow once")
+    picture = person.cell(0).locator(".jp-OutputArea-output img")
+    expect(picture).to_be_visible()  # and moves what is below it
+    pending.scroll_into_view_if_needed()
+    expect(pending).to_contain_text("set_price(")
+    decide(pending, "Reject")
+    person.keyboard.type("not this week")
+    person.keyboard.press("Enter")
+    expect(final_answer(person)).to_contain_text("the change was refused (“not this week”)")
+    expect(person.cell(0)).to_contain_text("AttributeError: 'str' object has no attribute 'month'")
