@@ -383,7 +383,7 @@ class AgentBoxApp(ExtensionApp):
             self._cell_turns[1].close()
 
     def _made_threads(self) -> NotebookThreads:
-        """Return the agents' threads, made at the first call: a server that uses no agent pays nothing for them."""
+        """Return the agents' threads, made at the first call: a server starts without them."""
         from jupyter_agentbox import agent_composition  # noqa: PLC0415
         from jupyter_agentbox.agents.threads.limits import TurnLimits  # noqa: PLC0415
 
@@ -414,8 +414,8 @@ class AgentBoxApp(ExtensionApp):
         return self._threads
 
     async def _follow_rename(self, old_path: str, new_path: str) -> None:
-        if self._threads is not None:  # while no agent was used, nothing of agents is made
-            await self._threads.follow_rename(old_path, new_path)
+        if not self._is_stopping:
+            await self._made_threads().follow_rename(old_path, new_path)  # also those of earlier servers
 
     def _made_cell_turns(self) -> CellTurns:
         """Return what works on the turns of cells, made at the first call."""

@@ -16,7 +16,7 @@ from jupyter_server.auth.authorizer import Authorizer
 from tornado.httpclient import HTTPClientError
 
 from jupyter_agentbox.agents.threads.manager import RunningTurn
-from jupyter_agentbox.core.threads import Turn
+from jupyter_agentbox.core.threads import Thread, Turn
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
 from jupyter_agentbox.services.threads import event_reader
 from jupyter_agentbox.services.threads.handlers import TurnEventsHandler
@@ -503,6 +503,21 @@ async def test_a_thread_goes_with_its_notebook_when_that_is_renamed(
     assert current is not None
     assert current.id == thread.id
     assert (await fetch("GET", "threads", params={"notebook_path": "a.ipynb"}))[1]["threads"] == []
+
+
+async def test_a_thread_of_before_this_server_goes_with_its_notebook_when_that_is_renamed(
+    jp_fetch: Any, jp_serverapp: Any, fetch: Any, database: str
+) -> None:
+    await jp_fetch("api", "contents", "a.ipynb", method="PUT", body=json.dumps({"type": "notebook"}))
+    before = SqlThreadStore(database, clock=FakeClock())
+    await before.put(Thread(id="t1", created_at=NOON, updated_at=NOON, notebook_path="a.ipynb"))
+    await before.aclose()
+
+    await jp_fetch("api", "contents", "a.ipynb", method="PATCH", body=json.dumps({"path": "b.ipynb"}))
+    await jp_serverapp.event_logger.gather_listeners()
+
+    _, page = await fetch("GET", "threads")
+    assert [(one["id"], one["notebook_path"]) for one in page["threads"]] == [("t1", "b.ipynb")]
 
 
 async def test_every_change_is_announced_without_what_was_said(
