@@ -49,6 +49,14 @@ def test_the_kernel_side_loads_nothing_of_the_server(code: str) -> None:
     assert loaded & SERVER_ONLY == set()
 
 
+def test_loading_the_kernel_side_loads_nothing_of_agents() -> None:
+    loaded = loaded_by("import jupyter_agentbox.kernel.extension")
+
+    assert {name for name in loaded if "agentbox" in name and "agent_" in name} == {
+        "jupyter_agentbox.kernel.agent_magic"
+    }
+
+
 def test_the_exceptions_load_nothing_but_themselves() -> None:
     ours = {name for name in loaded_by("from jupyter_agentbox import AgentBoxError") if "agentbox" in name}
 

@@ -15,6 +15,8 @@ from .display import Card, attempt
 from .inert_text import fenced, inert_markdown
 from .transport import Transport
 
+#: A message is shown anew when it has grown by this part of itself: each time, the whole of it is sent.
+_GROWTH: Final = 0.05
 #: Types of items that are outputs of the cell. Calls of tools have cards of their own.
 _SHOWN: Final = frozenset({"user_message", "agent_message", "reasoning", "code_run", "notice"})
 
@@ -41,7 +43,7 @@ class TurnView:
         self._url = url
         self._ids: dict[str, Any] = {}
         self._items: dict[str, dict[str, Any]] = {}
-        self._published: set[str] = set()
+        self._published: dict[str, int] = {}
         self._card: Card | None = None
 
     def show(self, event: Mapping[str, Any]) -> None:
@@ -88,7 +90,8 @@ class TurnView:
         item = self._items.get(item_id)
         if item is not None and delta:
             item["text"] += delta
-            self._publish(item, is_complete=False)
+            if len(item["text"]) > (1 + _GROWTH) * self._published.get(str(item["id"]), 0):
+                self._publish(item, is_complete=False)
 
     def _complete(self, item: dict[str, Any]) -> None:
         if str(item.get("id")) not in self._items:
@@ -131,7 +134,7 @@ class TurnView:
             "transient": {"display_id": f"agentbox-item-{item_id}"},
         }
         kind = "update_display_data" if item_id in self._published else "display_data"
-        self._published.add(item_id)
+        self._published[item_id] = len(str(item.get("text", "")))
         self._transport.publish(kind, content, self._cell)
 
 

@@ -196,6 +196,22 @@ async def test_an_error_is_shown_and_told_and_the_turn_goes_on(
     assert [item["status"] for item in items(done) if item["type"] == "code_run"] == ["failed", "completed"]
 
 
+async def test_a_plot_appears_with_its_code_and_the_model_hears_of_it(server: Server, model: MockModelServer) -> None:
+    model.enqueue_tool_call(
+        RUN_CODE, {"code": "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);"}
+    )
+    model.enqueue_message("Plotted.")
+
+    async with notebook_kernel(server, "plot.ipynb") as kernel, running(kernel, "%%agent --new\nGo") as cell:
+        await approve(server)
+
+    done = cell.result()
+    kinds = ["image/png" in data for data in done.displays if CARD_MIME_TYPE not in data]
+    shown = [data.get(ITEM_MIME_TYPE, {}).get("item", {}).get("type") for data in done.displays]
+    assert (done.value, kinds.count(True), shown[-1]) == (None, 1, "agent_message")
+    assert "(1 images were displayed to the person)" in outputs_told(model)[0]
+
+
 async def test_a_broken_display_of_the_code_is_no_failure_of_the_cell(
     server: Server, model: MockModelServer, ipykernel: str
 ) -> None:

@@ -51,6 +51,15 @@ def test_a_message_is_one_output_that_grows_with_its_words(view: TurnView, trans
     }
 
 
+def test_a_long_message_is_not_sent_again_for_each_word(view: TurnView, transport: FakeTransport) -> None:
+    view.show({"type": "item_started", "item": message("")})
+    for _ in range(10_000):
+        view.show({"type": "agent_message_delta", "item_id": "i1", "delta": "word "})
+
+    sent = sum(len(data["text/plain"]) for _, data in shown(transport))
+    assert sent < 50 * 5 * 10_000
+
+
 def test_what_was_asked_is_not_repeated_but_a_word_meanwhile_is_shown(view: TurnView, transport: FakeTransport) -> None:
     for number, text in enumerate(["Plot it", "Plot it", "in euros"]):
         item = {"type": "user_message", "id": f"u{number}", "text": text}

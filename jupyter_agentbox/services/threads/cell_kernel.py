@@ -57,6 +57,9 @@ class Analyzer(Protocol):
     async def analyze(self, code: str) -> Analysis:
         """Return what is found in a piece of code."""
 
+    async def preload(self) -> None:
+        """Load what it needs, so that the first analysis is quick."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellServices:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import JsonObject, TurnRef
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, turn_to_json
 from jupyter_agentbox.exceptions import ThreadBusyError, ThreadError, UnknownThreadError
@@ -62,6 +63,7 @@ class CellTurns:
         self._read_cells = read_cells
         self._context = context
         self._turns: dict[str, _CellTurn] = {}
+        self._preloading: asyncio.Task[None] | None = None
 
     def turn_of(self, kernel_id: str) -> TurnRef | None:
         """Return the turn that works in a kernel; ``None`` if none does."""
@@ -81,6 +83,8 @@ class CellTurns:
         if not question.prompt.strip() or len(question.prompt) > MOST_PROMPT:
             raise ThreadError(f"a question must have 1 to {MOST_PROMPT:,} characters")
         turn = await self._enter(cell, question)
+        if self._preloading is None:  # while the model thinks: it takes half a second
+            self._preloading = in_background(self._services.analyzer.preload(), what="loading the static analysis")
         try:
             return await self._work(turn, cell, question, path, options)
         finally:
