@@ -14,12 +14,20 @@ from jupyter_agentbox.core.terminal import without_controls
 #: Has no width and lets no line break: between two characters, neither Markdown nor HTML takes them for one sign.
 _WORD_JOINER: Final = "\u2060"
 
-#: Where an image begins, where a tag or a comment of HTML does, and where a command of TeX that adds HTML does:
-#: https://docs.mathjax.org/en/latest/input/tex/extensions/html.html, and what can name such a command otherwise.
+#: What is broken up, after its first sign or signs.
 _ACTIVE: Final = re.compile(
+    # where an image begins, and where a tag or a comment of HTML does
     r"!(?=\[)"
     r"|<(?=[A-Za-z/!?])"
-    r"|\\(?=(?:class|csname|cssId|data|href|includegraphics|require|style|unicode)(?![A-Za-z]))"
+    # a link, or what it refers to, that leads neither to a web page nor to a mail address: a script, for one
+    r"|\](?=[(:]\s*(?!https?://|mailto:)(?:<[^>\n]*|[^\s)]*)[:&\\])"
+    # a command of TeX that links, styles or loads, and what can name such a command otherwise:
+    # https://docs.mathjax.org/en/latest/input/tex/extensions/
+    r"|\\(?=(?:bbox|class|csname|cssId|data|enclose|href|includegraphics|mmlToken|require|style|texttip|toggle|unicode"
+    r"|url)(?![A-Za-z])|html)"
+    # the fence of a diagram, which can name images
+    r"|(?:`{3,}|~{3,})[^\S\n]*(?=mermaid)",
+    re.IGNORECASE,
 )
 _FENCE: Final = re.compile(r"^\s*(`{3,})", re.MULTILINE)
 

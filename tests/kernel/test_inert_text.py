@@ -30,11 +30,16 @@ HOSTILE = {
     "TeX that adds a link": r"$\href{javascript:alert(1)}{x}$",
     "TeX that adds a style": r"$\style{background:url(https://evil.example/a)}{x}$",
     "TeX that names a command otherwise": r"$\csname style\endcsname{background:url(//evil.example)}{x}$",
+    "TeX that links a token": r"$\mmlToken{mtext}[href='https://evil.example/a']{x}$",
+    "TeX whose box has a style": r"$\bbox[background:url(https://evil.example/a)]{x}$",
+    "TeX of other programs": r"$\htmlStyle{background:url(https://evil.example/a)}{x}$",
     "TeX that loads more TeX": r"$\require{html}$",
     "escape that sets a terminal's title": "\x1b]0;owned\x07text",
     "escape that hides text": "\x1b[8mhidden\x1b[0m",
 }
-_COMMANDS = re.compile(r"\\(?:href|style|csname|require|class|cssId|data|unicode|includegraphics)\b")
+_COMMANDS = re.compile(
+    r"\\(?:href|style|csname|require|class|cssId|data|unicode|includegraphics|mmlToken|bbox|htmlStyle)\b"
+)
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
@@ -53,11 +58,46 @@ def test_the_same_text_would_load_an_image_without_this(text: str) -> None:
     assert "<img" in MarkdownIt("commonmark", {"html": True}).render(text)
 
 
+#: Links that some renderers let through: that of nbconvert checks no address.
+LINKS = [
+    "[x](javascript:alert(1))",
+    "[x]( JaVaScript:alert(1))",
+    "[x](\njavascript:alert(1))",
+    "[x](&#106;avascript:alert(1))",
+    "[x](javascript\\:alert(1))",
+    "[x](<javascript:alert( 1 )>)",
+    "[x](<java&Tab;script:alert(1)>)",
+    "[x](data:text/html,a)",
+    "[x](vbscript:a)",
+    "[x](file:///etc/passwd)",
+    "[x][y]\n\n[y]: javascript:alert(1)",
+    "[y]\n\n[y]:\n  <javascript:alert(1)> 'title'",
+]
+
+
+@pytest.mark.parametrize("text", LINKS)
+def test_a_link_leads_to_a_web_page_or_a_mail_address(text: str) -> None:
+    markdown = MarkdownIt("commonmark", {"html": True})
+    setattr(markdown, "validateLink", lambda _: True)  # noqa: B010  # a renderer that checks no address
+
+    assert "href" in markdown.render(text)
+    assert "href" not in markdown.render(inert_markdown(text))
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~~", "``` ", "> ```"])
+def test_a_diagram_which_can_name_images_is_text(fence: str) -> None:
+    tokens = MarkdownIt("commonmark").parse(inert_markdown(f'{fence}mermaid\na@{{img: "https://evil.example/a"}}\n'))
+
+    assert [token.info.strip() for token in tokens if token.type == "fence"] == ["\u2060mermaid"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "**Bold**, *italic*, `code`, [a link](https://example.org)",
         "| a | b |\n|---|---|\n| 1 | 2 |",
+        "[a](http://a.example/?b=c&d), [b](mailto:a@b.example), [c](figures/c.png), [d][e]\n\n[e]: https://e.example",
+        "a[0](b) and c[d]: int",
         "1. one\n2. two < three, 4 > 3",
         "$x^2 < y$ and $\\frac{a}{b}$",
         "Well done! [1]",
