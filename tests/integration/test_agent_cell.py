@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tornado.httpclient import AsyncHTTPClient
 
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE, ITEM_MIME_TYPE
@@ -389,6 +390,36 @@ async def test_a_turn_that_is_stopped_elsewhere_breaks_off_its_code(server: Serv
             assert code == 200
         assert (cell.result().error or "").startswith("KeyboardInterrupt")
         await goes_on(server, kernel, model)
+
+
+async def test_a_page_is_told_that_a_cell_waits_where_and_what_happened_in_order(
+    server: Server, model: MockModelServer
+) -> None:
+    model.enqueue_tool_call(RUN_CODE, {"code": "6 * 7"})
+    model.enqueue_message("It is 42.")
+
+    async with notebook_kernel(server, "page.ipynb") as kernel:
+        async with running(kernel, "%%agent --new\nWhat is it?"):
+            approval = await server.pending(RUN_CODE)
+            while (entry := (await threads(server))[0])["state"] != "waiting":
+                pass
+            await server.decide(approval, "allow_once")
+        assert (entry["kernel_id"], entry["notebook_path"]) == (kernel.id, "page.ipynb")
+        assert (entry["last_prompt"], entry["turn_id"]) == ("What is it?", approval["call"]["turn_id"])
+        address = f"{server.url}jupyter-agentbox/turns/{entry['turn_id']}/events"
+        headers = {"Authorization": f"token {server.token}"}
+        stream = await AsyncHTTPClient().fetch(address, headers=headers, request_timeout=TIMEOUT)
+        after = (await threads(server))[0]
+
+    told = [json.loads(line.partition(": ")[2]) for line in stream.body.decode().splitlines() if line[:5] == "data:"]
+    assert [event["type"] for event in told if event["type"] != "agent_message_delta"][:2] == [
+        "turn_started",
+        "item_started",
+    ]
+    [asked_for] = [event for event in told if event["type"] == "approval_requested"]
+    assert asked_for["request_id"] == approval["id"]
+    assert told[-1]["turn"]["status"] == "completed"
+    assert (after["state"], after["kernel_id"], after["steps"]) == ("idle", None, 2)
 
 
 async def test_the_end_of_the_kernel_interrupts_the_turn(server: Server, model: MockModelServer) -> None:
