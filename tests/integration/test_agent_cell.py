@@ -281,6 +281,37 @@ async def test_a_call_of_the_code_asks_for_itself_and_carries_thread_and_turn(
     assert [item["status"] for item in turn["items"] if item["type"] == "tool_call"] == ["completed"]
 
 
+IN_BACKGROUND = """
+import threading
+from jupyter_agentbox import tools
+calling = threading.Thread(target=tools.shop.list_orders)
+calling.start()
+while not go_on.exists(): pass
+"""
+
+
+async def test_a_call_that_outlasts_its_code_is_waited_for_no_longer_than_until_its_decision(
+    server: Server, model: MockModelServer
+) -> None:
+    go_on = server.root / "go-on"
+    model.enqueue_tool_call(RUN_CODE, {"code": IN_BACKGROUND})
+    model.enqueue_message("Done.", is_held=True)
+
+    async with notebook_kernel(server, "background.ipynb") as kernel:
+        await kernel.run(f"import pathlib; go_on = pathlib.Path({str(go_on)!r})")
+        async with running(kernel, "%%agent --new\nGo"):
+            await approve(server)
+            approval = await server.pending("list_orders")
+            go_on.touch()
+            await asked(model, 2)
+            before = (await threads(server))[0]["state"]
+            await server.decide(approval)
+            after = (await threads(server))[0]["state"]
+            model.release()
+
+    assert (before, after) == ("waiting", "working")
+
+
 NESTED = """
 %agent mode deny_all
 try:

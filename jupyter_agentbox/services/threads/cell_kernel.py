@@ -7,7 +7,8 @@ running, and what it answers is text for the model.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 from uuid import uuid4
@@ -126,11 +127,17 @@ class CellKernel:
         self._read_cells = read_cells
         self._before_run = before_run
         self._answers: dict[str, asyncio.Future[JsonObject]] = {}
+        self._calls = _TurnCalls(services.approvals)
+        self._run: _CodeRun | None = None
+        self._unread: list[KernelEvent] = []
+        self._following = ExitStack()
+        self._is_following = False
         self.has_left = False
 
     def leave(self) -> None:
         """Note that the cell has ended: nothing in the kernel is to be interrupted any more."""
         self.has_left = True
+        self._following.close()
 
     def code_ran(self, message: CodeRan) -> None:
         """Take an answer of the kernel; what nobody asked for is dropped."""
@@ -141,16 +148,19 @@ class CellKernel:
     async def run(self, code: str, *, turn: TurnRef, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
         """Ask whether the code may run, and run it."""
         analysis = analysis or await self._services.analyzer.analyze(code)
-        run = _CodeRun(self, self._services, self._call(code, turn), analysis)
-        with self._services.requests.of_turn(turn.turn_id, run.changed):
-            task = asyncio.create_task(run.work())
-            try:
-                while (event := await run.events.get()) is not None:
-                    yield event
-                await task
-            finally:
-                task.cancel()
-                await asyncio.wait([task])
+        run = self._run = _CodeRun(self, self._services, self._call(code, turn), analysis)
+        self._follow(turn.turn_id)
+        while self._unread:
+            run.events.put_nowait(self._unread.pop(0))
+        task = asyncio.create_task(run.work(self._calls))
+        try:
+            while (event := await run.events.get()) is not None:
+                yield event
+            await task
+        finally:
+            self._run = None
+            task.cancel()
+            await asyncio.wait([task])
 
     async def execute(self, code: str, request_id: str | None) -> JsonObject:
         """Run approved code in the cell; return what the kernel says of it."""
@@ -186,6 +196,24 @@ class CellKernel:
         """Return the notebook's cells, if the person allowed that."""
         return await self._read_cells()
 
+    def _follow(self, turn_id: str) -> None:
+        """Hear of the requests of the turn from now until the cell ends: a call may outlast the code that made it."""
+        if not self._is_following:
+            self._is_following = True
+            self._following.enter_context(self._services.requests.of_turn(turn_id, self._request_changed))
+
+    def _request_changed(self, stored: ApprovalRequest) -> None:
+        run = self._run
+        if stored.call.server == NOTEBOOK_SERVER:
+            if run is not None:
+                run.changed(stored)
+            return
+        for event in self._calls.changed(stored):
+            if run is not None:
+                run.events.put_nowait(event)
+            else:
+                self._unread.append(event)
+
     def _call(self, code: str, turn: TurnRef) -> ToolCall:
         cell = self._cell
         origin = Origin(
@@ -214,8 +242,33 @@ class CellKernel:
         await asyncio.wait([answer], timeout=_INTERRUPT)
 
 
+class _TurnCalls:
+    """The calls of tools that the code of a turn makes."""
+
+    def __init__(self, approvals: ApprovalManager) -> None:
+        self._approvals = approvals
+        self._log = CallLog()
+        self._asked: dict[str, CellApproval] = {}
+
+    def changed(self, stored: ApprovalRequest) -> Sequence[KernelEvent]:
+        """Take note of a request that is new or has changed; return what is new of its call."""
+        asked = self._asked.get(stored.id)
+        events: list[KernelEvent] = []
+        if asked is None and stored.status is Status.PENDING:
+            asked = self._asked[stored.id] = CellApproval(stored, self._approvals)
+            events.append(ApprovalAsked(request=asked))
+        elif asked is not None:
+            asked.changed(stored)
+        return [*events, *self._log.changed(stored)]
+
+    async def ends(self) -> Sequence[KernelEvent]:
+        """Return the ends of calls that were on their way to the disk when the code ended."""
+        stored = [await self._approvals.get(request_id) for request_id in self._log.open]
+        return [event for one in stored for event in self._log.changed(one)]
+
+
 class _CodeRun:
-    """One piece of code on its way, and the calls of tools that it makes."""
+    """One piece of code on its way."""
 
     def __init__(self, kernel: CellKernel, services: CellServices, call: ToolCall, analysis: Analysis) -> None:
         self.events: asyncio.Queue[KernelEvent | None] = asyncio.Queue()
@@ -226,37 +279,22 @@ class _CodeRun:
         self._code = str(call.arguments["code"])
         self._request_id: str | None = None
         self._own: CellApproval | None = None
-        self._calls = CallLog()
-        self._waiting: dict[str, CellApproval] = {}
         self._told: JsonObject | None = None
 
-    async def work(self) -> None:
+    async def work(self, calls: _TurnCalls) -> None:
         """Ask, run, and say how it ended."""
         try:
             ended = await self._ended()
-            for request_id in self._calls.open:  # their ends were on their way to the disk
-                for event in self._calls.changed(await self._services.approvals.get(request_id)):
-                    self.events.put_nowait(event)
+            for event in await calls.ends():
+                self.events.put_nowait(event)
             self.events.put_nowait(ended)
         finally:
             self.events.put_nowait(None)
 
     def changed(self, stored: ApprovalRequest) -> None:
-        """Take note of a request of the turn that is new or has changed."""
+        """Take note that the code's own request is new or has changed."""
         if self._own is not None and stored.id == self._own.id:
             self._own.changed(stored)
-        elif stored.call.server != NOTEBOOK_SERVER:
-            self._call_changed(stored)
-
-    def _call_changed(self, stored: ApprovalRequest) -> None:
-        waiting = self._waiting.get(stored.id)
-        if waiting is None and stored.status is Status.PENDING:
-            waiting = self._waiting[stored.id] = CellApproval(stored, self._services.approvals)
-            self.events.put_nowait(ApprovalAsked(request=waiting))
-        elif waiting is not None:
-            waiting.changed(stored)
-        for event in self._calls.changed(stored):
-            self.events.put_nowait(event)
 
     async def _ended(self) -> CodeEnded:
         tool = RunCodeTool(self._run, self._analysis)
