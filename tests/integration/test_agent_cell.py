@@ -51,9 +51,14 @@ def server(
 async def notebook_kernel(server: Server, path: str, name: str = "python3") -> AsyncIterator[Kernel]:
     """Start a kernel for a notebook, and wait until the server has loaded the kernel side there."""
     async with server.kernel(path, name) as kernel:
-        while (await kernel.run("'agent' in get_ipython().magics_manager.magics['cell']")).value != "True":
-            pass
+        await has_agents(kernel)
         yield kernel
+
+
+async def has_agents(kernel: Kernel) -> None:
+    """Wait until the server has loaded the kernel side."""
+    while (await kernel.run("'agent' in get_ipython().magics_manager.magics['cell']")).value != "True":
+        pass
 
 
 @asynccontextmanager
@@ -325,14 +330,28 @@ async def test_code_of_a_turn_starts_no_agent_and_changes_no_thread(server: Serv
     model.enqueue_tool_call(RUN_CODE, {"code": NESTED})
     model.enqueue_message("Refused.")
 
-    async with notebook_kernel(server, "nested.ipynb") as kernel, running(kernel, "%%agent --new\nGo") as cell:
-        await approve(server)
+    async with notebook_kernel(server, "nested.ipynb") as kernel:
+        async with running(kernel, "%%agent --new\nGo") as cell:
+            await approve(server)
+        in_turn, requests = await threads(server), len(model.requests)
+
+        # The same code, run by the person, does both.
+        model.enqueue_message("Done.")
+        own = await kernel.run(NESTED)
+        after = await threads(server)
 
     done = cell.result()
-    assert (done.error, len(model.requests)) == (None, 2)
+    assert (done.error, requests) == (None, 2)
     assert "code of an agent cannot change threads" in done.stdout
     assert "code that an agent runs cannot start another one" in done.stdout
-    assert (await threads(server))[0]["approval_mode"] == "ask"
+    assert "refused" not in own.stdout
+    nested = [entry for entry in in_turn if entry["notebook_path"] == "nested.ipynb"]
+    assert [(entry["approval_mode"], entry["last_prompt"]) for entry in nested] == [("ask", "Go")]
+    nested = [entry for entry in after if entry["notebook_path"] == "nested.ipynb"]
+    assert {(entry["approval_mode"], entry["last_prompt"]) for entry in nested} == {
+        ("deny_all", "Go"),
+        ("ask", "Do more"),
+    }
 
 
 async def goes_on(server: Server, kernel: Kernel, model: MockModelServer) -> None:
@@ -466,6 +485,23 @@ async def test_the_end_of_the_kernel_interrupts_the_turn(server: Server, model: 
             while (turn := await last_turn(server))["status"] == "in_progress":
                 await server._next_event()
     assert turn["status"] == "interrupted"
+
+
+async def test_a_restarted_kernel_goes_on_with_the_thread(server: Server, model: MockModelServer) -> None:
+    model.enqueue_tool_call(RUN_CODE, {"code": "touched = True"})
+
+    async with server.kernel("restart.ipynb") as kernel:
+        await has_agents(kernel)
+        cell = asyncio.create_task(kernel.run("%%agent --new\nGo"))
+        approval = await server.pending(RUN_CODE)
+        await server.api("POST", f"api/kernels/{kernel.id}/restart")
+        cell.cancel()
+        ended = await server.approval(lambda found: found["id"] == approval["id"] and found["status"] != "pending")
+        await kernel.ready()
+        await has_agents(kernel)
+        await goes_on(server, kernel, model)
+
+    assert ended["status"] == "orphaned"
 
 
 async def test_a_word_while_it_works_is_heard_and_shown(server: Server, model: MockModelServer) -> None:
