@@ -44,6 +44,7 @@ class TurnView:
         self._ids: dict[str, Any] = {}
         self._items: dict[str, dict[str, Any]] = {}
         self._published: dict[str, int] = {}
+        self._open: set[str] = set()
         self._card: Card | None = None
 
     def show(self, event: Mapping[str, Any]) -> None:
@@ -69,14 +70,20 @@ class TurnView:
         self._finish_card("approved")
 
     def close(self) -> None:
-        """Leave nothing that waits: the turn has ended."""
+        """Leave nothing that seems to wait or to run: an interrupt ends the cell before the server has said more."""
         self._finish_card("withdrawn")
+        for item_id in sorted(self._open & self._published.keys()):
+            item = self._items[item_id]
+            is_cut_off = item.get("status") == "in_progress"
+            self._publish({**item, "status": "interrupted"} if is_cut_off else item, is_complete=True)
+        self._open.clear()
 
     def _start(self, item: dict[str, Any]) -> None:
         if item.get("type") not in _SHOWN or self._is_prompt(item):
             return
         is_spoken = item["type"] == "agent_message"
         self._items[str(item.get("id"))] = {**item, "text": ""} if is_spoken else item
+        self._open.add(str(item.get("id")))
         if not is_spoken:
             self._publish(item, is_complete=False)
 
@@ -99,6 +106,7 @@ class TurnView:
         # What code put out stands below it.
         shown = {**item, "text": ""} if item["type"] == "code_run" else item
         self._items[str(item["id"])] = shown
+        self._open.discard(str(item["id"]))
         if item["type"] == "code_run":
             self._finish_card(_outcome(item))
         self._publish(shown, is_complete=True)

@@ -101,6 +101,28 @@ def test_a_turn_that_ends_leaves_no_card_that_waits(view: TurnView, transport: F
     assert shown(transport)[-1][1]["text/plain"] == "notebook.run_code: withdrawn"
 
 
+def test_a_cell_that_is_interrupted_leaves_nothing_that_looks_as_if_it_ran(
+    view: TurnView, transport: FakeTransport
+) -> None:
+    view.show({"type": "item_started", "item": code_run()})
+    view.show({"type": "item_started", "item": message("")})
+    view.show({"type": "agent_message_delta", "item_id": "i1", "delta": "Let me"})
+    view.close()
+
+    last = {data[ITEM_MIME_TYPE]["item"]["id"]: data[ITEM_MIME_TYPE] for _, data in shown(transport)}
+    assert (last["c1"]["item"]["status"], last["c1"]["is_complete"]) == ("interrupted", True)
+    assert (last["i1"]["item"]["text"], last["i1"]["is_complete"]) == ("Let me", True)
+
+
+def test_the_end_of_a_cell_repeats_nothing_that_was_complete(view: TurnView, transport: FakeTransport) -> None:
+    view.show({"type": "item_started", "item": code_run()})
+    view.show({"type": "item_completed", "item": code_run(status="completed")})
+    before = len(transport.published)
+    view.close()
+
+    assert len(transport.published) == before
+
+
 @pytest.mark.parametrize(("phases", "answer"), [((None, None), "i1"), (("final_answer", None), "i0")])
 def test_the_answer_is_set_apart(
     view: TurnView, transport: FakeTransport, phases: tuple[str | None, str | None], answer: str
