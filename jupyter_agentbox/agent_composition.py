@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from jupyter_agentbox import paths
 from jupyter_agentbox.agents.threads.clients import ModelClients
-from jupyter_agentbox.agents.threads.keys import find_key
+from jupyter_agentbox.agents.threads.keys import key_of
 from jupyter_agentbox.agents.threads.limits import TurnLimits
 from jupyter_agentbox.agents.threads.manager import ThreadManager
 from jupyter_agentbox.agents.threads.ports import ModeKeeper
@@ -74,8 +72,7 @@ class AgentSettings:
             raise AgentConfigurationError(
                 "no model is chosen: set `AgentBoxApp.agent_model`, or name one as in `%%agent --model openai:NAME`"
             )
-        key = find_key(maker_of(name), environment=os.environ, file=paths.config_dir() / "model-keys.json")
-        return ModelSettings(model=name, base_url=self.base_url, api_key=key)
+        return ModelSettings(model=name, base_url=self.base_url, api_key=key_of(maker_of(name)))
 
 
 def build_threads(

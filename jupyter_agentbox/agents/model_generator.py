@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from jupyter_agentbox import paths
 from jupyter_agentbox.exceptions import (
     AgentConfigurationError,
     CodeGenerationError,
@@ -112,8 +110,7 @@ def _make_client(model: str, base_url: str | None, api_key: str | None) -> Model
         raise AgentConfigurationError(
             f'the generator needs a library that is missing: pip install "jupyter-agentbox[agent]" ({error})'
         ) from error
-    from .threads.keys import find_key  # noqa: PLC0415  # as above
+    from .threads.keys import key_of  # noqa: PLC0415  # as above
 
-    file = paths.config_dir() / "model-keys.json"
-    key = api_key or find_key(maker_of(model), environment=os.environ, file=file)
+    key = api_key or key_of(maker_of(model))
     return make_model(ModelSettings(model=model, base_url=base_url, api_key=key))

@@ -267,14 +267,13 @@ class AsyncAgent:
         return threads, store
 
     def _model_settings(self, model: str) -> ModelSettings:
-        from jupyter_agentbox.agents.threads.keys import company_of, find_key  # noqa: PLC0415
+        from jupyter_agentbox.agents.threads.keys import company_of, key_of  # noqa: PLC0415
         from jupyter_agentbox.agents.threads.models import ModelSettings, maker_of  # noqa: PLC0415
 
-        file = paths.config_dir() / "model-keys.json"
         maker = maker_of(model)
         # A key that was given is for the address that was given, or else for the maker of the agent's own model.
         is_given = self._base_url is not None or company_of(maker) == company_of(maker_of(self.model))
-        key = (self._api_key if is_given else None) or find_key(maker, environment=os.environ, file=file)
+        key = (self._api_key if is_given else None) or key_of(maker)
         return ModelSettings(model=model, base_url=self._base_url, api_key=key)
 
 

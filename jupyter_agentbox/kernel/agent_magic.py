@@ -21,26 +21,24 @@ from . import runtime
 if TYPE_CHECKING:
     from jupyter_agentbox.core.calls import JsonObject
 
-#: The commands of `%agent` -> what their arguments are.
-COMMANDS: Final = {
-    "threads": "[--archived]",
-    "show": "[thread]",
-    "new": "[name]",
-    "resume": "thread",
-    "fork": "[thread]",
-    "name": "name",
-    "archive": "[thread]",
-    "unarchive": "thread",
-    "delete": "thread",
-    "mode": "[ask|deny_all|auto_review]",
-    "model": "[maker:name]",
-    "usage": "",
-    "stop": "",
-    "help": "",
-}
+#: The commands of `%agent`.
+COMMANDS: Final = (
+    *("threads", "show", "new", "resume", "fork", "name", "archive", "unarchive", "delete"),
+    *("mode", "model", "usage", "stop", "help"),
+)
 #: Those whose argument is the name of a thread.
 _OF_THREADS: Final = frozenset({"show", "resume", "fork", "archive", "unarchive", "delete"})
 _MODES: Final = ("ask", "deny_all", "auto_review")
+#: The options of `%%agent` -> the values that they can have, where these are few.
+OPTIONS: Final[dict[str, tuple[str, ...]]] = {
+    "--thread": (),
+    "--new": (),
+    "--mode": _MODES,
+    "--model": (),
+    "--backend": ("loop", "generate"),
+    "--steps": (),
+    "--context": ("none", "cells", "outputs"),
+}
 #: Seconds that a command may take, and a completion.
 _WITHIN: Final = 30.0
 _COMPLETE_WITHIN: Final = 1.0
@@ -144,10 +142,9 @@ def complete_options(_shell: Any, event: Any) -> list[str]:
     """Complete the options of ``%%agent``, and their values."""
     words = event.line.split()
     before = words[-1] if event.line.endswith(" ") else words[-2] if len(words) > 1 else ""
-    values = {"--mode": _MODES, "--context": ("none", "cells", "outputs"), "--backend": ("loop", "generate")}
     if before == "--thread":
         return _thread_names()
-    return list(values.get(before, _OPTIONS))
+    return list(OPTIONS.get(before) or OPTIONS)
 
 
 def read_options(line: str) -> tuple[JsonObject, str]:
@@ -161,7 +158,7 @@ def read_options(line: str) -> tuple[JsonObject, str]:
     found, others = _parser().parse_known_args(_words(line))
     unknown = next((word for word in others if word.startswith("--")), None)
     if unknown is not None:
-        raise _usage_error(f"%%agent has no option `{one_line(unknown)}`; it has {', '.join(_OPTIONS)}.")
+        raise _usage_error(f"%%agent has no option `{one_line(unknown)}`; it has {', '.join(OPTIONS)}.")
     options = {name: value for name, value in vars(found).items() if value not in (None, False)}
     return options, " ".join(others)
 
@@ -175,9 +172,6 @@ def _parser() -> _Parser:
         parser.add_argument(name)
     parser.add_argument("--steps", type=int)
     return parser
-
-
-_OPTIONS: Final = ("--thread", "--new", "--mode", "--model", "--backend", "--steps", "--context")
 
 
 def _words(line: str) -> list[str]:

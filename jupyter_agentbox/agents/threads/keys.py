@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from jupyter_agentbox import paths
 from jupyter_agentbox.exceptions import AgentConfigurationError
 
 from .makers import KEY_VARIABLES
@@ -19,6 +21,22 @@ KEYRING_SERVICE: Final = "jupyter-agentbox"
 def company_of(maker: str) -> str:
     """Return whose key a maker's models need: `openai-chat` is another interface of `openai`."""
     return maker.removesuffix("-chat")
+
+
+def key_of(maker: str) -> str | None:
+    """Return the key for a maker's models that this process has, from the first place that has one.
+
+    Parameters
+    ----------
+    maker : str
+        Such as ``openai``, or ``openai-chat``.
+
+    Raises
+    ------
+    AgentConfigurationError
+        The file of keys can be read by others, or is no such file.
+    """
+    return find_key(maker, environment=os.environ, file=paths.config_dir() / "model-keys.json")
 
 
 def find_key(maker: str, *, environment: Mapping[str, str], file: Path | None) -> str | None:

@@ -26,7 +26,7 @@ from jupyter_agentbox.core.threads import (
     Usage,
     summary_of,
 )
-from jupyter_agentbox.exceptions import ThreadError, UnknownThreadError
+from jupyter_agentbox.exceptions import ThreadError
 
 from .cell_kernels import CellKernels
 from .entries import ThreadEntry
@@ -115,21 +115,6 @@ class NotebookThreads:
         """
         changes = {"notebook_path": notebook_path, "is_archived": False, "current_since": self._clock.now()}
         return await self._change(thread_id, changes)
-
-    async def find(self, notebook_path: str, name: str) -> Thread:
-        """Return the thread of that id, or the notebook's of that name: the last changed, if there are several.
-
-        Raises
-        ------
-        UnknownThreadError
-        """
-        for thread in await self._of_notebook(notebook_path):
-            if name in (thread.name, thread.id):
-                return thread
-        try:
-            return await self._threads.read(name)
-        except UnknownThreadError:
-            raise UnknownThreadError(f"this notebook has no thread `{name}`") from None
 
     async def begin(
         self,

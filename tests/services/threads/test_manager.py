@@ -99,16 +99,6 @@ async def test_a_notebooks_current_thread_is_the_one_that_was_started_or_resumed
     assert await threads.current("") is None
 
 
-async def test_threads_are_found_by_name_in_their_notebook_and_by_id_anywhere(threads: NotebookThreads) -> None:
-    mine = await threads.start(NOTEBOOK, name="sales")
-    other = await threads.start("other.ipynb", name="sales")
-
-    assert (await threads.find(NOTEBOOK, "sales")).id == mine.id
-    assert (await threads.find(NOTEBOOK, other.id)).id == other.id
-    with pytest.raises(UnknownThreadError, match="no thread `nope`"):
-        await threads.find(NOTEBOOK, "nope")
-
-
 async def test_a_turn_works_waits_goes_on_and_ends_and_each_is_announced_once(
     threads: NotebookThreads, model: MockModelServer, kernels: CellKernels, told: Told
 ) -> None:
