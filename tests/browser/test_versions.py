@@ -13,6 +13,7 @@ from jupyter_agentbox.core.isolation import Isolation
 from .lab import Lab, running_lab
 from .outputs import OUTPUTS
 from .person import Person, decide
+from .test_agent_items import ELSEWHERE, HOSTILE, code_run, items_of, message, show
 from .test_sandboxed_outputs import HACKED, allow, blocked
 
 #: A Python with the oldest JupyterLab and Notebook that are supported; `make test-versions` makes it.
@@ -45,6 +46,20 @@ def test_oldest_front_ends_show_the_card(visitor: Person, oldest: Lab, front: st
     decide(visitor.card(), "Allow once")
     expect(visitor.card()).to_contain_text("Allowed by you. Done in")
     expect(visitor.cell(0)).to_contain_text("True")
+
+
+@pytest.mark.parametrize("front", ["lab/workspaces/{}/tree/", "notebooks/"])
+def test_oldest_front_ends_show_what_an_agent_says_and_runs(visitor: Person, oldest: Lab, front: str) -> None:
+    path = f"items-{front[0]}.ipynb"
+    oldest.write_notebook(path, show(code_run("a = 1\nprint(a)"), message(HOSTILE)))
+    asked: list[str] = []
+    visitor.page.on("request", lambda request: asked.append(request.url))
+    visitor.open(path, front=front)
+    visitor.run(0)
+    expect(items_of(visitor).locator(".cm-line")).to_have_text(["a = 1", "print(a)"])
+    expect(items_of(visitor).get_by_role("link", name="a picture")).to_be_visible()
+    expect(items_of(visitor).get_by_role("group", name="Answer")).to_contain_text("in a diagram")
+    assert [url for url in asked if url.startswith(ELSEWHERE)] == []
 
 
 def test_oldest_lab_shows_requests_in_the_panel_and_leads_to_their_cells(visitor: Person, oldest: Lab) -> None:
