@@ -38,7 +38,7 @@ async def test_the_blocks_run_one_after_the_other(places: Path) -> None:
 
     assert said[0].startswith("notebook.run_code(code=")
     assert said[0].endswith("succeeded 42\n")
-    assert said[1:] == ["", "Hello, Ada\n", "waiting\n", ""]
+    assert said[1:] == ["", "", "Hello, Ada\n", "waiting\n", ""]
     assert names["result"].results == {"greeting": "Hello, Ada"}
 
 
