@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -226,14 +227,28 @@ class Database:
 
     def _set_journal_mode(self, connection: sqlite3.Connection) -> str:
         try:
-            (mode,) = connection.execute(f"PRAGMA journal_mode={self._journal_mode}").fetchone()
+            mode = self._ask_for_journal_mode(connection, self._journal_mode)
         except sqlite3.OperationalError as error:
             if self._journal_mode == "delete" or error.sqlite_errorcode & 0xFF not in _WAL_REFUSALS:
                 raise
-            (mode,) = connection.execute("PRAGMA journal_mode=delete").fetchone()
+            mode = self._ask_for_journal_mode(connection, "delete")
         if mode != self._journal_mode:
             log.info("%s: SQLite refused journal mode `%s` and uses `%s`", self, self._journal_mode, mode)
-        return str(mode)
+        return mode
+
+    def _ask_for_journal_mode(self, connection: sqlite3.Connection, wanted: JournalMode) -> str:
+        deadline = time.monotonic() + self._busy_timeout
+        while True:
+            try:
+                (mode,) = connection.execute(f"PRAGMA journal_mode={wanted}").fetchone()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                    raise
+                # For this lock SQLite does not wait while another process writes; to begin a transaction it does.
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("ROLLBACK")
+            else:
+                return str(mode)
 
     def _identity(self) -> tuple[int, int] | None:
         if self.path is None:

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import stat
 import subprocess
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import suppress
@@ -161,6 +162,21 @@ async def test_where_wal_is_refused_a_rollback_journal_is_used(path: Path) -> No
 
         assert await store.get("r1") == a_request()
         assert not list(path.parent.glob("*-wal"))
+
+
+async def test_a_database_that_another_server_makes_at_this_moment_is_waited_for(path: Path) -> None:
+    path.parent.mkdir()
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE other (x)")
+    other.execute("BEGIN IMMEDIATE")
+    made = threading.Timer(0.5, other.commit)
+    made.start()
+    async with a_store(path, busy_timeout=TIMEOUT) as store:
+        await store.add(a_request())
+
+        assert await store.get("r1") == a_request()
+    made.join()
+    other.close()
 
 
 @pytest.mark.parametrize("mode", ["wal", "delete"])
