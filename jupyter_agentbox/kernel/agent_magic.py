@@ -28,6 +28,8 @@ COMMANDS: Final = (
 )
 #: Those whose argument is the name of a thread.
 _OF_THREADS: Final = frozenset({"show", "resume", "fork", "archive", "unarchive", "delete"})
+#: Those that may wait for a person.
+_MAY_ASK: Final = frozenset({"resume", "fork", "archive", "unarchive", "delete", "mode"})
 _MODES: Final = ("ask", "deny_all", "auto_review")
 #: The options of `%%agent` -> the values that they can have, where these are few.
 OPTIONS: Final[dict[str, tuple[str, ...]]] = {
@@ -100,7 +102,8 @@ class AgentMagic:
             print(_HELP)  # noqa: T201  # a magic prints
             return
         try:
-            print(_ask(command, arguments, _WITHIN))  # noqa: T201
+            # A person may be asked whether a thread may ask less.
+            print(_ask(command, arguments, None if command in _MAY_ASK else _WITHIN))  # noqa: T201
         except AgentBoxError as error:
             print(f"{type(error).__name__}: {error}")  # noqa: T201
 
@@ -181,7 +184,7 @@ def _words(line: str) -> list[str]:
     ]
 
 
-def _ask(command: str, arguments: Sequence[str], within: float) -> str:
+def _ask(command: str, arguments: Sequence[str], within: float | None) -> str:
     with TrustedImports():
         from uuid import uuid4  # noqa: PLC0415  # as above
 

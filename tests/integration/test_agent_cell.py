@@ -637,3 +637,87 @@ async def test_a_sandboxed_kernel_without_network_works_and_its_level_is_recorde
 
     assert (cell.result().error, cell.result().stdout) == (None, "42\n")
     assert approval["call"]["isolation"] == level
+
+
+#: Code of a turn that wants its thread to ask less once the turn is over, and can wait for that or bring it about.
+TRY = """
+import asyncio, threading, time, uuid
+from jupyter_agentbox.exceptions import ThreadBusyError
+from jupyter_agentbox.kernel import runtime
+from jupyter_agentbox.protocol.messages import AgentCommand, Cancel
+link, said = runtime.link(), []
+def loosen():
+    while True:
+        try:
+            said.append(link.ask(AgentCommand(id=uuid.uuid4().hex, command="mode", arguments=["auto_review"])))
+        except ThreadBusyError:
+            time.sleep(0.01)
+            continue
+        except Exception as error:
+            said.append(str(error))
+        return
+"""
+LATER = f"{TRY}\nthread = threading.Thread(target=loosen); thread.start()"
+AT_ONCE = f"""{TRY}
+link._send(Cancel(id=next(id for id, found in link._pending._by_id.items() if found.question.type == "start_turn")))
+thread = threading.Thread(target=loosen); thread.start(); thread.join()
+"""
+
+
+@pytest.mark.parametrize("code", [LATER, AT_ONCE], ids=["after its turn", "after it ended its turn itself"])
+@pytest.mark.parametrize("answer", ["reject_once", "allow_once"])
+async def test_code_of_a_turn_that_is_over_lets_its_thread_ask_no_less_unless_a_person_agrees(
+    server: Server, model: MockModelServer, code: str, answer: str
+) -> None:
+    model.enqueue_tool_call(RUN_CODE, {"code": code})
+    model.enqueue_message("Done.")
+
+    async with notebook_kernel(server, "loosen.ipynb") as kernel:
+        async with running(kernel, "%%agent --new\nGo"):
+            await approve(server)
+            asked = await server.pending("set_approval_mode")
+            assert (await threads(server))[0]["approval_mode"] == "ask"
+            await server.decide(asked, answer)
+        after = await kernel.run("thread.join(); print(said)")
+
+    assert (asked["call"]["arguments"]["approval_mode"], asked["call"]["turn_id"]) == ("auto_review", None)
+    assert ("rejected" in after.stdout) == (answer == "reject_once")
+    assert (await threads(server))[0]["approval_mode"] == ("ask" if answer == "reject_once" else "auto_review")
+
+
+async def test_a_person_is_asked_once_when_a_cell_makes_its_thread_ask_less(
+    server: Server, model: MockModelServer
+) -> None:
+    async with notebook_kernel(server, "looser.ipynb") as kernel:
+        for cell in (
+            "%%agent --new --mode deny_all",
+            "%%agent --mode ask",
+            "%%agent",
+            "%%agent --new --mode auto_review",
+        ):
+            model.enqueue_message("Done.")
+            async with running(kernel, f"{cell}\nGo") as ran:
+                if cell.endswith((" ask", "auto_review")):
+                    await approve(server, "set_approval_mode")
+            assert ran.result().error is None
+
+    assert [entry["approval_mode"] for entry in await threads(server)][:2] == ["auto_review", "ask"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["%agent resume loose", "%agent fork loose", "%agent archive", "%agent delete strict", "%%agent --thread loose"],
+)
+async def test_no_command_leads_to_a_thread_that_asks_less_without_a_person(
+    server: Server, model: MockModelServer, line: str
+) -> None:
+    async with notebook_kernel(server, f"ways-{abs(hash(line))}.ipynb") as kernel:
+        await kernel.run("%agent new loose")
+        loose = (await threads(server))[0]["id"]
+        await server.api("PATCH", f"jupyter-agentbox/threads/{loose}", {"approval_mode": "auto_review"})
+        await kernel.run("%agent new strict")
+        async with running(kernel, f"{line}\nGo" if line.startswith("%%") else line):
+            await approve(server, "set_approval_mode", "reject_once")
+        assert "strict: ask" in (await kernel.run("%agent show")).stdout
+
+    assert model.requests == []

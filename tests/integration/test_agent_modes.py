@@ -88,8 +88,9 @@ async def test_a_model_reviews_code_and_a_person_the_calls_that_nothing_leaves_t
 
     async with notebook_kernel(server, "review.ipynb") as kernel:
         async with running(kernel, "%%agent --new --mode auto_review\nCount") as cell:
+            await approve(server, "set_approval_mode")
             await approve(server, "list_orders")
-        code, call = await approvals(server, kernel.id)
+        _, code, call = await approvals(server, kernel.id)
 
     assert cell.result().error is None
     assert asked(model) == ["scripted", "careful", "scripted"]
@@ -118,6 +119,7 @@ async def test_code_in_which_the_analysis_finds_something_is_for_a_person(
         notebook_kernel(server, "found.ipynb") as kernel,
         running(kernel, "%%agent --new --mode auto_review\nGo"),
     ):
+        await approve(server, "set_approval_mode")
         await approve(server, RUN_CODE, "reject_once")
 
     assert asked(model) == ["scripted", "scripted"]

@@ -13,7 +13,7 @@ from jupyter_agentbox.protocol import messages
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnCell:
-    """The cell that asked for a turn, as the server knows it.
+    """The cell that asked for a turn, or gave a command, as the server knows it.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class AgentCells(Protocol):
     def code_ran(self, kernel_id: str, comm_id: str, message: messages.CodeRan) -> None:
         """Take what became of code. Never raises: the kernel may send anything."""
 
-    async def command(self, kernel_id: str, notebook_path: str | None, message: messages.AgentCommand) -> JsonObject:
+    async def command(self, cell: TurnCell, message: messages.AgentCommand) -> JsonObject:
         """Answer a command of ``%agent``.
 
         Raises

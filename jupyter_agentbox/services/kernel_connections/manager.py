@@ -288,8 +288,8 @@ class KernelConnectionManager:
                 cell = await self._turn_cell(connection, kernel_id, comm_id, message.cell_id)
                 content = await self._agents_here().run_turn(cell, message)
             case messages.AgentCommand():
-                path = await self._notebooks.path_of(kernel_id)
-                content = await self._agents_here().command(kernel_id, path, message)
+                cell = await self._turn_cell(connection, kernel_id, comm_id, None)
+                content = await self._agents_here().command(cell, message)
         return messages.Reply(id=message.id, content=content)
 
     async def _run(

@@ -23,6 +23,7 @@ from jupyter_agentbox.exceptions import ThreadError, UnknownThreadError
 
 from .entries import ThreadEntry
 from .manager import NotebookThreads
+from .mode_changes import ModeChanges, mode_elsewhere
 from .turn_options import read_mode
 
 #: Commands that change nothing, and the one that ends a turn.
@@ -43,10 +44,13 @@ class CellCommands:
         All threads.
     path : str
         The notebook's.
+    changes : ModeChanges
+        Asks a person where a command lets the notebook's agent ask less.
     """
 
-    def __init__(self, threads: NotebookThreads, path: str) -> None:
+    def __init__(self, threads: NotebookThreads, path: str, changes: ModeChanges) -> None:
         self._threads = threads
+        self._changes = changes
         self._path = path
         self._commands = {
             "threads": self._list,
@@ -100,7 +104,7 @@ class CellCommands:
         named = [one for one in entries if name in (one.thread.name, one.thread.id)]
         found = named or [one for one in entries if len(name) >= _ID and one.thread.id.startswith(name)]
         if not found:
-            known = ", ".join(f"`{_label(one.thread)}`" for one in entries[:20]) or "none"
+            known = ", ".join(f"`{label_of(one.thread)}`" for one in entries[:20]) or "none"
             raise UnknownThreadError(f"this notebook has no thread `{one_line(name)}`; it has {known}")
         if len(found) > 1:
             ids = ", ".join(f"`{one.thread.id[:_ID]}`" for one in found[:20])
@@ -132,68 +136,76 @@ class CellCommands:
         entry = await self._one(arguments)
         read = await self._threads.read(entry.thread.id)
         thread = read.thread
-        head = f"{_label(thread)}: {thread.approval_mode.value}, {thread.model or 'no model'}, {read.state.value}"
+        head = f"{label_of(thread)}: {thread.approval_mode.value}, {thread.model or 'no model'}, {read.state.value}"
         lines = [one_line(head), *(line for turn in thread.turns for line in _turn_lines(turn))]
         text = "\n".join(lines)
         return text if len(text) <= _LONGEST else f"[…]\n{text[-_LONGEST:]}"
 
     async def _new(self, arguments: list[str]) -> str:
         thread = await self._threads.start(self._path, name=_joined_name(arguments))
-        return f"The next %%agent begins thread `{_label(thread)}`."
+        return f"The next %%agent begins thread `{label_of(thread)}`."
 
     async def _resume(self, arguments: list[str]) -> str:
         entry = await self._one(arguments, needs_name=True)
+        await self._require_next(entry.thread)
         thread = await self._threads.resume(entry.thread.id, self._path)
-        return f"The next %%agent goes on with thread `{_label(thread)}`."
+        return f"The next %%agent goes on with thread `{label_of(thread)}`."
 
     async def _fork(self, arguments: list[str]) -> str:
         source = (await self._one(arguments)).thread
+        await self._require_next(source)
         fork = await self._threads.fork(source.id)
         if source.name:
             await self._threads.change(fork.id, name=f"{source.name} (copy)"[:_NAME])
         await self._threads.resume(fork.id, self._path)
-        return f"The next %%agent goes on with thread `{fork.id[:_ID]}`, a copy of `{_label(source)}`."
+        return f"The next %%agent goes on with thread `{fork.id[:_ID]}`, a copy of `{label_of(source)}`."
 
     async def _name(self, arguments: list[str]) -> str:
         name = _joined_name(arguments)
         if not name:
             raise ThreadError("write the name after `%agent name`")
         thread = await self._threads.change((await self._one([])).thread.id, name=name)
-        return f"This thread is called `{_label(thread)}` now."
+        return f"This thread is called `{label_of(thread)}` now."
 
     async def _archive(self, arguments: list[str]) -> str:
-        thread = await self._threads.change((await self._one(arguments)).thread.id, is_archived=True)
-        return f"Thread `{_label(thread)}` is archived."
+        thread = (await self._one(arguments)).thread
+        await self._require_without(thread)
+        thread = await self._threads.change(thread.id, is_archived=True)
+        return f"Thread `{label_of(thread)}` is archived."
 
     async def _unarchive(self, arguments: list[str]) -> str:
         entry = await self._one(arguments, needs_name=True, archived=True)
+        await self._require_next(entry.thread)
         thread = await self._threads.change(entry.thread.id, is_archived=False)
-        return f"Thread `{_label(thread)}` is on the list again."
+        return f"Thread `{label_of(thread)}` is on the list again."
 
     async def _delete(self, arguments: list[str]) -> str:
         thread = (await self._one(arguments, needs_name=True)).thread
+        await self._require_without(thread)
         await self._threads.delete(thread.id)
-        return f"Thread `{_label(thread)}` is removed."
+        return f"Thread `{label_of(thread)}` is removed."
 
     async def _mode(self, arguments: list[str]) -> str:
         thread = (await self._one([])).thread
         if arguments:
-            thread = await self._threads.change(thread.id, mode=read_mode(" ".join(arguments)))
+            mode = read_mode(" ".join(arguments))
+            await self._changes.require(label_of(thread), mode, thread.approval_mode)
+            thread = await self._threads.change(thread.id, mode=mode)
         known = ", ".join(mode.value for mode in ApprovalMode)
-        return f"Thread `{_label(thread)}`: {thread.approval_mode.value} (there are {known})"
+        return f"Thread `{label_of(thread)}`: {thread.approval_mode.value} (there are {known})"
 
     async def _model(self, arguments: list[str]) -> str:
         thread = (await self._one([])).thread
         if arguments:
             thread = await self._threads.change(thread.id, model=_joined_name(arguments))
-        return f"Thread `{_label(thread)}`: {one_line(thread.model) or 'no model'}"
+        return f"Thread `{label_of(thread)}`: {one_line(thread.model) or 'no model'}"
 
     async def _usage(self, _arguments: list[str]) -> str:
         entry = await self._one([])
         usage = entry.usage
         return (
-            f"Thread `{_label(entry.thread)}`: {usage.requests:,} requests to the model, {usage.input_tokens:,} tokens"
-            f" in, {usage.output_tokens:,} out"
+            f"Thread `{label_of(entry.thread)}`: {usage.requests:,} requests to the model,"
+            f" {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
         )
 
     async def _stop(self, _arguments: list[str]) -> str:
@@ -201,6 +213,17 @@ class CellCommands:
         for entry in working:
             await self._threads.interrupt(entry.turn_id or "")
         return f"{len(working)} turns were ended." if working else "No turn is in progress in this notebook."
+
+    async def _require_next(self, thread: Thread) -> None:
+        """Have a person asked if the notebook's next turn would ask less in this thread."""
+        before = mode_elsewhere(await self._threads.current(self._path))
+        await self._changes.require(label_of(thread), thread.approval_mode, before)
+
+    async def _require_without(self, thread: Thread) -> None:
+        """Have a person asked if the notebook's next turn would ask less because this thread is gone."""
+        following = await self._threads.current(self._path, without=thread.id)
+        if following is not None:
+            await self._require_next(following)
 
     async def _one(
         self, arguments: list[str], *, needs_name: bool = False, archived: bool | None = None
@@ -216,7 +239,8 @@ class CellCommands:
         return await self._threads.entry(current.id)
 
 
-def _label(thread: Thread) -> str:
+def label_of(thread: Thread) -> str:
+    """Return a thread's name, or the beginning of its id."""
     return one_line(thread.name, _NAME) or thread.id[:_ID]
 
 
@@ -231,7 +255,14 @@ def _row(entry: ThreadEntry, current: Thread | None) -> tuple[str, ...]:
     is_current = current is not None and current.id == entry.thread.id
     tokens = f"{entry.usage.total_tokens:,}"
     last = one_line(entry.last_prompt, 60)
-    return ("*" if is_current else "", _label(entry.thread), entry.state.value, str(entry.usage.requests), tokens, last)
+    return (
+        "*" if is_current else "",
+        label_of(entry.thread),
+        entry.state.value,
+        str(entry.usage.requests),
+        tokens,
+        last,
+    )
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

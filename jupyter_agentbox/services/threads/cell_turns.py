@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -15,9 +16,10 @@ from jupyter_agentbox.exceptions import ThreadBusyError, ThreadError, UnknownThr
 from jupyter_agentbox.protocol.messages import AgentCommand, CodeRan, StartTurn
 from jupyter_agentbox.services.kernel_connections.agent_cells import TurnCell
 
-from .cell_commands import READS_ONLY, CellCommands
+from .cell_commands import READS_ONLY, CellCommands, label_of
 from .cell_kernel import CellKernel, CellServices
 from .manager import NotebookThreads
+from .mode_changes import ModeChanges, mode_elsewhere
 from .turn_options import TurnOptions, read_options
 from .turn_relay import TurnRelay
 
@@ -97,7 +99,7 @@ class CellTurns:
         if turn is not None and turn.kernel is not None and (turn.comm_id, turn.message_id) == (comm_id, message.id):
             turn.kernel.code_ran(message)
 
-    async def command(self, kernel_id: str, notebook_path: str | None, message: AgentCommand) -> JsonObject:
+    async def command(self, cell: TurnCell, message: AgentCommand) -> JsonObject:
         """Answer a command of ``%agent``.
 
         Raises
@@ -105,12 +107,13 @@ class CellTurns:
         AgentBoxError
             It cannot be done.
         """
-        if kernel_id in self._turns and message.command not in READS_ONLY:
+        if cell.kernel_id in self._turns and message.command not in READS_ONLY:
             raise ThreadBusyError(
                 f"`%agent {message.command}` was refused: a turn is in progress in this kernel, and code of an agent"
                 " cannot change threads"
             )
-        commands = CellCommands(self._threads(), _path(notebook_path))
+        changes = ModeChanges(self._services.calls, cell, message.id)
+        commands = CellCommands(self._threads(), _path(cell.notebook_path), changes)
         return {"text": await commands.answer(message.command, message.arguments)}
 
     async def _enter(self, cell: TurnCell, question: StartTurn) -> _CellTurn:
@@ -141,7 +144,8 @@ class CellTurns:
             before_run=send_first,
         )
         try:
-            thread = await self._thread(threads, path, options)
+            changes = ModeChanges(self._services.calls, cell, question.id)
+            thread = await self._thread(threads, path, options, changes)
             running = await threads.begin(
                 thread.id,
                 question.prompt,
@@ -168,17 +172,22 @@ class CellTurns:
             turn.kernel.leave()
             sent.cancel()
 
-    async def _thread(self, threads: NotebookThreads, path: str, options: TurnOptions) -> Thread:
+    async def _thread(self, threads: NotebookThreads, path: str, options: TurnOptions, changes: ModeChanges) -> Thread:
         """Return the thread that the cell means; start one if need be."""
-        mode = options.mode or ApprovalMode.ASK
+        current = await threads.current(path)
         if options.thread is not None:
-            try:
-                found = await CellCommands(threads, path).find(options.thread)
-            except UnknownThreadError:
-                return await threads.start(path, name=options.thread, mode=mode, model=options.model)
-            return await threads.resume(found.thread.id, path)
-        current = None if options.is_new else await threads.current(path)
-        return current or await threads.start(path, mode=mode, model=options.model)
+            with suppress(UnknownThreadError):
+                found = (await CellCommands(threads, path, changes).find(options.thread)).thread
+                mode = options.mode or found.approval_mode
+                await changes.require(label_of(found), mode, mode_elsewhere(current), found.approval_mode)
+                return await threads.resume(found.id, path)
+        elif current is not None and not options.is_new:
+            mode = options.mode or current.approval_mode
+            await changes.require(label_of(current), mode, current.approval_mode)
+            return current
+        mode, name = options.mode or ApprovalMode.ASK, options.thread or ""
+        await changes.require(name or "a new one", mode, ApprovalMode.ASK)
+        return await threads.start(path, name=name, mode=mode, model=options.model)
 
     async def _cells(self, path: str, context: str) -> str | None:
         return None if context == "none" else await self._read_cells(path, context == "outputs")

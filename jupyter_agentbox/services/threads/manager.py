@@ -91,9 +91,17 @@ class NotebookThreads:
         if self._on_close is not None:
             await self._on_close()
 
-    async def current(self, notebook_path: str) -> Thread | None:
-        """Return a notebook's current thread: the one that was started or resumed last; ``None`` if it has none."""
-        threads = await self._of_notebook(notebook_path)
+    async def current(self, notebook_path: str, *, without: str = "") -> Thread | None:
+        """Return a notebook's current thread: the one that was started or resumed last; ``None`` if it has none.
+
+        Parameters
+        ----------
+        notebook_path : str
+            The notebook.
+        without : str, optional
+            The id of a thread that does not count.
+        """
+        threads = [thread for thread in await self._of_notebook(notebook_path) if thread.id != without]
         return max(threads, key=lambda thread: thread.current_since or thread.created_at, default=None)
 
     async def start(

@@ -1,0 +1,109 @@
+"""`ModeChanges`: a person is asked before a thread asks less than it did, because a message of its kernel says so.
+
+A kernel cannot show that a person typed what it sends: code of an agent can wait until its turn is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from jupyter_agentbox.core.calls import Origin, ToolCall
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule, exactly
+from jupyter_agentbox.core.text import one_line
+from jupyter_agentbox.core.threads import ApprovalMode, Thread
+from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
+from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER, SET_MODE_TOOL
+from jupyter_agentbox.services.calls.manager import CallManager
+from jupyter_agentbox.services.kernel_connections.agent_cells import TurnCell
+from jupyter_agentbox.services.kernel_connections.news import CallNews
+
+#: From the mode in which nothing is allowed without a rule to the one in which a model may allow it.
+_FROM_STRICTEST: Final = (ApprovalMode.DENY_ALL, ApprovalMode.ASK, ApprovalMode.AUTO_REVIEW)
+_WHY: Final = "code of an agent could have asked for this: only a person lets a thread ask less"
+
+
+class ModeChanges:
+    """Asks, as what one message of a kernel says needs it.
+
+    Parameters
+    ----------
+    calls : CallManager
+        Asks, and records.
+    cell : TurnCell
+        Where the message comes from.
+    message_id : str
+        The message's.
+    """
+
+    def __init__(self, calls: CallManager, cell: TurnCell, message_id: str) -> None:
+        self._calls = calls
+        self._cell = cell
+        self._message_id = message_id
+
+    async def require(self, thread: str, wanted: ApprovalMode, *before: ApprovalMode) -> None:
+        """Ask a person if `wanted` is looser than one of the modes until now; return if they allow it.
+
+        Parameters
+        ----------
+        thread : str
+            The thread's name, or the beginning of its id.
+        wanted : ApprovalMode
+            The mode in which the notebook's next turn is to work.
+        *before : ApprovalMode
+            The modes that a person chose.
+
+        Raises
+        ------
+        AgentBoxError
+            It was not allowed.
+        """
+        if _FROM_STRICTEST.index(wanted) <= min(map(_FROM_STRICTEST.index, before)):
+            return
+        cell = self._cell
+        # No thread, so that none decides about its own mode.
+        origin = Origin(
+            kernel_id=cell.kernel_id, notebook_path=cell.notebook_path, cell_id=cell.cell_id, isolation=cell.isolation
+        )
+        arguments = {"thread": one_line(thread, 200), "approval_mode": wanted.value}
+        call = ToolCall(server=NOTEBOOK_SERVER, tool=SET_MODE_TOOL, arguments=arguments, origin=origin)
+        rule = Rule(tool=exactly(call), effect=Effect.ASK, layer=Layer.SESSION, reason=_WHY)
+        with CallNews(self._message_id, cell.send, delay=0.0) as news:
+            await self._calls.run(
+                call,
+                on_waiting=news.waiting,
+                on_running=news.running,
+                own=_SetMode(call),
+                floor=Evaluation(effect=Effect.ASK, rule=rule),
+            )
+
+
+def mode_elsewhere(current: Thread | None) -> ApprovalMode:
+    """Return the loosest mode of another thread that a notebook may go on with unasked, given its current one.
+
+    A new thread asks a person, so any may that does not ask less.
+    """
+    is_loose = current is not None and current.approval_mode is ApprovalMode.AUTO_REVIEW
+    return ApprovalMode.AUTO_REVIEW if is_loose else ApprovalMode.ASK
+
+
+class _SetMode:
+    """The `ToolCaller` of one change. What was asked is the answer: nothing of it can be edited."""
+
+    def __init__(self, call: ToolCall) -> None:
+        self._call = call
+
+    async def describe(self, server: str, tool: str) -> ToolDescription:  # noqa: ARG002  # there is one
+        return ToolDescription(
+            name=SET_MODE_TOOL,
+            description="Lets the agent of this notebook work in an approval mode that asks less.",
+            input_schema={
+                "type": "object",
+                "properties": {name: {"const": value} for name, value in self._call.arguments.items()},
+                "required": [*self._call.arguments],
+                "additionalProperties": False,
+            },
+        )
+
+    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:  # noqa: ARG002
+        return ToolResult(content=())
