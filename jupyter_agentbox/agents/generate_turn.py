@@ -78,7 +78,7 @@ class _Generator:
         asked = replace(request, user_query="\n\n".join([request.user_query, *self.turn.words]))
         agent = Agent(self.turn.model, instructions=INSTRUCTIONS, output_type=str)
         try:
-            self.turn.meter.check()
+            self.turn.meter.begin_request()
             self.turn.meter.begin_run()
             answer = await agent.run(code_prompt(asked, error_chain, context=self.context))
         except (AgentRunError, LimitReachedError) as error:

@@ -67,20 +67,28 @@ class HourlyUse:
     def __init__(self, limits: TurnLimits, now: Callable[[], float]) -> None:
         self._limits = limits
         self._now = now
-        self._used: deque[tuple[float, int]] = deque()
+        self._requests: deque[float] = deque()
+        self._tokens: deque[tuple[float, int]] = deque()
 
-    def add(self, tokens: int) -> None:
-        """Count one request to a model."""
-        self._used.append((self._now(), tokens))
+    def add_request(self) -> None:
+        """Count one request to a model, as it begins."""
+        self._requests.append(self._now())
+
+    def add_tokens(self, tokens: int) -> None:
+        """Count what a request has cost."""
+        self._tokens.append((self._now(), tokens))
 
     def exceeded(self) -> str | None:
         """Return which limit is reached, in words; ``None`` if none is."""
-        while self._used and self._used[0][0] <= self._now() - _HOUR:
-            self._used.popleft()
+        before = self._now() - _HOUR
+        while self._requests and self._requests[0] <= before:
+            self._requests.popleft()
+        while self._tokens and self._tokens[0][0] <= before:
+            self._tokens.popleft()
         requests, tokens = self._limits.requests_per_hour, self._limits.tokens_per_hour
-        if requests is not None and len(self._used) >= requests:
+        if requests is not None and len(self._requests) >= requests:
             return f"the limit of {requests:,} model requests per hour is reached"
-        if tokens is not None and sum(used for _, used in self._used) >= tokens:
+        if tokens is not None and sum(used for _, used in self._tokens) >= tokens:
             return f"the limit of {tokens:,} tokens per hour is reached"
         return None
 

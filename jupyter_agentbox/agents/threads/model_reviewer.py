@@ -73,7 +73,7 @@ class ModelReviewer:
             raise AgentBoxError(f"a call of {len(shown):,} characters is not reviewed by a model")
         agent = Agent(self._model, instructions=_INSTRUCTIONS, output_type=str, retries=0)
         async with self._free:
-            self._meter.check_review()
+            self._meter.begin_review()
             async with self._model:
                 answer = await agent.run(shown)
             self._meter.count_review(answer.usage)

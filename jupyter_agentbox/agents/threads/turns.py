@@ -191,7 +191,7 @@ class TurnRunner:
         self.record.notice("summarised", "The conversation is too long for the model, so it continues from a summary.")
 
     async def _ask_for_summary(self, text: str) -> str:
-        self.meter.check()
+        self.meter.begin_request()
         self.meter.begin_run()
         agent = Agent(self.model, output_type=str)
         answer = await agent.run(
@@ -216,7 +216,7 @@ class TurnRunner:
                 while not Agent.is_end_node(node):
                     if Agent.is_model_request_node(node):
                         conversation.messages = [*before, *run.new_messages(), node.request]
-                        self.meter.check()
+                        self.meter.begin_request()
                         await self._listen(node, run.ctx)
                         self.meter.count_run(run.usage)
                     node = await run.next(node)

@@ -43,8 +43,8 @@ class UsageMeter:
         self._before = Usage()
         self._reviews = Usage()
 
-    def check(self) -> None:
-        """Do nothing if the turn may have another step.
+    def begin_request(self) -> None:
+        """Count a step that is about to begin, if the turn may have another one.
 
         Raises
         ------
@@ -53,10 +53,10 @@ class UsageMeter:
         steps = self._limits.steps
         if steps is not None and (self._before + self._run).requests >= steps:
             raise LimitReachedError(f"it reached the limit of {steps:,} model requests per turn")
-        self.check_review()
+        self.begin_review()
 
-    def check_review(self) -> None:
-        """Do nothing if a call may be reviewed.
+    def begin_review(self) -> None:
+        """Count a request that is about to be sent, if one may be: one that fails, or is broken off, was sent, too.
 
         Raises
         ------
@@ -67,6 +67,7 @@ class UsageMeter:
             raise LimitReachedError(f"it reached the limit of {tokens:,} tokens per turn")
         if reached := self._hourly.exceeded():
             raise LimitReachedError(reached)
+        self._hourly.add_request()
 
     def begin_run(self) -> None:
         """Begin with a run of the model, whose usage begins at nothing."""
@@ -89,7 +90,7 @@ class UsageMeter:
         return self._before + self._run + self._reviews
 
     def _note(self, tokens: int) -> None:
-        self._hourly.add(tokens)
+        self._hourly.add_tokens(tokens)
         self._record.use(self._total)
 
 

@@ -289,6 +289,23 @@ async def test_tokens_and_hours_are_bounded(limits: TurnLimits, make_agent: Make
     assert len(model.requests) == 1
 
 
+async def test_requests_that_fail_or_are_broken_off_count_as_well(
+    make_agent: MakeAgent, model: MockModelServer
+) -> None:
+    model.enqueue_error(400)
+    model.enqueue_message("never heard", is_held=True)
+    async with make_agent(limits=TurnLimits(requests_per_hour=2)) as agent, asyncio.timeout(TIMEOUT * 4):
+        thread = await agent.thread_start()
+        failed = await thread.run("go")
+        turn = await thread.turn("go")
+        await asyncio.to_thread(model.wait_for_requests, 2)
+        await turn.interrupt()
+        last = await thread.run("go")
+
+    assert [failed.error.code, last.error.code] == [TurnErrorCode.MODEL, TurnErrorCode.LIMIT]
+    assert len(model.requests) == 2
+
+
 @pytest.mark.parametrize("kind", ["words", "a call"])
 async def test_an_answer_without_end_is_bounded(kind: str, make_agent: MakeAgent, model: MockModelServer) -> None:
     if kind == "words":
