@@ -29,6 +29,7 @@ CHROMIUM_OPTIONS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 
 #: Milliseconds that a page may take to do something; generous, for machines that are busy.
@@ -131,6 +132,13 @@ def limited(lab: Lab, level: Isolation) -> str:
     """The name of a sandboxed kernel that may have 2 GiB of memory."""
     lab.install_kernel("limited", level, memory_limit=2 << 30)
     return "limited"
+
+
+@pytest.fixture(params=THEMES)
+def theme(request: pytest.FixtureRequest, lab: Lab) -> Iterator[str]:
+    """The pages are light, and then dark."""
+    with lab.settings("@jupyterlab/apputils-extension:themes", {"theme": THEMES[request.param]}):
+        yield str(request.param)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from jupyter_agentbox.testing import MockModelServer, ModelRequest
 
 from .lab import Lab, running_lab
 from .person import CARD, Person, decide
+from .test_pictures import assert_legible, look_at
 
 ASK = "%%agent\nHow many orders are there?"
 LIST = """from jupyter_agentbox import tools
@@ -295,24 +296,49 @@ def test_words_of_a_hostile_model_do_nothing_anywhere(
     assert [url for url in asked if url.startswith(ELSEWHERE)] == []
 
 
-def test_demo_notebooks_question_is_answered_whatever_is_refused(
-    person: Person, notebook: Callable[..., str], model: MockModelServer
+def allow_steps(person: Person, *expected: str) -> None:
+    """Allow one request after the other, each of which says what is expected, and comes into view by itself."""
+    for said in expected:
+        card = waiting(person).filter(has_text=said)
+        allow = card.get_by_role("button", name="Allow once")
+        expect(allow).to_be_in_viewport(ratio=1)
+        expect(allow).to_be_enabled()
+        decide(card, "Allow once")
+        expect(card).to_have_count(0)
+
+
+def waiting(person: Person) -> Locator:
+    """The card under the first cell that waits."""
+    allow = person.page.get_by_role("button", name="Allow once")
+    return person.cell(0).get_by_role("group", name=CARD).filter(has=allow)
+
+
+def test_each_next_step_of_the_demo_comes_into_view_and_a_refusal_is_answered(
+    person: Person, lab: Lab, model: MockModelServer, save_picture: Callable[..., None], theme: str
 ) -> None:
-    person.open(notebook(BEST))
+    person.page.set_viewport_size({"width": 1280, "height": 940})
+    look_at(person, lab, BEST, path="october.ipynb")
     person.run(0)
-    pending = (
-        person.cell(0).get_by_role("group", name=CARD).filter(has=person.page.get_by_role("button", name="Allow once"))
-    )
-    for said in ("list_orders(", "shop.list_orders", "ordered_on.month", "sold =", "shop.query", "matplotlib"):
-        pending.scroll_into_view_if_needed()  # code is drawn where it is looked at
-        expect(pending).to_contain_text(said)
-        decide(pending, "Allow once")
+    allow_steps(person, "orders[0]", "limit500")
+    expect(waiting(person)).to_contain_text("ordered_on.month")
+    expect(waiting(person).get_by_role("button", name="Allow once")).to_be_enabled()
+    person.cell(0).locator(".jp-InputArea").scroll_into_view_if_needed()
+    save_picture(f"agent-{theme}", person.cell(0))
+    allow_steps(person, "ordered_on.month", "for product_id", "SELECT p.id", "matplotlib")
     picture = person.cell(0).locator(".jp-OutputArea-output img")
-    expect(picture).to_be_visible()  # and moves what is below it
-    pending.scroll_into_view_if_needed()
-    expect(pending).to_contain_text("set_price(")
-    decide(pending, "Reject")
+    expect(picture).to_be_visible()
+    expect(waiting(person).get_by_role("button", name="Allow once")).to_be_in_viewport(ratio=1)
+    expect(waiting(person)).to_contain_text("set_price(")
+    decide(waiting(person), "Reject")
     person.keyboard.type("not this week")
     person.keyboard.press("Enter")
     expect(final_answer(person)).to_contain_text("the change was refused (“not this week”)")
-    expect(person.cell(0)).to_contain_text("AttributeError: 'str' object has no attribute 'month'")
+    expect(final_answer(person)).to_be_in_viewport(ratio=1)
+    for message in person.cell(0).locator(".jp-AgentBox-message").all():
+        assert_legible(message)
+    picture.scroll_into_view_if_needed()
+    save_picture(f"agent-answer-{theme}", picture, final_answer(person), margin=4)
+    person.open_panel()
+    threads = person.page.get_by_role("region", name="Agent threads")
+    expect(threads.get_by_role("listitem").filter(has_text="october.ipynb").first).to_contain_text("idle")
+    assert_legible(threads)

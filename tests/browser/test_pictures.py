@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Locator, expect
 
 from .lab import Lab
 from .person import Person, decide
 
-THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 SAY = "from jupyter_agentbox import tools\n\n"
 DELETE = f"{SAY}tools.shop.delete_order(order_id=1042)"
 ORDER = f"""{SAY}tools.shop.add_order(
@@ -70,12 +68,6 @@ OVERFLOW = """root => [root, ...root.querySelectorAll('*')]
   .filter(node => node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).display !== 'inline')
   .filter(node => getComputedStyle(node).overflowX !== 'auto' && getComputedStyle(node).textOverflow !== 'ellipsis')
   .map(node => node.className || node.tagName)"""
-
-
-@pytest.fixture(params=THEMES)
-def theme(request: pytest.FixtureRequest, lab: Lab) -> Iterator[str]:
-    with lab.settings("@jupyterlab/apputils-extension:themes", {"theme": THEMES[request.param]}):
-        yield str(request.param)
 
 
 def look_at(person: Person, lab: Lab, *sources: str, kernel: str = "python3", path: str = "orders.ipynb") -> None:

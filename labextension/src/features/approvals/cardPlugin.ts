@@ -9,6 +9,7 @@ import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { IApprovalPanel, ICardContext } from '../../internalTokens';
 import { cardRendererFactory } from '../../ui/card/CardRenderer';
 import { FocusRestorer } from './focusRestorer';
+import { Follower } from './follower';
 
 /** Shows the card of a request in an output. */
 export const cardPlugin: JupyterFrontEndPlugin<void> = {
@@ -27,7 +28,11 @@ export const cardPlugin: JupyterFrontEndPlugin<void> = {
   ): void => {
     const openInPanel = panel?.focusRequest.bind(panel);
     const restorer = new FocusRestorer(notebooks, consoles);
-    const leave = restorer.leave.bind(restorer);
+    const follower = new Follower();
+    const leave = (card: HTMLElement): void => {
+      restorer.leave(card);
+      follower.follow(card);
+    };
     const context = { ...base, openInPanel, leave };
     const { factory, rank } = cardRendererFactory(context);
     rendermime.addFactory(factory, rank);
