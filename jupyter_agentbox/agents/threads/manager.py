@@ -13,7 +13,13 @@ from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.core.calls import JsonObject, TurnRef
 from jupyter_agentbox.core.ports import CallReviewer, Clock, Ids, ThreadPage, ThreadQuery, ThreadStore
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnBackend, TurnStatus
-from jupyter_agentbox.exceptions import AgentConfigurationError, ThreadBusyError, ThreadError, UnknownThreadError
+from jupyter_agentbox.exceptions import (
+    AgentConfigurationError,
+    StorageError,
+    ThreadBusyError,
+    ThreadError,
+    UnknownThreadError,
+)
 
 from .clients import ModelClients
 from .limits import HourlyUse, TurnLimits
@@ -141,6 +147,7 @@ class ThreadManager:
         self._running: dict[str, RunningTurn] = {}
         self._beginning: set[asyncio.Task[RunningTurn]] = set()
         self._ending: set[asyncio.Task[Turn]] = set()
+        self._unkept: dict[str, tuple[Turn, bytes]] = {}
         self._is_closed = False
 
     async def start(
@@ -197,6 +204,7 @@ class ThreadManager:
         ThreadBusyError
             A turn of it is in progress.
         """
+        await self._keep_end(thread_id)
         await self._store.delete(thread_id)
 
     async def fork(self, thread_id: str, *, turn_id: str | None = None) -> Thread:
@@ -304,11 +312,12 @@ class ThreadManager:
         reviewing = await self._reviewing_client(wanted)
         turn = Turn(id=self._ids.new(), thread_id=thread_id, started_at=self._clock.now())
         changes = {"approval_mode": mode, "model": model, "updated_at": turn.started_at}
+        await self._keep_end(thread_id)
         await self._store.begin(turn)
         try:
             await self._store.change(thread_id, {name: value for name, value in changes.items() if value is not None})
         except BaseException:
-            await self._store.put_turn(turn.end(TurnStatus.INTERRUPTED, at=self._clock.now()), b"")
+            await self._keep(turn.end(TurnStatus.INTERRUPTED, at=self._clock.now()), b"")
             raise
         running = self._make(turn, wanted, _Clients(client, reviewing), prompt, way)
         self._running[thread_id] = running
@@ -330,6 +339,21 @@ class ThreadManager:
             await asyncio.gather(*(running.interrupt() for running in list(self._running.values())))
         finally:
             await self._clients.aclose()
+
+    async def _keep(self, turn: Turn, history: bytes) -> None:
+        """Keep a turn. An end that cannot be kept now is kept before the thread's next turn."""
+        try:
+            await self._store.put_turn(turn, history)
+        except StorageError:
+            if turn.status.is_final:
+                self._unkept[turn.thread_id] = (turn, history)
+            raise
+
+    async def _keep_end(self, thread_id: str) -> None:
+        """Keep the end of the thread's last turn, if that was not possible before: it would be in progress for ever."""
+        unkept = self._unkept.pop(thread_id, None)
+        if unkept is not None:
+            await self._keep(*unkept)
 
     async def _change(self, thread_id: str, **changes: object) -> Thread:
         return await self._store.change(thread_id, {**changes, "updated_at": self._clock.now()})
@@ -366,7 +390,7 @@ class ThreadManager:
             limits=way.limits,
             meter=meter,
             clock=self._clock,
-            keep=self._store.put_turn,
+            keep=self._keep,
         )
         started = asyncio.Event()
         task = asyncio.create_task(self._work(runner, thread, prompt, started), name=f"turn {turn.id}")
@@ -376,7 +400,9 @@ class ThreadManager:
         from .histories import load_histories  # noqa: PLC0415  # as in `_import_loop`
 
         async def history() -> list[ModelMessage]:
-            return load_histories(await self._store.histories(thread.id))
+            kept = await self._store.histories(thread.id)
+            # In a thread: a long conversation takes longer than others should wait.
+            return await asyncio.to_thread(load_histories, kept)
 
         started.set()
         try:

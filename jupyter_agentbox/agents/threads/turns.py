@@ -38,7 +38,7 @@ from jupyter_agentbox.core.threads import (
     TurnStatus,
     UserMessage,
 )
-from jupyter_agentbox.exceptions import AgentBoxError
+from jupyter_agentbox.exceptions import AgentBoxError, StorageError
 
 from .agent_tools import TurnContext, make_toolset
 from .histories import dump_history, transcript, with_short_outputs
@@ -146,6 +146,8 @@ class TurnRunner:
             return self._limited(str(reached))
         except AgentRunError as error:
             return TurnStatus.FAILED, TurnError(code=TurnErrorCode.MODEL, message=text_of(error, self.model))
+        except StorageError as error:
+            return TurnStatus.FAILED, TurnError(code=TurnErrorCode.INTERNAL, message=str(error))
         except AgentBoxError as error:
             return TurnStatus.FAILED, TurnError(code=TurnErrorCode.KERNEL, message=str(error))
         except Exception as error:

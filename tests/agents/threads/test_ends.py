@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 
 import pytest
 
 from jupyter_agentbox.agents.threads.events import TurnCompleted, TurnEvent
-from jupyter_agentbox.core.threads import ApprovalMode, TurnStatus
-from jupyter_agentbox.exceptions import AgentConfigurationError, ThreadError
+from jupyter_agentbox.core.threads import ApprovalMode, Turn, TurnErrorCode, TurnStatus
+from jupyter_agentbox.exceptions import AgentConfigurationError, StorageError, ThreadError
 from jupyter_agentbox.testing import MockModelServer
 
 from .conftest import MakeAgent
@@ -126,3 +127,44 @@ async def _reread(make_agent: MakeAgent, thread_id: str) -> list[TurnStatus]:
     async with make_agent() as agent:
         thread = await (await agent.thread_resume(thread_id)).read(include_turns=True)
     return [turn.status for turn in thread.turns]
+
+
+async def test_a_turn_whose_end_cannot_be_stored_does_not_keep_its_thread_busy(
+    make_agent: MakeAgent, model: MockModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(turn: Turn, history: bytes) -> None:
+        if turn.status.is_final:
+            raise StorageError("the disk is full")
+        await put_turn(turn, history)
+
+    model.enqueue_message("first")
+    model.enqueue_message("second")
+    async with make_agent() as agent:
+        thread = await agent.thread_start()
+        put_turn = agent._store.put_turn
+        with monkeypatch.context() as disk:
+            disk.setattr(agent._store, "put_turn", full)
+            await thread.run("go")
+        await thread.run("again")
+        turns = (await thread.read(include_turns=True)).turns
+
+    assert [(turn.status, turn.final_response) for turn in turns] == [
+        (TurnStatus.COMPLETED, "first"),
+        (TurnStatus.COMPLETED, "second"),
+    ]
+    assert model.requests[-1].user_texts() == ["go", "again"]
+
+
+async def test_a_damaged_history_is_no_fault_of_the_kernel(
+    make_agent: MakeAgent, model: MockModelServer, database: str
+) -> None:
+    model.enqueue_message("first")
+    async with make_agent() as agent:
+        thread = await agent.thread_start()
+        await thread.run("go")
+        with sqlite3.connect(database.removeprefix("sqlite:///")) as connection:
+            connection.execute("UPDATE agentbox_turns SET history = ?", (b"not JSON",))
+        result = await thread.run("again")
+
+    assert result.error is not None
+    assert result.error.code is TurnErrorCode.INTERNAL
