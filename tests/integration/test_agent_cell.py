@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from tornado.httpclient import AsyncHTTPClient
 
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
+from jupyter_agentbox.events import THREAD_EVENT
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE, ITEM_MIME_TYPE
 from jupyter_agentbox.sandbox.server.probes import select_level
 from jupyter_agentbox.testing import MockModelServer
@@ -472,6 +475,14 @@ async def test_a_page_is_told_that_a_cell_waits_where_and_what_happened_in_order
     assert (after["state"], after["kernel_id"], after["steps"]) == ("idle", None, 2)
 
 
+async def ended_turn(server: Server) -> Any:
+    """The last turn, once it has ended."""
+    async with asyncio.timeout(TIMEOUT):
+        while (turn := await last_turn(server))["status"] == "in_progress":
+            await server.event(THREAD_EVENT)
+    return turn
+
+
 async def test_the_end_of_the_kernel_interrupts_the_turn(server: Server, model: MockModelServer) -> None:
     model.enqueue_tool_call(RUN_CODE, {"code": "touched = True"})
 
@@ -480,11 +491,44 @@ async def test_the_end_of_the_kernel_interrupts_the_turn(server: Server, model: 
         await server.pending(RUN_CODE)
         await server.api("DELETE", f"api/kernels/{kernel.id}")
         cell.cancel()
+        turn = await ended_turn(server)
 
-        async with asyncio.timeout(TIMEOUT):
-            while (turn := await last_turn(server))["status"] == "in_progress":
-                await server._next_event()
     assert turn["status"] == "interrupted"
+
+
+SLEEPS = "import time; print('begun', flush=True); time.sleep(60)"
+CALLS = "from jupyter_agentbox import tools; tools.shop.list_orders()"
+
+
+@pytest.mark.parametrize("code", ["", SLEEPS, CALLS], ids=["the model thinks", "code runs", "a tool of the code waits"])
+async def test_a_kernel_that_dies_interrupts_the_turn_and_the_next_one_goes_on(
+    server: Server, model: MockModelServer, code: str
+) -> None:
+    if code:
+        model.enqueue_tool_call(RUN_CODE, {"code": code})
+    else:
+        model.enqueue_message("Too late.", is_held=True)
+
+    async with notebook_kernel(server, "dies.ipynb") as kernel:
+        pid = int((await kernel.run("import os; os.getpid()")).value or 0)
+        cell = asyncio.create_task(kernel.run("%%agent --new\nGo"))
+        async with asyncio.timeout(TIMEOUT):
+            await asked(model, 1)
+            if code:
+                await approve(server)
+            if code == SLEEPS:
+                await kernel.printed("begun")
+            elif code == CALLS:
+                await server.pending("list_orders")
+        os.kill(pid, signal.SIGKILL)
+        turn = await ended_turn(server)
+        cell.cancel()
+        await kernel.ready()  # Jupyter has started another one
+        await has_agents(kernel)
+        await goes_on(server, kernel, model)
+
+    assert turn["status"] == "interrupted"
+    assert [item["type"] for item in turn["items"] if item.get("status") == "in_progress"] == []
 
 
 async def test_a_restarted_kernel_goes_on_with_the_thread(server: Server, model: MockModelServer) -> None:
