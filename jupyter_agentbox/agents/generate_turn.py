@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -13,6 +12,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, UserProm
 
 from jupyter_agentbox.analysis.analyzer import CodeAnalyzer
 from jupyter_agentbox.analysis.findings import Analysis
+from jupyter_agentbox.core.text import fenced
 from jupyter_agentbox.core.threads import AgentMessage, ItemStatus, Phase
 from jupyter_agentbox.exceptions import CodeGeneratorConfigurationError
 
@@ -59,7 +59,7 @@ class GenerateRunner(TurnRunner):
             raise generator.failure
         answer = answer_of(result)
         self.record.complete(AgentMessage(id=self.record.new_id(), text=answer, phase=Phase.FINAL_ANSWER))
-        said = f"I wrote this code:\n{_fenced(result.code, 'python')}\n\n{answer}"
+        said = f"I wrote this code:\n{fenced(result.code.rstrip(), 'python')}\n\n{answer}"
         conversation.messages.append(ModelResponse(parts=[TextPart(said)]))
 
 
@@ -118,15 +118,8 @@ def answer_of(result: CodeResult) -> str:
     if result.succeeded:
         if not result.text:
             return f"The code ran{attempts}. It showed nothing."
-        return f"The code ran{attempts}. It showed:\n\n{_fenced(shortened(result.text, _OUTPUT), 'text')}"
+        return f"The code ran{attempts}. It showed:\n\n{fenced(shortened(result.text, _OUTPUT).rstrip(), 'text')}"
     message = shortened(str(result.error), _OUTPUT)
     if result.status is not CodeStatus.FAILED:
         return f"The code did not run{attempts}: {message}"
-    return f"The code failed{attempts}, which was the last one allowed:\n\n{_fenced(message, 'text')}"
-
-
-def _fenced(text: str, language: str) -> str:
-    """Return text in a fence that nothing in it ends."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+    return f"The code failed{attempts}, which was the last one allowed:\n\n{fenced(message.rstrip(), 'text')}"

@@ -1,7 +1,11 @@
-"""Untrusted text, made safe to look at: what would be invisible, or would reorder the line, is spelled out."""
+"""Untrusted text, made safe to look at: what would be invisible, or would reorder the line, is spelled out.
+
+In Markdown, nothing in a fenced text ends its fence.
+"""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
@@ -34,6 +38,21 @@ def one_line(text: str, limit: int = 200) -> str:
     """Return the text, visible, on one line and cut to `limit` characters."""
     line = " ".join(visible(text[: 4 * limit]).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def fenced(text: str, language: str) -> str:
+    """Return the text as a block of code in Markdown. Nothing in the text ends it.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    language : str
+        For the colours.
+    """
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _is_unseen(char: str) -> bool:

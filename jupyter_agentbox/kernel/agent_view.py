@@ -12,7 +12,7 @@ from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 
 from .cells import Cell
 from .display import Card, attempt
-from .inert_text import fenced, inert_markdown
+from .inert_text import inert_code, inert_markdown
 from .transport import Transport
 
 #: A message is shown anew when it has grown by this part of itself: each time, the whole of it is sent.
@@ -152,7 +152,7 @@ def _as_text(item: Mapping[str, Any]) -> tuple[str, str]:
     match item["type"]:
         case "code_run":
             code = str(item.get("code", ""))
-            return fenced(code), without_controls(code)
+            return inert_code(code), without_controls(code)
         case "reasoning":
             line = f"Reasoning ({len(text):,} characters)"
             return f"*{line}*", line

@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from jupyter_agentbox.core.terminal import without_controls
+from jupyter_agentbox.core.text import fenced
 
 #: Has no width and lets no line break: between two characters, neither Markdown nor HTML takes them for one sign.
 _WORD_JOINER: Final = "\u2060"
@@ -29,7 +30,6 @@ _ACTIVE: Final = re.compile(
     r"|(?:`{3,}|~{3,})[^\S\n]*(?=mermaid)",
     re.IGNORECASE,
 )
-_FENCE: Final = re.compile(r"^\s*(`{3,})", re.MULTILINE)
 
 
 def inert_markdown(text: str) -> str:
@@ -43,16 +43,12 @@ def inert_markdown(text: str) -> str:
     return _ACTIVE.sub(lambda found: found.group() + _WORD_JOINER, without_controls(text))
 
 
-def fenced(code: str, language: str = "python") -> str:
-    """Return a block of code in Markdown. Nothing in the code ends it.
+def inert_code(code: str) -> str:
+    """Return code as a block in Markdown. Nothing in the code ends it.
 
     Parameters
     ----------
     code : str
         Untrusted code.
-    language : str
-        For the colours.
     """
-    plain = without_controls(code)
-    ticks = "`" * max([3, *(len(found) + 1 for found in _FENCE.findall(plain))])
-    return f"{ticks}{language}\n{plain}\n{ticks}"
+    return fenced(without_controls(code), "python")

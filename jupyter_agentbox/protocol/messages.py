@@ -50,7 +50,7 @@ MAX_ID: Final = 200
 #: Characters of the largest text of a `CodeRan`: its output and its error. The model is sent less.
 MAX_CODE_TEXT: Final = 200_000
 #: The MIME type of an item of an agent's turn in an output:
-#: ``{"thread_id": str, "turn_id": str, "item": item, "is_complete": bool}``.
+#: ``{"thread_id": str, "turn_id": str, "item": item, "is_complete": bool, "is_answer": bool}``.
 ITEM_MIME_TYPE: Final = "application/vnd.jupyter-agentbox.item+json"
 #: How a message of a kernel side begins, for the id of one that is too large to be read.
 _HEAD: Final = re.compile(rb'\{(?:"data": ?\{)?"type": ?"[a-z_]{1,20}", ?"id": ?"([A-Za-z0-9_-]{1,200})"')

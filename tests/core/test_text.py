@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_agentbox.core.text import one_line, visible
+from jupyter_agentbox.core.text import fenced, one_line, visible
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,8 @@ def test_what_hides_or_reorders_is_spelled_out(text: str, shown: str) -> None:
 def test_one_line_is_one_line_and_short() -> None:
     assert one_line(" a\n b\x00 ") == "a b<U+0000>"
     assert one_line("x" * 300, 10) == "x" * 9 + "…"
+
+
+def test_nothing_in_a_text_ends_its_fence() -> None:
+    assert fenced("1 + 1", "python") == "```python\n1 + 1\n```"
+    assert fenced("a\n````\nb", "text") == "`````text\na\n````\nb\n`````"

@@ -7,7 +7,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from jupyter_agentbox.kernel.inert_text import fenced, inert_markdown
+from jupyter_agentbox.kernel.inert_text import inert_code, inert_markdown
 
 #: What a text tries -> the text.
 HOSTILE = {
@@ -112,6 +112,6 @@ def test_plain_markdown_stays_as_it_is(text: str) -> None:
     "code", ["print(1)", 'x = """\n```\n<script>\n```\n"""', "`````\n# a longer fence", "   ```` inner"]
 )
 def test_nothing_in_code_ends_its_block(code: str) -> None:
-    (token,) = MarkdownIt("commonmark").parse(fenced(code))
+    (token,) = MarkdownIt("commonmark").parse(inert_code(code))
 
     assert (token.type, token.content.rstrip("\n")) == ("fence", code)

@@ -26,8 +26,8 @@ from .manager import NotebookThreads
 from .mode_changes import ModeChanges, mode_elsewhere
 from .turn_options import read_mode
 
-#: Commands that change nothing, and the one that ends a turn.
-READS_ONLY: Final = frozenset({"threads", "names", "show", "usage", "stop"})
+#: Commands that code of a turn may give: those that change nothing, and the one that ends a turn.
+ALLOWED_IN_TURN: Final = frozenset({"threads", "names", "show", "usage", "stop"})
 #: How many threads are listed, and characters of a thread that is shown.
 _MOST: Final = 200
 _LONGEST: Final = 100_000

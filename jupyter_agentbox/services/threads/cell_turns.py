@@ -16,7 +16,7 @@ from jupyter_agentbox.exceptions import ThreadBusyError, ThreadError, UnknownThr
 from jupyter_agentbox.protocol.messages import AgentCommand, CodeRan, StartTurn
 from jupyter_agentbox.services.kernel_connections.agent_cells import TurnCell
 
-from .cell_commands import READS_ONLY, CellCommands, label_of
+from .cell_commands import ALLOWED_IN_TURN, CellCommands, label_of
 from .cell_kernel import CellKernel, CellServices
 from .manager import NotebookThreads
 from .mode_changes import ModeChanges, mode_elsewhere
@@ -107,7 +107,7 @@ class CellTurns:
         AgentBoxError
             It cannot be done.
         """
-        if cell.kernel_id in self._turns and message.command not in READS_ONLY:
+        if cell.kernel_id in self._turns and message.command not in ALLOWED_IN_TURN:
             raise ThreadBusyError(
                 f"`%agent {message.command}` was refused: a turn is in progress in this kernel, and code of an agent"
                 " cannot change threads"
