@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ from jupyter_agentbox.services.threads.cell_kernels import CellKernels
 from jupyter_agentbox.services.threads.manager import NotebookThreads
 
 NOTEBOOK = "a.ipynb"
+#: No command here lets a thread ask less.
+UNASKED: Any = None
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def threads(database: str, jp_asyncio_loop: asyncio.AbstractEventLoop) -> Iterat
 
 
 async def test_a_thread_is_found_by_its_name_or_the_beginning_of_its_id(threads: NotebookThreads) -> None:
-    commands = CellCommands(threads, NOTEBOOK)
+    commands = CellCommands(threads, NOTEBOOK, UNASKED)
     named = await threads.start(NOTEBOOK, name="sales")
     archived = await threads.start(NOTEBOOK)
     await threads.change(archived.id, is_archived=True)
@@ -45,11 +48,11 @@ async def test_a_thread_of_another_notebook_is_not_found(threads: NotebookThread
 
     for name in ("sales", other.id, other.id[:8]):
         with pytest.raises(UnknownThreadError):
-            await CellCommands(threads, NOTEBOOK).find(name)
+            await CellCommands(threads, NOTEBOOK, UNASKED).find(name)
 
 
 async def test_of_several_threads_of_a_name_none_is_taken(threads: NotebookThreads) -> None:
-    commands = CellCommands(threads, NOTEBOOK)
+    commands = CellCommands(threads, NOTEBOOK, UNASKED)
     both = [await threads.start(NOTEBOOK, name="sales") for _ in range(2)]
 
     with pytest.raises(ThreadError) as refused:
@@ -60,7 +63,7 @@ async def test_of_several_threads_of_a_name_none_is_taken(threads: NotebookThrea
 
 
 async def test_the_magic_offers_what_the_server_takes(threads: NotebookThreads) -> None:
-    commands = CellCommands(threads, NOTEBOOK)
+    commands = CellCommands(threads, NOTEBOOK, UNASKED)
 
     assert {*agent_magic.COMMANDS, "names"} == {*commands._commands, "help"}
     assert [name.removeprefix("--") for name in agent_magic.OPTIONS] == list(turn_options.NAMES)
