@@ -13,6 +13,7 @@ from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelRequestPart,
+    ModelResponse,
     ModelResponsePart,
     RetryPromptPart,
     SystemPromptPart,
@@ -49,7 +50,8 @@ def dump_history(messages: Sequence[ModelMessage], *, replaces: bool) -> bytes:
         Whether they stand for all that was said before, too: the first is a summary of it.
     """
     flag = b"true" if replaces else b"false"
-    return b'{"replaces":' + flag + b',"messages":' + ModelMessagesTypeAdapter.dump_json(encodable(messages)) + b"}"
+    kept = encodable([_without_address(message) for message in messages])
+    return b'{"replaces":' + flag + b',"messages":' + ModelMessagesTypeAdapter.dump_json(kept) + b"}"
 
 
 def load_histories(kept: Sequence[bytes]) -> list[ModelMessage]:
@@ -69,6 +71,11 @@ def load_histories(kept: Sequence[bytes]) -> list[ModelMessage]:
         except (KeyError, TypeError, ValueError, ValidationError) as error:
             raise StorageError(f"the stored message history of a thread is damaged: {type(error).__name__}") from error
     return repair_messages(messages)  # a turn that was interrupted may have left a call without its result
+
+
+def _without_address(message: ModelMessage) -> ModelMessage:
+    """Leave out the address of the model's server, which can have a password or a key in it."""
+    return replace(message, provider_url=None) if isinstance(message, ModelResponse) else message
 
 
 def with_short_outputs(messages: Sequence[ModelMessage], *, kept: int = 1) -> list[ModelMessage]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ModelResponse, TextPart
 
 from jupyter_agentbox import AgentConfigurationError, ApprovalMode, AsyncAgent, ThreadBusyError, UnknownThreadError
 from jupyter_agentbox.agents.threads.events import (
@@ -16,6 +17,7 @@ from jupyter_agentbox.agents.threads.events import (
     TurnStarted,
     UsageUpdated,
 )
+from jupyter_agentbox.agents.threads.histories import dump_history
 from jupyter_agentbox.agents.threads.limits import TurnLimits
 from jupyter_agentbox.core.threads import AgentMessage, Notice, Phase, TurnErrorCode, TurnStatus, Usage, UserMessage
 from jupyter_agentbox.testing import TIMEOUT, MockModelServer
@@ -342,6 +344,17 @@ async def test_a_key_that_a_server_repeats_is_in_no_error(
 
     assert "the key *** is unknown" in result.error.message
     assert "sk-secret" not in str(result)
+
+
+def test_an_address_that_has_a_key_is_not_kept_with_what_a_model_said() -> None:
+    said = ModelResponse(
+        parts=[TextPart("hello")], provider_url="https://user:sk-secret@gateway.example/v1?key=sk-secret"
+    )
+
+    kept = dump_history([said], replaces=False)
+
+    assert b"hello" in kept
+    assert b"sk-secret" not in kept
 
 
 async def test_the_time_of_a_turn_is_bounded(make_agent: MakeAgent, model: MockModelServer) -> None:
