@@ -39,6 +39,8 @@ MOST_ENDED: Final = 32
 _MOST_WEIGHT: Final = 64_000_000
 #: How many threads of a notebook are looked through for its current one, or for a name.
 _MOST_THREADS: Final = 500
+#: How many threads a notebook has at most, with those that were archived: code in its kernel can ask for any number.
+MOST_OF_NOTEBOOK: Final = 200
 
 
 class NotebookThreads:
@@ -80,6 +82,7 @@ class NotebookThreads:
         self._clock = clock
         self._default_model = default_model
         self._on_close = on_close
+        self._adding = asyncio.Lock()
         self._watches: dict[str, TurnWatch] = {}
         self._ended: OrderedDict[str, TurnStream] = OrderedDict()
 
@@ -107,10 +110,18 @@ class NotebookThreads:
     async def start(
         self, notebook_path: str, *, name: str = "", mode: ApprovalMode = ApprovalMode.ASK, model: str | None = None
     ) -> Thread:
-        """Start a thread, which becomes the notebook's current one."""
-        thread = await self._threads.start(
-            model=model or self._default_model, mode=mode, name=name, notebook_path=notebook_path
-        )
+        """Start a thread, which becomes the notebook's current one.
+
+        Raises
+        ------
+        ThreadError
+            The notebook has too many.
+        """
+        async with self._adding:
+            await self._require_room(notebook_path)
+            thread = await self._threads.start(
+                model=model or self._default_model, mode=mode, name=name, notebook_path=notebook_path
+            )
         self._announce(thread.id, ThreadState.IDLE)
         return thread
 
@@ -250,8 +261,12 @@ class NotebookThreads:
         ------
         UnknownThreadError
             There is no such thread, or no such turn that has ended.
+        ThreadError
+            Its notebook has too many.
         """
-        fork = await self._threads.fork(thread_id, turn_id=turn_id)
+        async with self._adding:
+            await self._require_room((await self._threads.read(thread_id)).notebook_path)
+            fork = await self._threads.fork(thread_id, turn_id=turn_id)
         self._announce(fork.id, ThreadState.IDLE)
         return fork
 
@@ -339,6 +354,18 @@ class NotebookThreads:
 
     def _running(self, turn_id: str) -> RunningTurn | None:
         return next((one.running for one in self._watches.values() if one.running.id == turn_id), None)
+
+    async def _require_room(self, notebook_path: str) -> None:
+        if not notebook_path:
+            return
+        queries = (
+            ThreadQuery(notebook_path=notebook_path, is_archived=archived, limit=MOST_OF_NOTEBOOK)
+            for archived in (False, True)
+        )
+        if sum([len((await self._threads.list(query)).threads) for query in queries]) >= MOST_OF_NOTEBOOK:
+            raise ThreadError(
+                f"this notebook has {MOST_OF_NOTEBOOK} threads, and can have no more: delete some, archived ones too"
+            )
 
     async def _of_notebook(self, notebook_path: str) -> Sequence[Thread]:
         if not notebook_path:

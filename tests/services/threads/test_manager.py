@@ -15,7 +15,7 @@ from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.threads import manager
 from jupyter_agentbox.services.threads.cell_kernels import CellKernels
 from jupyter_agentbox.services.threads.event_reader import EventReader
-from jupyter_agentbox.services.threads.manager import MOST_ENDED, NotebookThreads
+from jupyter_agentbox.services.threads.manager import MOST_ENDED, MOST_OF_NOTEBOOK, NotebookThreads
 from jupyter_agentbox.storage.threads import SqlThreadStore
 from jupyter_agentbox.testing import FakeClock, MockModelServer
 from tests.samples import NOON
@@ -234,6 +234,18 @@ async def test_the_turn_of_a_server_that_died_is_interrupted_and_its_thread_goes
 
     assert (elsewhere.state, elsewhere.turn_id) == (ThreadState.WORKING, "left")
     assert [turn.status for turn in kept.thread.turns] == [TurnStatus.INTERRUPTED, TurnStatus.COMPLETED]
+
+
+async def test_a_notebook_has_so_many_threads_and_no_more(threads: NotebookThreads) -> None:
+    first = await threads.start(NOTEBOOK)
+    await threads.change(first.id, is_archived=True)
+    ways = [*(threads.start(NOTEBOOK) for _ in range(MOST_OF_NOTEBOOK)), *(threads.fork(first.id) for _ in range(5))]
+    made = await asyncio.gather(*ways, return_exceptions=True)
+
+    assert [type(one) for one in made if isinstance(one, Exception)] == [ThreadError] * 6
+    assert (await threads.start("another.ipynb")).notebook_path == "another.ipynb"
+    await threads.delete(first.id)
+    assert (await threads.start(NOTEBOOK)).notebook_path == NOTEBOOK
 
 
 async def test_the_limits_per_hour_are_those_of_all_threads_together(
