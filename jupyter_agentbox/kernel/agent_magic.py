@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -116,7 +117,11 @@ class AgentMagic:
         # Not at the top: loading the magic must cost a kernel's start next to nothing.
         with TrustedImports():
             from .agent_cell import run_turn  # noqa: PLC0415
-        await run_turn(self._shell, runtime.link(), prompt, options)
+        try:
+            await run_turn(self._shell, runtime.link(), prompt, options)
+        except AgentBoxError as error:
+            _show_no_lines_of(error)
+            raise
 
     def transform(self, lines: list[str]) -> list[str]:
         """Make a cell that begins with ``%%agent`` one with a top-level ``await``, which the kernel runs in its loop.
@@ -128,6 +133,12 @@ class AgentMagic:
             return lines
         line, body = found[1] or "", "".join(lines[1:])
         return [f"await get_ipython().find_cell_magic('agent').run({line!r}, {body!r})\n"]
+
+
+def _show_no_lines_of(error: AgentBoxError) -> None:
+    """Leave out the line of the cell, which `AgentMagic.transform` wrote and no person; ``%tb`` shows it."""
+    whole = error._render_traceback_
+    error.__dict__["_render_traceback_"] = lambda: whole()[-1 if sys.exc_info()[1] is error else 0 :]
 
 
 def complete(_shell: Any, event: Any) -> list[str]:
@@ -162,7 +173,8 @@ def read_options(line: str) -> tuple[JsonObject, str]:
     unknown = next((word for word in others if word.startswith("--")), None)
     if unknown is not None:
         raise _usage_error(f"%%agent has no option `{one_line(unknown)}`; it has {', '.join(OPTIONS)}.")
-    options = {name: value for name, value in vars(found).items() if value not in (None, False)}
+    # A number of 0 is a value, though it equals `False`: the server says what is wrong with it.
+    options = {name: value for name, value in vars(found).items() if value is not None and value is not False}
     return options, " ".join(others)
 
 

@@ -39,6 +39,7 @@ class Cell:
     stderr: str = ""
     value: str | None = None
     error: str | None = None
+    traceback: list[str] = field(default_factory=list)
     displays: list[dict[str, Any]] = field(default_factory=list)
     updates: list[dict[str, Any]] = field(default_factory=list)
 
@@ -116,6 +117,7 @@ def _collect(cell: Cell, told: dict[str, Any]) -> None:
         cell.updates.append(content["data"])
     elif told["msg_type"] == "error":
         cell.error = f"{content['ename']}: {content['evalue']}"
+        cell.traceback = content["traceback"]
 
 
 class Server:

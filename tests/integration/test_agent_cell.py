@@ -576,6 +576,7 @@ async def test_a_turn_that_fails_raises_and_says_why(server: Server, model: Mock
     [
         ("--backend lop", "ThreadError: `--backend lop` is not known: it can be loop"),
         ("--mode maybe", "ThreadError: `--mode maybe` is not known"),
+        ("--steps 0", "ThreadError: `--steps` must be a number from 1"),
         ("--new --model nobody:x", "AgentConfigurationError: `nobody:x` is not the name of a model"),
         ("--new --model anthropic", "AgentConfigurationError: `anthropic` is not the name of a model"),
     ],
@@ -585,6 +586,7 @@ async def test_a_wrong_option_asks_no_model(server: Server, model: MockModelServ
         cell = await kernel.run(f"%%agent {line}\nGo")
 
     assert (cell.error or "").startswith(said)
+    assert cell.traceback == [cell.error]  # and no line that the person has not written
     assert model.requests == []
 
 
@@ -609,6 +611,7 @@ async def test_commands_show_and_manage_the_threads_of_this_notebook(server: Ser
         assert "October" in await agent("fork")
         assert "1 requests" in await agent("usage")
         assert "deny_all" in await agent("mode deny_all")
+        assert "`mode maybe` is not known" in await agent("mode maybe")
         assert "openai:other" in await agent("model openai:other")
         await agent("resume October")
         assert "archived" in await agent("archive October")

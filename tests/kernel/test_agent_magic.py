@@ -38,6 +38,7 @@ def shell() -> Iterator[InteractiveShell]:
         ),
         ("What's new, and what isn't?", {}, "What's new, and what isn't?"),
         ("--new Plot it", {"new": True}, "Plot it"),
+        ("--steps 0", {"steps": 0}, ""),
     ],
 )
 def test_the_first_line_is_options_and_words(line: str, options: dict[str, Any], prompt: str) -> None:

@@ -52,7 +52,8 @@ class UsageMeter:
         """
         steps = self._limits.steps
         if steps is not None and (self._before + self._run).requests >= steps:
-            raise LimitReachedError(f"it reached the limit of {steps:,} model requests per turn")
+            times = "one model request" if steps == 1 else f"{steps:,} model requests"
+            raise LimitReachedError(f"it reached the limit of {times} per turn")
         self.begin_review()
 
     def begin_review(self) -> None:

@@ -136,7 +136,8 @@ class CellCommands:
         entry = await self._one(arguments)
         read = await self._threads.read(entry.thread.id)
         thread = read.thread
-        head = f"{label_of(thread)}: {thread.approval_mode.value}, {thread.model or 'no model'}, {read.state.value}"
+        model = f"model {thread.model}" if thread.model else "no model"
+        head = f"Thread `{label_of(thread)}`: {read.state.value}, mode {thread.approval_mode.value}, {model}"
         lines = [one_line(head), *(line for turn in thread.turns for line in _turn_lines(turn))]
         text = "\n".join(lines)
         return text if len(text) <= _LONGEST else f"[…]\n{text[-_LONGEST:]}"

@@ -61,8 +61,8 @@ def read_options(options: JsonObject) -> TurnOptions:
         raise ThreadError(
             f"%%agent has no option `--{one_line(unknown)}`; it has {', '.join(f'--{one}' for one in NAMES)}"
         )
-    mode = _choice("mode", options.get("mode"), [one.value for one in ApprovalMode])
-    backend = _choice("backend", options.get("backend"), BACKENDS)
+    mode = _choice("--mode", options.get("mode"), [one.value for one in ApprovalMode])
+    backend = _choice("--backend", options.get("backend"), BACKENDS)
     return TurnOptions(
         thread=_name("thread", options.get("thread")),
         is_new=options.get("new") is True,
@@ -70,7 +70,7 @@ def read_options(options: JsonObject) -> TurnOptions:
         model=_name("model", options.get("model")),
         backend=TurnBackend(backend) if backend is not None else TurnBackend.LOOP,
         steps=_steps(options.get("steps")),
-        context=_choice("context", options.get("context"), CONTEXTS),
+        context=_choice("--context", options.get("context"), CONTEXTS),
     )
 
 
@@ -85,11 +85,11 @@ def read_mode(value: str) -> ApprovalMode:
     return ApprovalMode(_choice("mode", value, [one.value for one in ApprovalMode]))
 
 
-def _choice(name: str, value: JsonValue, known: list[str] | tuple[str, ...]) -> str | None:
+def _choice(option: str, value: JsonValue, known: list[str] | tuple[str, ...]) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or value not in known:
-        raise ThreadError(f"`--{name} {one_line(str(value))}` is not known: it can be {', '.join(known)}")
+        raise ThreadError(f"`{option} {one_line(str(value))}` is not known: it can be {', '.join(known)}")
     return value
 
 
