@@ -149,9 +149,14 @@ def identifier(name: str, *, reserved: Iterable[str] = ()) -> str:
 
 
 def identifiers(names: Iterable[str], *, reserved: Iterable[str] = ()) -> dict[str, str]:
-    """Return the identifiers of names, each once; of equal ones the second ends in ``_1``."""
+    """Return the identifiers of names, each once; of equal ones the second ends in ``_1``.
+
+    A name that is an identifier stays as it is, so that no value that is given by name reaches another field.
+    """
     wire = list(names)
-    return dict(zip(wire, _numbered(wire, reserved), strict=True))
+    first = sorted(wire, key=lambda name: identifier(name, reserved=reserved) != name)
+    found = dict(zip(first, _numbered(first, reserved), strict=True))
+    return {name: found[name] for name in wire}
 
 
 def _numbered(names: Iterable[str], reserved: Iterable[str]) -> list[str]:

@@ -187,6 +187,12 @@ def test_a_result_of_free_form_has_attributes_and_is_a_dict_still() -> None:
     assert made.model_dump_json() == '{"a": 1}'
 
 
+@pytest.mark.parametrize("names", [["", "field_"], ["a-b", "a_b"], ["a_b_1", "a-b", "a b", "a_b"]])
+def test_a_value_that_is_given_by_name_reaches_the_field_of_that_name(names: list[str]) -> None:
+    given_values = {name: f"to {name}" for name in names}
+    assert module({name: {"type": "string"} for name in names})["Params"](**given_values).model_dump() == given_values
+
+
 @given(st.dictionaries(st.text(min_size=0, max_size=8), st.lists(st.text(max_size=5), min_size=1, max_size=4)))
 @settings(max_examples=200, deadline=None)
 def test_whatever_names_and_values_a_schema_has_the_module_runs_and_sends_them(enums: dict[str, list[str]]) -> None:
