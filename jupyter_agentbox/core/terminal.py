@@ -20,6 +20,8 @@ _SPECIAL: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef\ud800-\udfff]"
 )
+#: What was written in a line and then overwritten. Looked for at the start of lines only: so it takes linear time.
+_OVERWRITTEN: Final = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)
 #: After an escape, these begin a string.
 _STRINGS: Final = "PX]^_"
 #: The 8-bit controls that stand for an escape and a letter: a terminal may obey them in UTF-8, too.
@@ -120,6 +122,11 @@ class TerminalFilter:
 def without_controls(text: str) -> str:
     """Return a whole text without colours and without anything else that steers a terminal."""
     return TerminalFilter(colors=False, carriage_return="\n").feed(text)
+
+
+def final_text(text: str) -> str:
+    """Return a whole text, plain, as a terminal shows it in the end: of a progress bar, what it wrote last."""
+    return without_controls(_OVERWRITTEN.sub("", text))
 
 
 def _continued_string(sequence: str, char: str) -> str:

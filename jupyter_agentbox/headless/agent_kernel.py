@@ -14,6 +14,7 @@ from jupyter_agentbox.agents.threads.ports import ApprovalAsked, Catalog, CodeEn
 from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.calls import TurnRef
+from jupyter_agentbox.core.terminal import final_text
 from jupyter_agentbox.core.threads import ItemStatus
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
@@ -60,12 +61,15 @@ class ExecutorKernel:
                             yield event
                     elif isinstance(item, CodeExecutionResult):
                         ended = CodeEnded(
-                            code=code, status=ItemStatus.COMPLETED, text=item.text or "", images=len(item.images)
+                            code=code,
+                            status=ItemStatus.COMPLETED,
+                            text=final_text(item.text or ""),
+                            images=len(item.images),
                         )
         except CodeExecutionError as error:
             text = error.result.text if error.result is not None else None
             lost = "" if self._executor.is_usable else f"\n{_LOST}"
-            ended = CodeEnded(code=code, status=ItemStatus.FAILED, text=text or "", error=f"{error}{lost}")
+            ended = CodeEnded(code=code, status=ItemStatus.FAILED, text=final_text(text or ""), error=f"{error}{lost}")
         except (ToolCallRejectedError, ApprovalExpiredError, ApprovalCancelledError) as error:
             ran.request_id = error.request_id
             ended = CodeEnded(code=code, status=ItemStatus.DECLINED, error=str(error))

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from jupyter_agentbox.core.terminal import without_controls
+from jupyter_agentbox.core.terminal import final_text, without_controls
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE, ITEM_MIME_TYPE, MAX_CODE_TEXT
 
 #: Characters that are kept of a text: its beginning, and as much of its end.
 _HALF: Final = MAX_CODE_TEXT // 4
 #: Characters of a traceback that are kept: its end.
 _TRACEBACK: Final = 4_000
-#: What was written and then overwritten, as progress bars do.
-_OVERWRITTEN: Final = re.compile(r"[^\n]*\r(?!\n)")
 
 
 class CodeOutput:
@@ -45,7 +42,7 @@ class CodeOutput:
         with self._lock:
             gap = [f"\n[… {self._left_out:,} characters left out …]\n"] if self._left_out else []
             whole = "".join([*self._head, *gap, *self._tail])
-        return without_controls(_OVERWRITTEN.sub("", whole)).strip("\n")
+        return final_text(whole).strip("\n")
 
     @property
     def error(self) -> str:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from jupyter_agentbox.core.terminal import KNOWN_STATE, TerminalFilter, without_controls
+from jupyter_agentbox.core.terminal import KNOWN_STATE, TerminalFilter, final_text, without_controls
 
 #: All that may steer a terminal in what was passed on.
 ALLOWED = re.compile("\r\x1b\\[K|\x1b\\[[0-9;]*m")
@@ -122,6 +122,14 @@ def test_it_knows_whether_a_line_was_begun(pieces: list[str], is_at_start: bool)
 
 def test_a_whole_text_can_be_had_without_colours() -> None:
     assert without_controls("\x1b[31mred\x1b[0m\rnext\x1b]0;t\x07") == "red\nnext"
+
+
+def test_of_a_line_that_is_overwritten_the_last_text_is_final() -> None:
+    assert final_text("10 %\r20 %\r\x1b[32m100 %\x1b[0m\nkept\r\nend") == "100 %\nkept\nend"
+
+
+def test_a_line_without_an_end_takes_no_time_that_grows_with_its_square() -> None:
+    assert len(final_text("x" * 2_000_000)) == 2_000_000  # it would take hours
 
 
 def test_the_known_state_is_reached_from_within_a_control_string() -> None:

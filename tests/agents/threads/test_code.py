@@ -299,3 +299,14 @@ def test_a_program_without_an_event_loop_does_the_same(
         assert [one.name for one in agent.thread_list().data] == ["copy"]
     with pytest.raises(RuntimeError, match="with"):
         agent.thread_start()
+
+
+async def test_the_model_is_told_what_a_terminal_shows_in_the_end(
+    make_agent: MakeAgent, model: MockModelServer
+) -> None:
+    model.enqueue_tool_call("run_code", {"code": "print('10 %\\r\\x1b[32m100 %\\x1b[0m')"})
+    model.enqueue_message("done")
+    async with make_agent(policy=ALLOWED) as agent:
+        await (await agent.thread_start()).run("go")
+
+    assert told(model.requests[1]) == "100 %"
