@@ -765,6 +765,6 @@ async def test_no_command_leads_to_a_thread_that_asks_less_without_a_person(
         await kernel.run("%agent new strict")
         async with running(kernel, f"{line}\nGo" if line.startswith("%%") else line):
             await approve(server, "set_approval_mode", "reject_once")
-        assert "strict: ask" in (await kernel.run("%agent show")).stdout
+        assert "`strict`: idle, mode ask" in (await kernel.run("%agent show")).stdout
 
     assert model.requests == []
