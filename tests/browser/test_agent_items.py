@@ -105,6 +105,22 @@ def test_items_read_like_a_part_of_the_notebook(person: Person, notebook: Callab
     expect(person.notebook.get_by_role("group", name="Blocked output")).to_have_count(0)
 
 
+def test_a_cell_with_a_turn_shows_the_outputs_of_all_its_steps(person: Person, notebook: Callable[..., str]) -> None:
+    more = "for n in range(60): display(f'output {n}')"
+    path = notebook(f"{show(message('Words.', 'commentary'))}\n{more}", more)
+    person.open(path)
+    for index in range(2):
+        person.run(index)
+    hidden = person.page.get_by_role("button", name="Show more outputs")
+    expect(person.cell(1)).to_contain_text("output 49")
+    expect(hidden).to_have_count(1)  # of the cell without a turn
+    expect(person.cell(0)).to_contain_text("output 59")
+    person.save()
+    person.open(path)
+    expect(person.cell(0)).to_contain_text("output 59")
+    expect(hidden).to_have_count(1)
+
+
 def test_words_that_come_replace_no_paragraph_that_is_there(person: Person, notebook: Callable[..., str]) -> None:
     source = (
         "m = 'application/vnd.jupyter-agentbox.item+json'\n"

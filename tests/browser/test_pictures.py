@@ -106,7 +106,7 @@ def test_panel(person: Person, lab: Lab, save_picture: Callable[..., None], them
     person.open_panel()
     panel = person.page.locator(".jp-AgentBox-panel")
     assert_legible(panel)
-    for name in ("Recent history", "MCP servers"):
+    for name in ("Agent threads", "Recent history", "MCP servers"):
         panel.get_by_role("heading", name=name).click()
     for name in ("shop.delete_order", "shop.set_price"):
         expect(person.item(name).get_by_role("button", name="Allow once")).to_be_enabled()

@@ -81,6 +81,9 @@ export interface ITurn {
   items: Item[];
 }
 
+/** Reads a turn from the server. */
+export type ReadTurn = (turnId: string) => Promise<ITurn>;
+
 /** What a thread is doing. `waiting`: for a person's decision. */
 export type ThreadState = 'idle' | 'working' | 'waiting' | 'failed';
 

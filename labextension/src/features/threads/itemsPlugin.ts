@@ -5,7 +5,11 @@ import type {
 import { Notification } from '@jupyterlab/apputils';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 
-import { ICardContext, ICodeInserter } from '../../internalTokens';
+import {
+  IAgentBoxClient,
+  ICardContext,
+  ICodeInserter
+} from '../../internalTokens';
 import { describeFailure } from './codeInserter';
 import { itemRendererFactory } from '../../ui/items/ItemRenderer';
 
@@ -14,15 +18,20 @@ export const itemsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:items',
   description: 'Shows what an agent says and runs in outputs.',
   autoStart: true,
-  requires: [IRenderMimeRegistry, ICardContext],
+  requires: [IRenderMimeRegistry, ICardContext, IAgentBoxClient],
   optional: [ICodeInserter],
   activate: (
     _: JupyterFrontEnd,
     rendermime: IRenderMimeRegistry,
-    base: ICardContext,
+    cards: ICardContext,
+    client: IAgentBoxClient,
     inserter: ICodeInserter | null
   ): void => {
-    const { trans } = base;
+    const { trans } = cards;
+    const base = {
+      ...cards,
+      readTurn: (id: string) => client.getTurn(id)
+    };
     const insertCells = (node: HTMLElement, turnId: string): void => {
       inserter?.insertAt(node, turnId).catch((error: unknown) => {
         Notification.error(describeFailure(error, trans));

@@ -3,10 +3,12 @@
  */
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { ReactWidget } from '@jupyterlab/ui-components';
+import type { Message } from '@lumino/messaging';
+import type { Widget } from '@lumino/widgets';
 import React from 'react';
 
 import { ITEM_MIME_TYPE, readItem } from '../../api/threads';
-import type { IItemOutput } from '../../api/threads';
+import type { IItemOutput, ReadTurn } from '../../api/threads';
 import { CardProvider } from '../context';
 import type { ICardContext } from '../context';
 import { ItemView } from './ItemView';
@@ -15,10 +17,18 @@ import type { IMarkdownViewOptions } from './MarkdownView';
 /** Better than the rank of Markdown. */
 const RANK = -20;
 
+/**
+ * Outputs that a cell with a turn shows. A step has several: with JupyterLab's 50, the card of a later step, and the
+ * answer, would be behind "Show more outputs".
+ */
+export const MAX_OUTPUTS = 2000;
+
 /** What items need beside what cards do. */
 export interface IItemContext extends ICardContext {
   /** Put the code of a turn below the cell that a node is in. */
   insertCells?: (node: HTMLElement, turnId: string) => void;
+  /** Read a turn from the server. */
+  readTurn?: ReadTurn;
 }
 
 /** Shows an item, and changes with it. */
@@ -47,6 +57,11 @@ export class ItemRenderer extends ReactWidget implements IRenderMime.IRenderer {
     return this.renderPromise ?? Promise.resolve();
   }
 
+  protected override onAfterAttach(message: Message): void {
+    super.onAfterAttach(message);
+    showMoreOutputs(this);
+  }
+
   protected override render(): JSX.Element {
     const output = this._output;
     return (
@@ -56,6 +71,7 @@ export class ItemRenderer extends ReactWidget implements IRenderMime.IRenderer {
             output={output}
             markdown={this._markdown}
             onInsert={this._inserting(output)}
+            readTurn={this._context.readTurn}
           />
         ) : (
           <p className="jp-AgentBox-notice">{this._fallback}</p>
@@ -77,6 +93,19 @@ export class ItemRenderer extends ReactWidget implements IRenderMime.IRenderer {
   private _fallback = '';
   private readonly _markdown: IMarkdownViewOptions;
   private _output: IItemOutput | null = null;
+}
+
+/** Have the output area that a widget is in show as many outputs as a turn has. */
+function showMoreOutputs(widget: Widget): void {
+  for (let at = widget.parent; at; at = at.parent) {
+    const area = at as Widget & { maxNumberOutputs?: number };
+    if (
+      typeof area.maxNumberOutputs === 'number' &&
+      area.maxNumberOutputs < MAX_OUTPUTS
+    ) {
+      area.maxNumberOutputs = MAX_OUTPUTS;
+    }
+  }
 }
 
 /** The factory for a notebook's or a console's renderers. It makes text and links only, so it is safe. */

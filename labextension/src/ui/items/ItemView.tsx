@@ -10,11 +10,13 @@ import type {
   IItemOutput,
   Item,
   ItemStatus,
-  IToolCallItem
+  IToolCallItem,
+  ReadTurn
 } from '../../api/threads';
 import { CodeView } from '../code/CodeView';
 import { LinkButton } from '../components/VisibleText';
 import { useCardContext, useTrans } from '../context';
+import { useRecordedStatus } from '../hooks/useRecordedStatus';
 import { useSignal } from '../hooks/useSignal';
 import { label } from '../text/visibleText';
 import { MarkdownView } from './MarkdownView';
@@ -25,6 +27,8 @@ export interface IItemViewProps {
   markdown: IMarkdownViewOptions;
   /** Puts the code of the item's turn into the notebook; without it, there is none. */
   onInsert?: () => void;
+  /** Reads a turn: what an output says of an item that was in progress may be old. */
+  readTurn?: ReadTurn;
 }
 
 export function ItemView(props: IItemViewProps): JSX.Element {
@@ -38,9 +42,9 @@ export function ItemView(props: IItemViewProps): JSX.Element {
         <Reasoning text={item.text} isComplete={isComplete} {...{ markdown }} />
       );
     case 'code_run':
-      return <CodeRun item={item} threadId={output.threadId} />;
+      return <CodeRun {...props} item={item} />;
     case 'tool_call':
-      return <ToolCall item={item} />;
+      return <ToolCall {...props} item={item} />;
     case 'user_message':
     case 'notice':
       return <Line item={item} />;
@@ -126,10 +130,13 @@ function Prose(props: {
 /** What became of code or of a call, and whether it waits for a person. */
 type State = Exclude<ItemStatus, 'in_progress'> | 'running' | 'waiting';
 
-function CodeRun(props: { item: ICodeRun; threadId: string }): JSX.Element {
+function CodeRun(props: IItemViewProps & { item: ICodeRun }): JSX.Element {
   const trans = useTrans();
-  const { item } = props;
-  const state = useItemState(item, call => call.thread_id === props.threadId);
+  const { item, output } = props;
+  const [state, isOld] = useItemState(
+    props,
+    call => call.thread_id === output.threadId
+  );
   return (
     <div
       className="jp-AgentBox-codeRun"
@@ -146,12 +153,22 @@ function CodeRun(props: { item: ICodeRun; threadId: string }): JSX.Element {
         // The error of code that failed is an output.
         <p className="jp-AgentBox-itemError">{label(item.error, 300)}</p>
       ) : null}
+      {isOld ? (
+        <p className="jp-AgentBox-notice" role="note">
+          {trans.__(
+            'The turn went on while this page did not listen. Run %agent show in a cell to see the rest.'
+          )}
+        </p>
+      ) : null}
     </div>
   );
 }
 
-function ToolCall({ item }: { item: IToolCallItem }): JSX.Element {
-  const state = useItemState(item, () => false);
+function ToolCall(
+  props: IItemViewProps & { item: IToolCallItem }
+): JSX.Element {
+  const { item } = props;
+  const [state] = useItemState(props, () => false);
   const name = `${item.server}.${item.tool}`;
   return (
     <div className="jp-AgentBox-toolCall" data-state={state}>
@@ -187,22 +204,35 @@ function Line({ item }: { item: Item & { text: string } }): JSX.Element {
   );
 }
 
-/** The state of an item; whether it waits is known from the requests on this page. */
+/**
+ * The state of an item, and whether the output is older than it. Whether it waits is known from the requests on this
+ * page.
+ */
 function useItemState(
-  item: ICodeRun | IToolCallItem,
+  props: IItemViewProps & { item: ICodeRun | IToolCallItem },
   isOurs: (call: { thread_id?: string | null }) => boolean
-): State {
+): [State, boolean] {
+  const { item, output, readTurn } = props;
   const { model } = useCardContext();
   useSignal(model.changed);
+  const recorded = useRecordedStatus(
+    item,
+    output.turnId,
+    model.changed,
+    readTurn
+  );
   if (item.status !== 'in_progress') {
-    return item.status;
+    return [item.status, false];
+  }
+  if (recorded.status) {
+    return [recorded.status, recorded.isOld];
   }
   const isWaiting = model.pending.some(({ id, call }) =>
     item.request_id === null
       ? isOurs(call) && call.tool === 'run_code'
       : id === item.request_id
   );
-  return isWaiting ? 'waiting' : 'running';
+  return [isWaiting ? 'waiting' : 'running', false];
 }
 
 function describeState(state: State, trans: TranslationBundle): string {

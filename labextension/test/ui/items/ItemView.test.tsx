@@ -4,10 +4,12 @@ import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { readItem } from '../../../src/api/threads';
-import type { IItemOutput } from '../../../src/api/threads';
+import { RequestError } from '../../../src/api/client';
+import type { IItemOutput, ITurn, ReadTurn } from '../../../src/api/threads';
 import type { IApproval } from '../../../src/api/protocol';
 import { CardProvider } from '../../../src/ui/context';
 import type { ICardContext } from '../../../src/ui/context';
+import { NEWS_DELAY } from '../../../src/ui/hooks/useRecordedStatus';
 import { ItemView } from '../../../src/ui/items/ItemView';
 import { approval, language } from '../../examples';
 import { itemData } from '../../threads';
@@ -26,6 +28,7 @@ async function show(
     isAnswer?: boolean;
     pending?: IApproval[];
     onInsert?: () => void;
+    readTurn?: ReadTurn;
   } = {}
 ): Promise<HTMLElement> {
   const context = {
@@ -43,6 +46,7 @@ async function show(
         output={readItem(data) as IItemOutput}
         markdown={markdown}
         onInsert={options.onInsert}
+        readTurn={options.readTurn}
       />
     </CardProvider>
   );
@@ -133,4 +137,44 @@ test('a notice is one line of text', async () => {
   const text = 'The limit\nwas <b>reached</b>.';
   const node = await show({ type: 'notice', code: 'limit', text });
   expect(node.textContent).toBe('The limit was <b>reached</b>.');
+});
+
+test.each([
+  ['completed', 'completed', 'done'],
+  ['in_progress', 'interrupted', 'interrupted'],
+  ['in_progress', 'in_progress', 'running…']
+])(
+  'of code that its output shows in progress, the record tells (%s in a turn that is %s)',
+  async (status, turnStatus, shown) => {
+    const turn = { status: turnStatus, items: [{ ...RUN, id: 'i1', status }] };
+    const node = await show(RUN, {
+      readTurn: () => Promise.resolve(turn as unknown as ITurn)
+    });
+    expect(node.textContent).toContain(shown);
+  }
+);
+
+test('an output that nobody told of the end says where the rest is, and one that is told does not', async () => {
+  jest.useFakeTimers();
+  try {
+    const node = await show(RUN, {
+      readTurn: () =>
+        Promise.reject(new RequestError(404, 'no turn', null, null))
+    });
+    expect(node.textContent).toContain('interrupted');
+    expect(node.textContent).not.toContain('%agent show');
+    act(() => {
+      jest.advanceTimersByTime(NEWS_DELAY);
+    });
+    expect(node.textContent).toContain('%agent show');
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test('a server that is out of reach says nothing of code', async () => {
+  const node = await show(RUN, {
+    readTurn: () => Promise.reject(new Error('no connection'))
+  });
+  expect(node.textContent).toContain('running…');
 });

@@ -1,0 +1,92 @@
+/**
+ * A React hook for what the server has recorded of an item whose output says that it is in progress.
+ */
+import type { ISignal } from '@lumino/signaling';
+import { useEffect, useState } from 'react';
+
+import { RequestError } from '../../api/client';
+import type {
+  ICodeRun,
+  ItemStatus,
+  ITurn,
+  IToolCallItem,
+  ReadTurn
+} from '../../api/threads';
+
+/** How an item ended. */
+type Ended = Exclude<ItemStatus, 'in_progress'>;
+
+/** Milliseconds that the kernel has to say the same: until then the output is not old. */
+export const NEWS_DELAY = 3000;
+
+/**
+ * How an item ended that an output shows in progress, and whether nobody told the output. The output is old after a reload
+ * of the page, and where the server ended.
+ *
+ * The server is asked when the item is first shown, and when requests change.
+ */
+export function useRecordedStatus(
+  item: ICodeRun | IToolCallItem,
+  turnId: string,
+  changed: ISignal<unknown, unknown>,
+  readTurn?: ReadTurn
+): { status: Ended | null; isOld: boolean } {
+  const [status, setStatus] = useState<Ended | null>(null);
+  const [isOld, setOld] = useState(false);
+  const isOpen = item.status === 'in_progress' && status === null;
+  useEffect(() => {
+    if (!isOpen || !readTurn || !turnId) {
+      return;
+    }
+    let isWanted = true;
+    const ask = (): void => {
+      readTurn(turnId)
+        .then(turn => endOf(turn, item.id))
+        .catch(endOfLost)
+        .then(
+          ended => {
+            if (isWanted) {
+              setStatus(ended);
+            }
+          },
+          () => undefined // the server is out of reach: the next change asks again
+        );
+    };
+    ask();
+    changed.connect(ask);
+    return () => {
+      isWanted = false;
+      changed.disconnect(ask);
+    };
+  }, [isOpen, item.id, turnId, changed, readTurn]);
+  useEffect(() => {
+    const timer =
+      status === null
+        ? 0
+        : window.setTimeout(() => {
+            setOld(true);
+          }, NEWS_DELAY);
+    return () => {
+      window.clearTimeout(timer);
+    };
+  }, [status]);
+  return { status, isOld };
+}
+
+/** How an item of a turn ended; `null` while it is in progress. */
+function endOf(turn: ITurn, itemId: string): Ended | null {
+  const found = turn.items.find(({ id }) => id === itemId);
+  const status = found && 'status' in found ? found.status : 'in_progress';
+  if (status !== 'in_progress') {
+    return status;
+  }
+  return turn.status === 'in_progress' ? null : 'interrupted';
+}
+
+/** A turn that was deleted is not in progress. */
+function endOfLost(error: unknown): Ended | null {
+  if (error instanceof RequestError && error.status === 404) {
+    return 'interrupted';
+  }
+  throw error;
+}
