@@ -36,7 +36,7 @@ def attack(facts: dict[str, Any]) -> Any:
     arguments["more"] = "harmful"
     again = {"type": "call", "id": link._pending.ids[0], "server": "desk", "tool": "edited", "arguments": arguments}
     for _ in range(3):
-        link._transport.send(again)
+        link.transport.send(again)
     link.call("desk", "ready", {})  # the person may decide now
     asking.join(15)
     return not asking.is_alive()

@@ -149,7 +149,7 @@ while not (pending := runtime.link().list_pending()):
 (request,) = pending
 for kind in ("decision", "approved", "allow_once", "reply", "running", "waiting", "welcome"):
     forged = {"type": kind, "id": request["id"], "request_id": request["id"], "decision": "allow_once", "content": {}}
-    runtime.link()._transport.send(forged)
+    runtime.link().transport.send(forged)
 print("forged", flush=True)
 asking.join()
 print(ended)
