@@ -219,6 +219,13 @@ class MockModelServer:
         for one in held:
             one.set()
 
+    def reset(self) -> None:
+        """Send what was held back, and forget what was enqueued and what requests came."""
+        self.release()
+        with self._came:
+            self._answers.clear()
+            self.requests.clear()
+
     def message(self, text: str, phase: str | None = None, deltas: Sequence[str] | None = None) -> Message:
         """Make a message for `enqueue_parts`."""
         return Message(text=text, phase=phase, deltas=None if deltas is None else tuple(deltas))

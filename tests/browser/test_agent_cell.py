@@ -55,8 +55,7 @@ def lab(agent_model: MockModelServer, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def model(agent_model: MockModelServer) -> Iterator[MockModelServer]:
-    agent_model.requests.clear()
-    agent_model._answers.clear()  # what a test that failed left
+    agent_model.reset()  # what a test that failed left
     yield agent_model
     agent_model.release()
 
@@ -342,7 +341,8 @@ def test_each_next_step_of_the_demo_comes_into_view_and_a_refusal_is_answered(
     expect(final_answer(person)).to_be_in_viewport(ratio=1)
     for message in person.cell(0).locator(".jp-AgentBox-message").all():
         assert_legible(message)
-    picture.scroll_into_view_if_needed()
+    person.page.set_viewport_size({"width": 1280, "height": 1500})  # or the toolbar lies over the picture's edge
+    picture.evaluate("node => node.scrollIntoView({block: 'center'})")
     save_picture(f"agent-answer-{theme}", picture, final_answer(person), margin=4)
     person.open_panel()
     threads = person.page.get_by_role("region", name="Agent threads")

@@ -21,6 +21,7 @@ from jupyter_client.asynchronous.client import AsyncKernelClient
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
+from jupyter_agentbox.testing import MockModelServer
 from tests.ports import kept_port
 
 TIMEOUT = 30
@@ -319,6 +320,13 @@ def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]
     """A server with the demo shop, which runs in a loop of its own: each test has another."""
     with server_in_thread(tmp_path_factory.mktemp("server")) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[MockModelServer]:
+    """The model of a file's agents; the file says what it answers."""
+    with MockModelServer() as started:
+        yield started
 
 
 @contextmanager

@@ -27,12 +27,6 @@ WORDS = "**Forty-two.** <img src=x>"
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[MockModelServer]:
-    with MockModelServer() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def agent_server(model: MockModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     options = ("--AgentBoxApp.agent_model=openai:scripted", f"--AgentBoxApp.agent_base_url={model.base_url}")
     with server_in_thread(tmp_path_factory.mktemp("agent"), options) as started:
@@ -43,9 +37,7 @@ def agent_server(model: MockModelServer, tmp_path_factory: pytest.TempPathFactor
 def server(
     agent_server: Server, model: MockModelServer, jp_asyncio_loop: asyncio.AbstractEventLoop
 ) -> Iterator[Server]:
-    model.release()
-    model._answers.clear()
-    model.requests.clear()
+    model.reset()
     with for_one_test(agent_server, jp_asyncio_loop) as lent:
         yield lent
 

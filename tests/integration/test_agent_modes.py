@@ -19,12 +19,6 @@ YES = json.dumps({"risk": "low", "outcome": "allow", "rationale": "It only reads
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[MockModelServer]:
-    with MockModelServer() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def agent_server(model: MockModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     options = (
         "--AgentBoxApp.agent_model=openai:scripted",
@@ -40,9 +34,7 @@ def agent_server(model: MockModelServer, tmp_path_factory: pytest.TempPathFactor
 def server(
     agent_server: Server, model: MockModelServer, jp_asyncio_loop: asyncio.AbstractEventLoop
 ) -> Iterator[Server]:
-    model.release()
-    model._answers.clear()
-    model.requests.clear()
+    model.reset()
     with for_one_test(agent_server, jp_asyncio_loop) as lent:
         yield lent
 

@@ -98,6 +98,20 @@ async def test_what_is_held_comes_when_it_is_released() -> None:
             assert (await asking).output_text == "late"
 
 
+async def test_a_reset_forgets_what_was_enqueued_and_asked() -> None:
+    with MockModelServer() as model:
+        model.enqueue_message("held", is_held=True)
+        model.enqueue_message("forgotten")
+        async with openai.AsyncOpenAI(base_url=model.base_url, api_key="k") as client:
+            asking = asyncio.create_task(client.responses.create(model="m", input="hello"))
+            await asyncio.to_thread(model.wait_for_requests, 1)
+            model.reset()
+            assert (await asking).output_text == "held"
+            assert model.requests == []
+            model.enqueue_message("new")
+            assert (await client.responses.create(model="m", input="again")).output_text == "new"
+
+
 def test_other_paths_are_not_found_and_waiting_has_an_end() -> None:
     with MockModelServer() as model:
         assert httpx2.post(f"{model.base_url}/pictures", json={}).status_code == 404
