@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from jupyter_agentbox.core.text import fenced
+
 from .requests import CodeRequest
 from .results import AttemptError
 
@@ -57,5 +59,5 @@ def _expected(expected: Mapping[str, Any]) -> str:
 
 
 def _attempt(error: AttemptError) -> str:
-    code = f"\n```python\n{error.code}\n```" if error.code else ""
+    code = f"\n{fenced(error.code, 'python')}" if error.code else ""
     return f"Attempt {error.attempt} went wrong ({error.stage.value}).{code}\nThe error:\n{error.message}"

@@ -122,4 +122,4 @@ def answer_of(result: CodeResult) -> str:
     message = shortened(str(result.error), _OUTPUT)
     if result.status is not CodeStatus.FAILED:
         return f"The code did not run{attempts}: {message}"
-    return f"The code failed{attempts}, which was the last one allowed:\n\n{fenced(message.rstrip(), 'text')}"
+    return f"The code failed{attempts}, and is not tried again:\n\n{fenced(message.rstrip(), 'text')}"

@@ -33,7 +33,7 @@ class Layer(str, Enum):
     PROJECT = "project"
     SESSION = "session"
     THREAD = "thread"
-    """None is written: it is what the approval mode of an agent's thread makes of a call."""
+    """No rules are written for it: it is what the approval mode of an agent's thread makes of a call."""
 
 
 def exactly(call: ToolCall) -> str:

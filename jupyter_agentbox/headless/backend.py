@@ -82,7 +82,7 @@ class LocalBackend:
         self._kernel: CommKernel | None = None
         self._opening: asyncio.Task[None] | None = None
         self._early: list[tuple[str, str, Any]] = []
-        #: The agent's thread that works in the kernel, for the record.
+        #: The turn of an agent that works in the kernel, for the record.
         self.turn: TurnRef | None = None
         self._services: LocalServices | None = None
         self.requests = RequestQueue(self.decide)

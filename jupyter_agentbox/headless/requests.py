@@ -52,16 +52,6 @@ class ApprovalRequest:
         return self._stored.id
 
     @property
-    def is_accepted(self) -> bool:
-        """Whether the request was decided, and the call may run."""
-        return self._decision.done() and self._decision.result()
-
-    @property
-    def decided_args(self) -> dict[str, Any]:
-        """The arguments with which the call runs: those that whoever accepted it put in the place of `tool_args`."""
-        return dict(self._stored.effective_call.arguments)
-
-    @property
     def description(self) -> str:
         """What the server says of the tool. Untrusted text."""
         return self._stored.tool.description

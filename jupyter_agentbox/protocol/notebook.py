@@ -7,7 +7,7 @@ from typing import Final
 NOTEBOOK_SERVER: Final = "notebook"
 #: Takes ``{"code": str}``.
 RUN_CODE_TOOL: Final = "run_code"
-#: Takes ``{"thread": str, "approval_mode": str}``: a kernel wants that an agent's thread asks less.
+#: Takes ``{"thread": str, "approval_mode": str}``: a kernel wants an agent's thread to ask less.
 SET_MODE_TOOL: Final = "set_approval_mode"
 #: In what a kernel shows when it is asked what code left in `results`: ``{"type": str, "results": JSON}``.
 RESULTS_MIME_TYPE: Final = "application/vnd.jupyter-agentbox.results+json"

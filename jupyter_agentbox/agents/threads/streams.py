@@ -11,7 +11,6 @@ from .events import AgentMessageDelta, ItemCompleted, TurnCompleted, TurnEvent
 #: How many events `TurnStream.batch` returns at most.
 MOST_AT_ONCE: Final = 200
 
-
 #: Bytes of memory that an event takes besides its texts, about.
 _EVENT: Final = 500
 

@@ -10,10 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_ai import Agent, AgentRun
-from pydantic_ai.exceptions import (
-    AgentRunError,
-    RunCancelled,
-)
+from pydantic_ai.exceptions import AgentRunError, RunCancelled
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,

@@ -17,6 +17,7 @@ from jupyter_agentbox.core.threads import (
     Thread,
     ToolCallItem,
     Turn,
+    TurnStatus,
     UserMessage,
 )
 from jupyter_agentbox.exceptions import ThreadError, UnknownThreadError
@@ -213,7 +214,9 @@ class CellCommands:
         working = [entry for entry in await self._entries(archived=False) if entry.turn_id is not None]
         for entry in working:
             await self._threads.interrupt(entry.turn_id or "")
-        return f"{len(working)} turns were ended." if working else "No turn is in progress in this notebook."
+        if not working:
+            return "No turn is in progress in this notebook."
+        return "One turn was ended." if len(working) == 1 else f"{len(working)} turns were ended."
 
     async def _require_next(self, thread: Thread) -> None:
         """Have a person asked if the notebook's next turn would ask less in this thread."""
@@ -276,7 +279,7 @@ def _turn_lines(turn: Turn) -> list[str]:
     lines = ["", *(line for item in turn.items for line in _item_lines(item))]
     if turn.error is not None:
         lines.append(f"({turn.status.value}: {one_line(turn.error.message, 1000)})")
-    elif not turn.status.is_final or turn.status.value == "interrupted":
+    elif not turn.status.is_final or turn.status is TurnStatus.INTERRUPTED:
         lines.append(f"({turn.status.value})")
     return lines
 

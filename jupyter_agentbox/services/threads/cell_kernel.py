@@ -342,14 +342,14 @@ class _CodeRun:
 
 def read_code_ended(code: str, told: JsonObject) -> CodeEnded:
     """Read what a kernel says of code that ran. It may say anything."""
-    status, images = told.get("status"), told.get("images")
-    is_count = isinstance(images, int) and not isinstance(images, bool)
+    images = told.get("images")
+    count = images if isinstance(images, int) and not isinstance(images, bool) else 0
     return CodeEnded(
         code=code,
-        status=_STATUSES.get(status, ItemStatus.FAILED) if isinstance(status, str) else ItemStatus.FAILED,
+        status=_STATUSES.get(str(told.get("status")), ItemStatus.FAILED),
         text=_text(told.get("text")),
         error=_text(told.get("error")),
-        images=max(0, min(int(images), _MOST_IMAGES)) if is_count and isinstance(images, int) else 0,
+        images=max(0, min(count, _MOST_IMAGES)),
     )
 
 

@@ -38,8 +38,12 @@ class _CellTurn:
     comm_id: str
     kernel: CellKernel | None = None
     ref: TurnRef | None = None
-    is_left: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether its cell has ended."""
+        return self.kernel is not None and self.kernel.has_left
 
 
 class CellTurns:
@@ -162,13 +166,11 @@ class CellTurns:
             try:
                 await relay.run()
             except asyncio.CancelledError:
-                turn.is_left = True
                 turn.kernel.leave()
                 await asyncio.shield(running.interrupt())
                 raise
             return {"turn": turn_to_json(replace(running.turn, items=()))}
         finally:
-            turn.is_left = True
             turn.kernel.leave()
             sent.cancel()
 

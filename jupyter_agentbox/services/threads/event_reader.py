@@ -40,7 +40,7 @@ class EventReader:
 
     def __init__(self, stream: TurnStream, *, after: int = 0, first: int = 1) -> None:
         if after > len(stream) and not stream.has_ended:
-            raise ValueError(f"the turn has {len(stream)} events until now, so that nobody can have {after}")
+            raise ValueError(f"`after` is {after}, but the turn has only {len(stream)} events so far")
         self._stream = stream
         self._after = after
         self._first = first

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from functools import reduce
-from operator import add
 from typing import Final
 
 from jupyter_agentbox.agents.threads.events import TurnCompleted
@@ -37,7 +35,7 @@ from .watch import TurnWatch
 MOST_ENDED: Final = 32
 #: Bytes of memory, about, from which on fewer are kept.
 _MOST_WEIGHT: Final = 64_000_000
-#: How many threads of a notebook are looked through for its current one, or for a name.
+#: How many threads of a notebook are looked through for its current one.
 _MOST_THREADS: Final = 500
 #: How many threads a notebook has at most, with those that were archived: code in its kernel can ask for any number.
 MOST_OF_NOTEBOOK: Final = 200
@@ -389,7 +387,7 @@ class NotebookThreads:
             turn_id=last.id if last is not None and not last.status.is_final else None,
             kernel_id=self._kernels.kernel_of(thread.id),
             last_prompt=last.prompt if last is not None else "",
-            usage=reduce(add, (one.usage for one in summaries), Usage()),
+            usage=sum((one.usage for one in summaries), Usage()),
         )
 
     def _announce_state(self, thread_id: str) -> None:
