@@ -162,12 +162,7 @@ def test_refused_and_edited_code_is_what_the_model_hears_of(
     decide(code_card(person), "Edit")
     person.keyboard.press("ControlOrMeta+End")
     person.keyboard.type(" * 21")
-    expect(
-        code_card(person)
-        .get_by_role("region", name="Your changes")
-        .or_(code_card(person).get_by_text("Your changes").locator(".."))
-        .last
-    ).to_contain_text("x * 21")
+    expect(code_card(person).get_by_role("group", name="Your changes")).to_contain_text("x * 21")
     decide(code_card(person), "Allow once with edits")
     expect(final_answer(person)).to_be_visible()
     assert "not one" in told(model.requests[-2])

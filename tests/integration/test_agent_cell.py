@@ -750,7 +750,7 @@ async def test_a_person_is_asked_once_when_a_cell_makes_its_thread_ask_less(
 async def test_no_command_leads_to_a_thread_that_asks_less_without_a_person(
     server: Server, model: MockModelServer, line: str
 ) -> None:
-    async with notebook_kernel(server, f"ways-{abs(hash(line))}.ipynb") as kernel:
+    async with notebook_kernel(server, f"ways-{line.split()[1].strip('-')}.ipynb") as kernel:
         await kernel.run("%agent new loose")
         loose = (await threads(server))[0]["id"]
         await server.api("PATCH", f"jupyter-agentbox/threads/{loose}", {"approval_mode": "auto_review"})

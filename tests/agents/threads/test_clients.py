@@ -16,7 +16,7 @@ from .conftest import MakeAgent
 
 
 def is_open(client: Any) -> bool:
-    return not client.client._client.is_closed
+    return not client.client.is_closed()
 
 
 async def test_a_model_has_one_client_until_its_key_changes() -> None:

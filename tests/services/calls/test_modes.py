@@ -192,20 +192,20 @@ async def test_a_model_that_does_not_answer_is_not_waited_for(
 
 
 @pytest.mark.parametrize(
-    ("policy", "floor"),
+    ("services", "floor"),
     [
-        (Policy(), None),
-        (Policy((Rule(tool="shop.*", effect=Effect.ASK),)), None),
-        (MARKED["policy"].with_rules([Rule(tool="*", effect=Effect.ASK, layer=Layer.SITE)]), None),
-        (MARKED["policy"], ASKS),
-        (ALLOWED["policy"], ASKS),
-        (Policy(model_may_allow=("shop.list_*", "notebook.*")), None),
+        ({"policy": Policy()}, None),
+        ({"policy": Policy((Rule(tool="shop.*", effect=Effect.ASK),))}, None),
+        ({"policy": MARKED["policy"].with_rules([Rule(tool="*", effect=Effect.ASK, layer=Layer.SITE)])}, None),
+        (MARKED, ASKS),
+        (ALLOWED, ASKS),
+        ({"policy": Policy(model_may_allow=("shop.list_*", "notebook.*"))}, None),
     ],
+    indirect=["services"],
 )
 async def test_a_model_is_not_even_asked_about_what_no_rule_leaves_to_it(
-    policy: Policy, floor: Evaluation | None, services: Services
+    services: Services, floor: Evaluation | None
 ) -> None:
-    services.policies._policy = policy
     reviewer = saying("low", "allow")
     services.modes.set("t1", ApprovalMode.AUTO_REVIEW, reviewer=reviewer)
     run = Run(services, in_thread(), floor=floor)

@@ -42,10 +42,10 @@ const KNOWN_RENDERERS = [
 ];
 
 /** Our own, which make text of what they are given, and links. */
-const OWN_RENDERERS: ReadonlyMap<
+const OWN_RENDERERS = new Map<
   string,
   typeof CardRenderer | typeof ItemRenderer
-> = new Map<string, typeof CardRenderer | typeof ItemRenderer>([
+>([
   [CARD_MIME_TYPE, CardRenderer],
   [ITEM_MIME_TYPE, ItemRenderer]
 ]);

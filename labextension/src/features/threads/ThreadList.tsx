@@ -7,7 +7,7 @@ import React from 'react';
 import type { IThread, ThreadState } from '../../api/threads';
 import type { IThreadsModel } from '../../internalTokens';
 import { LinkButton } from '../../ui/components/VisibleText';
-import { useTrans, useTranslator } from '../../ui/context';
+import { useTrans } from '../../ui/context';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { label, tail } from '../../ui/text/visibleText';
 import { threadName } from './threadDialogs';
@@ -101,9 +101,8 @@ interface IRowProps extends IThreadListProps {
 
 function Row(props: IRowProps): JSX.Element {
   const trans = useTrans();
-  const translator = useTranslator();
   const { thread } = props;
-  const name = threadName(thread, { trans, translator });
+  const name = threadName(thread, trans);
   const doing = useDoing();
   return (
     <li className="jp-AgentBox-thread" aria-label={name}>

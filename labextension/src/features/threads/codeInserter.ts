@@ -47,7 +47,7 @@ export class CodeInserter implements ICodeInserter {
     const active = this._activeTurn();
     if (!active) {
       throw new Error(
-        this._options.trans.__('The active cell has no turn of an agent.')
+        this._options.trans.__('The active cell has no agent turn.')
       );
     }
     await this._insert(active.panel, active.cell, active.turnId);
@@ -75,7 +75,7 @@ export class CodeInserter implements ICodeInserter {
     // The notebook may have changed while the server was asked.
     const index = content.widgets.indexOf(cell);
     if (codes.length === 0) {
-      throw new Error(trans.__('No code ran to its end in this turn.'));
+      throw new Error(trans.__('No code ran to completion in this turn.'));
     }
     if (!content.model || content.model.readOnly || index < 0) {
       throw new Error(trans.__('The notebook cannot be changed.'));

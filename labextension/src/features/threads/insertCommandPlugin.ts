@@ -10,7 +10,7 @@ import { describeFailure } from './codeInserter';
 import { languageOf } from '../../ui/text/language';
 
 /** The command's id. */
-export const INSERT_COMMAND = 'jupyter-agentbox:insert-agent-code';
+const INSERT_COMMAND = 'jupyter-agentbox:insert-agent-code';
 
 /** Adds the command that inserts an agent's code as cells. */
 export const insertCommandPlugin: JupyterFrontEndPlugin<void> = {

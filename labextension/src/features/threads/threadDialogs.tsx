@@ -2,6 +2,7 @@
  * What a person is asked, or shown, before or after something is done to a thread.
  */
 import { Dialog, InputDialog, showDialog } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import React from 'react';
 
@@ -9,7 +10,7 @@ import type { IAgentBoxClient } from '../../api/client';
 import type { IModelMessage, IThread } from '../../api/threads';
 import type { IOrigins, IThreadsModel } from '../../internalTokens';
 import { TextBlock } from '../../ui/components/VisibleText';
-import { LanguageProvider } from '../../ui/context';
+import { LanguageProvider, useTrans } from '../../ui/context';
 import type { ILanguage } from '../../ui/text/language';
 import { label } from '../../ui/text/visibleText';
 
@@ -58,7 +59,7 @@ export class ThreadDialogs implements IThreadDialogs {
       title: trans.__('Delete agent thread?'),
       body: trans.__(
         'Delete “%1” and all that was said in it? This cannot be undone. The notebook and its outputs stay.',
-        threadName(thread, language)
+        threadName(thread, trans)
       ),
       buttons: [
         Dialog.cancelButton({ label: trans.__('Cancel') }),
@@ -75,13 +76,10 @@ export class ThreadDialogs implements IThreadDialogs {
     const { trans } = language;
     const messages = await client.getMessages(thread.id);
     await showDialog({
-      title: trans.__(
-        'What the model was sent: %1',
-        threadName(thread, language)
-      ),
+      title: trans.__('What the model was sent: %1', threadName(thread, trans)),
       body: ReactWidget.create(
         <LanguageProvider value={language}>
-          <Messages messages={messages} language={language} />
+          <Messages messages={messages} />
         </LanguageProvider>
       ),
       buttons: [Dialog.okButton({ label: trans.__('Close') })]
@@ -101,29 +99,27 @@ export class ThreadDialogs implements IThreadDialogs {
 }
 
 /** What people call a thread. */
-export function threadName(thread: IThread, { trans }: ILanguage): string {
+export function threadName(thread: IThread, trans: TranslationBundle): string {
   return label(thread.name, 80) || trans.__('Unnamed thread');
 }
 
-function Messages(props: {
-  messages: readonly IModelMessage[];
-  language: ILanguage;
-}): JSX.Element {
-  const { messages, language } = props;
+function Messages(props: { messages: readonly IModelMessage[] }): JSX.Element {
+  const trans = useTrans();
+  const { messages } = props;
   return (
     <div className="jp-AgentBox-messages">
       {messages.length === 0 ? (
-        <p>{language.trans.__('The model was sent nothing yet.')}</p>
+        <p>{trans.__('Nothing has been sent to the model yet.')}</p>
       ) : null}
-      {messages.map((message, index) => (
-        <section key={index}>
-          <h4>{describeMessage(message, language)}</h4>
-          <TextBlock
-            text={message.text}
-            name={describeMessage(message, language)}
-          />
-        </section>
-      ))}
+      {messages.map((message, index) => {
+        const name = describeMessage(message, trans);
+        return (
+          <section key={index}>
+            <h4>{name}</h4>
+            <TextBlock text={message.text} name={name} />
+          </section>
+        );
+      })}
     </div>
   );
 }
@@ -131,7 +127,7 @@ function Messages(props: {
 /** Whose words a message has. */
 function describeMessage(
   { role, tool = '' }: IModelMessage,
-  { trans }: ILanguage
+  trans: TranslationBundle
 ): string {
   switch (role) {
     case 'system':
@@ -141,9 +137,9 @@ function describeMessage(
     case 'assistant':
       return trans.__('Model');
     case 'reasoning':
-      return trans.__('Reasoning of the model');
+      return trans.__('Model’s reasoning');
     case 'tool_call':
-      return trans.__('Call of %1', label(tool, 60));
+      return trans.__('Call to %1', label(tool, 60));
     case 'tool':
       return trans.__('Result of %1', label(tool, 60));
     default:

@@ -3,30 +3,15 @@
  */
 import React from 'react';
 
-import type { IJsonObject } from '../../api/json';
-import type { IApproval } from '../../api/protocol';
 import { CodeField } from '../code/CodeField';
 import { Difference } from '../code/Difference';
 import { withPlainBreaks } from '../code/editor';
 import { CODE } from '../code/findings';
 import { useTrans } from '../context';
-import type { IDraft } from './draft';
 import { EditFooter } from './EditFooter';
+import type { IEditFormProps } from './EditForm';
 
-export interface ICodeFormProps {
-  /** Whether the editor may take the focus when it appears; not if the form comes back by itself. */
-  isFocused: boolean;
-  approval: IApproval;
-  draft: IDraft;
-  error: { message: string } | null;
-  isBusy: boolean;
-  describedBy: string;
-  onChange: (draft: IDraft) => void;
-  onAllow: (values: IJsonObject) => void;
-  onCancel: () => void;
-}
-
-export function CodeForm(props: ICodeFormProps): JSX.Element {
+export function CodeForm(props: IEditFormProps): JSX.Element {
   const trans = useTrans();
   const { approval, draft, isFocused } = props;
   const after = React.useRef<HTMLDivElement>(null);

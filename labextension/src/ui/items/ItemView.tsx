@@ -141,13 +141,13 @@ function CodeRun(props: IItemViewProps & { item: ICodeRun }): JSX.Element {
     <div
       className="jp-AgentBox-codeRun"
       role="group"
-      aria-label={trans.__('Code of the agent')}
+      aria-label={trans.__('Agent’s code')}
       data-state={state}
     >
       <Head name={trans.__('Code')} state={state} />
       {state === 'waiting' ? null : (
         // While it waits, the card has the code.
-        <CodeView code={item.code} name={trans.__('Code of the agent')} />
+        <CodeView code={item.code} name={trans.__('Agent’s code')} />
       )}
       {item.error && state !== 'waiting' && state !== 'failed' ? (
         // The error of code that failed is an output.
@@ -156,7 +156,7 @@ function CodeRun(props: IItemViewProps & { item: ICodeRun }): JSX.Element {
       {isOld ? (
         <p className="jp-AgentBox-notice" role="note">
           {trans.__(
-            'The turn went on while this page did not listen. Run %agent show in a cell to see the rest.'
+            'The turn went on while this page was not connected. Run %agent show in a cell to see the rest.'
           )}
         </p>
       ) : null}
@@ -214,7 +214,8 @@ function useItemState(
 ): [State, boolean] {
   const { item, output, readTurn } = props;
   const { model } = useCardContext();
-  useSignal(model.changed);
+  // What has ended depends on no request.
+  useSignal(model.changed, () => item.status === 'in_progress');
   const recorded = useRecordedStatus(
     item,
     output.turnId,
