@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -134,11 +135,22 @@ def _transport(server: StdioServer | HttpServer, wire: Wire, limits: ServerLimit
     if isinstance(server, HttpServer):
         return HttpTransport(server, wire=wire, message_cap=limits.message_cap)
     command = Command(
-        argv=(server.command, *server.args),
+        argv=(program(server), *server.args),
         env=process_environment(os.environ, server.env),
         cwd=server.cwd or limits.default_cwd(),
     )
     return StdioTransport(command, wire=wire, message_cap=limits.message_cap)
+
+
+def program(server: StdioServer) -> str:
+    """Return what to run: this Python for a bare ``python``, as in Jupyter's kernelspecs; else what is configured.
+
+    The `PATH` of a server that was started from a desktop, or by a service, leads to another Python as a rule. Who
+    configures a `PATH` means a Python that is there.
+    """
+    major, minor = sys.version_info[:2]
+    is_ours = server.command in ("python", f"python{major}", f"python{major}.{minor}") and "PATH" not in server.env
+    return sys.executable if is_ours and sys.executable else server.command
 
 
 def _start_error(

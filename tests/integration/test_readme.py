@@ -1,0 +1,101 @@
+"""What stands on the first pages runs as it stands there: their `mcp.json`, and their Python, block after block."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from jupyter_agentbox import ApprovalRequest, CodeExecutionError, CodeExecutionResult, CodeExecutor
+from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
+from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.sandbox.server.probes import select_level
+
+ROOT = Path(__file__).parents[2]
+#: A tool whose requests the pages reject, and what they say then.
+REFUSED = "delete_order"
+REASON = "not this one"
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (ROOT / page).read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write the README's `mcp.json`. A `python` that is first on the `PATH` and has nothing installed is not taken."""
+    (tmp_path / "bin").mkdir()
+    other = tmp_path / "bin" / "python"
+    other.write_text("#!/bin/sh\necho another Python >&2\nexit 1\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", str(other.parent), prepend=":")
+    path = tmp_path / "config" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text(blocks("README.md", "json")[0])
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(path.parent))
+    return path
+
+
+async def run(executor: CodeExecutor, code: str) -> tuple[str, list[str]]:
+    """Run code as a person of the page would: return its text, and the tools that asked."""
+    asked = []
+    async for item in executor.stream(code):
+        match item:
+            case ApprovalRequest(tool_name=name) if name == REFUSED:
+                asked.append(name)
+                await item.reject(reason=REASON)
+            case ApprovalRequest(tool_name=name):
+                asked.append(name)
+                await item.accept()
+            case CodeExecutionResult(text=text):
+                return text or "", asked
+    raise AssertionError("the code has no result")
+
+
+@pytest.mark.parametrize(
+    ("page", "tools"),
+    [
+        ("README.md", ["delete_order", "get_order", "list_products", "list_products"]),
+        ("docs/tutorial.md", ["delete_order", "list_products", "set_price"]),
+    ],
+)
+async def test_python_of_the_first_pages_runs(configuration: Path, page: str, tools: list[str]) -> None:
+    cells = [code for code in blocks(page, "python") if "CodeExecutor" not in code]
+    asked, texts = [], []
+    async with CodeExecutor(mcp_config_path=configuration) as executor:
+        for code in cells:
+            try:
+                text, names = await run(executor, code)
+            except CodeExecutionError as error:
+                raise AssertionError(f"{page} shows code that fails:\n{code}\n{error}") from None
+            asked += names
+            texts.append(text)
+
+    assert sorted(asked) == tools
+    assert any(REASON in text for text in texts), "the reason of the rejection reaches the code"
+
+
+async def test_program_of_the_readme_runs(configuration: Path, tmp_path: Path) -> None:
+    (code,) = [code for code in blocks("README.md", "python") if "CodeExecutor" in code]
+    lines = ["import asyncio", *code.splitlines()]
+    start = next(number for number, line in enumerate(lines) if line.startswith("async with"))
+    program = [*lines[:start], "async def main():", *("    " + line for line in lines[start:]), "asyncio.run(main())"]
+    ast.parse("\n".join(program))
+
+    try:
+        select_level(SANDBOX_LEVELS)
+    except SandboxRefusedError as refusal:
+        pytest.skip(str(refusal))
+    (tmp_path / "work").mkdir()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "\n".join(program),
+        cwd=tmp_path / "work", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    output, errors = await process.communicate()
+
+    assert (process.returncode, output.decode().splitlines()[:1]) == (0, ["20 []"]), errors.decode()
