@@ -65,6 +65,11 @@ STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
 )
 
 
+def status_code_of(error: AgentBoxError) -> int:
+    """Return the status code of HTTP that an error is answered with."""
+    return next(code for kind, code in STATUS_CODES if isinstance(error, kind))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """What the handlers speak for.
@@ -133,8 +138,7 @@ class AgentBoxHandler(APIHandler):
         if not isinstance(error, AgentBoxError):
             super().write_error(status_code, **kwargs)
             return
-        code = next(code for kind, code in STATUS_CODES if isinstance(error, kind))
-        self.set_status(code)
+        self.set_status(status_code_of(error))
         self.set_header("Content-Type", "application/json")
         self.finish_json({"message": str(error), "reason": error.code, **self.error_details(error)})
 

@@ -30,9 +30,14 @@ decisions = st.builds(
 registrations = st.builds(
     lambda name, config: {"name": name, "config": config}, texts, st.dictionaries(texts, values, max_size=4) | values
 )
+batches = st.builds(
+    lambda entries: {"decisions": entries},
+    st.lists(values | st.builds(lambda decision: {"id": "nobody", **decision}, decisions), max_size=3),
+)
 bodies = st.one_of(
     st.binary(max_size=60),
     decisions,
+    batches,
     registrations,
     values,
     st.dictionaries(st.sampled_from(FIELDS), values, max_size=6),
@@ -41,6 +46,7 @@ paths = st.sampled_from(
     [
         "approvals/{id}/decision",
         "approvals/nobody/decision",
+        "approvals/decisions",
         "approvals",
         "approvals/{id}",
         "registrations",

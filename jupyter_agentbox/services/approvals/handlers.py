@@ -1,4 +1,4 @@
-"""REST: list approval requests, read one, decide one."""
+"""REST: list approval requests, read one, decide one or many."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ from jupyter_server.auth.decorator import authorized
 from tornado import web
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status, request_to_json
-from jupyter_agentbox.core.calls import JsonObject, is_long
+from jupyter_agentbox.core.calls import JsonObject, JsonValue, is_long
 from jupyter_agentbox.core.ports import ApprovalQuery
-from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, InvalidTransitionError, StaleDigestError
-from jupyter_agentbox.services.handlers import AgentBoxHandler
+from jupyter_agentbox.exceptions import (
+    AgentBoxError,
+    InvalidDecisionError,
+    InvalidTransitionError,
+    StaleDigestError,
+    StorageError,
+    UnknownApprovalError,
+)
+from jupyter_agentbox.services.handlers import AgentBoxHandler, status_code_of
 from jupyter_agentbox.services.reviewers import reviewer_of
 
 from .manager import ApprovalManager, Verdict
@@ -21,6 +28,7 @@ from .manager import ApprovalManager, Verdict
 AUTH_RESOURCE: Final = "jupyter_agentbox:approvals"
 MAX_LIMIT: Final = 500
 MAX_REASON: Final = 4_000
+MAX_DECISIONS: Final = 500
 _FIELDS: Final = {"decision", "digest", "arguments", "reason"}
 
 
@@ -51,6 +59,23 @@ def verdict_from_json(body: JsonObject) -> Verdict:
 def request_in_brief(request: ApprovalRequest) -> JsonObject:
     """Return what of a request is told to who changed it and may not read it."""
     return {"id": request.id, "status": request.status.value}
+
+
+def _is_id(value: JsonValue) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def named_from_json(entry: JsonValue) -> tuple[str, JsonObject]:
+    """Read which request an entry of a batch decides, and the rest of the entry: the body of a single decision.
+
+    Raises
+    ------
+    InvalidDecisionError
+        If it names none.
+    """
+    if not isinstance(entry, dict) or not _is_id(entry.get("id")):
+        raise InvalidDecisionError("each decision must be a JSON object whose `id` is a request's")
+    return str(entry["id"]), {name: value for name, value in entry.items() if name != "id"}
 
 
 class ApprovalsAPIHandler(AgentBoxHandler):
@@ -154,10 +179,64 @@ class DecisionHandler(ApprovalsAPIHandler):
         return details
 
 
+class DecisionsHandler(ApprovalsAPIHandler):
+    """A person's answers to several approval requests."""
+
+    @web.authenticated
+    @authorized
+    async def post(self) -> None:
+        """Decide the requests, each as if its decision came alone, and answer for each, in order."""
+        entries = self._entries()
+        reviewer = await reviewer_of(self, AUTH_RESOURCE)
+        may_read = await self.may_read(AUTH_RESOURCE)
+        verdicts: list[tuple[str, Verdict | InvalidDecisionError]] = []
+        for id, body in entries:
+            try:
+                verdicts.append((id, verdict_from_json(body)))
+            except InvalidDecisionError as error:
+                verdicts.append((id, error))
+        readable = ((id, verdict) for id, verdict in verdicts if isinstance(verdict, Verdict))
+        taken = iter(await self.approvals.decide_all(tuple(readable), reviewer=reviewer))
+        answers: list[JsonValue] = [
+            await self._answer(id, next(taken) if isinstance(verdict, Verdict) else verdict, may_read=may_read)
+            for id, verdict in verdicts
+        ]
+        self.finish_json({"decisions": answers})
+
+    def _entries(self) -> list[tuple[str, JsonObject]]:
+        body = self.json_object()
+        entries = body.get("decisions")
+        if set(body) != {"decisions"} or not isinstance(entries, list):
+            raise InvalidDecisionError('the body must be `{"decisions": [decision, …]}`')
+        if len(entries) > MAX_DECISIONS:
+            raise InvalidDecisionError(f"`decisions` may have {MAX_DECISIONS} entries at most")
+        return [named_from_json(entry) for entry in entries]
+
+    async def _answer(self, id: str, taken: ApprovalRequest | AgentBoxError, *, may_read: bool) -> JsonObject:
+        if isinstance(taken, ApprovalRequest):
+            return {**request_in_brief(taken), "code": 200, "reason": None, "message": "", "parameter": None}
+        return {
+            "id": id,
+            "status": await self._status_of(id) if may_read else None,
+            "code": status_code_of(taken),
+            "reason": taken.code,
+            "message": str(taken),
+            "parameter": None,
+            **super().error_details(taken),
+        }
+
+    async def _status_of(self, id: str) -> str | None:
+        try:
+            return (await self.approvals.get(id)).status.value
+        except (UnknownApprovalError, StorageError):
+            return None
+
+
 _ID = r"(?P<request_id>[A-Za-z0-9_-]+)"
 
 default_handlers = [
     (r"/jupyter-agentbox/approvals/?", ApprovalsHandler),
+    (r"/jupyter-agentbox/approvals/decisions/?", DecisionsHandler),
     (rf"/jupyter-agentbox/approvals/{_ID}/?", ApprovalHandler),
     (rf"/jupyter-agentbox/approvals/{_ID}/decision/?", DecisionHandler),
 ]

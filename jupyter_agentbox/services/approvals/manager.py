@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Coroutine, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,6 +27,7 @@ from jupyter_agentbox.core.ports import (
 from jupyter_agentbox.core.reviewers import DecideWith, Reviewer
 from jupyter_agentbox.core.tools import Progress, ToolDescription
 from jupyter_agentbox.exceptions import (
+    AgentBoxError,
     ApprovalCancelledError,
     InvalidTransitionError,
     StorageError,
@@ -344,6 +345,37 @@ class ApprovalManager:
         await self._write(request, decided)
         self._policies.remember(decided)
         return decided
+
+    async def decide_all(
+        self, verdicts: Sequence[tuple[str, Verdict]], *, reviewer: Reviewer
+    ) -> tuple[ApprovalRequest | AgentBoxError, ...]:
+        """Take a person's answers to several requests, each as `decide` does; one that is refused stops no other.
+
+        They are taken together, so that the store can keep them in few commits; a request that is named more than once
+        is answered in the order of the answers.
+
+        Parameters
+        ----------
+        verdicts : sequence of (str, Verdict)
+            The id of each request, and its answer.
+        reviewer : Reviewer
+            Whose answers they are.
+
+        Returns
+        -------
+        tuple of ApprovalRequest or AgentBoxError
+            For each answer, in order, the decided request or what `decide` raised.
+        """
+        turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+        async def take(request_id: str, verdict: Verdict) -> ApprovalRequest | AgentBoxError:
+            async with turns[request_id]:
+                try:
+                    return await self.decide(request_id, verdict, reviewer=reviewer)
+                except AgentBoxError as error:
+                    return error
+
+        return tuple(await asyncio.gather(*(take(request_id, verdict) for request_id, verdict in verdicts)))
 
     async def lapse(self, request_id: str, lapse: Lapse) -> ApprovalRequest:
         """End a pending request without an answer.

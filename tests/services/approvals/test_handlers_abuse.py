@@ -156,6 +156,11 @@ async def test_a_pages_cookie_alone_decides_nothing(
         with pytest.raises(HTTPClientError) as caught:
             await http_server_client.fetch(path, method="POST", body=decision, headers=headers)
         assert caught.value.code == 403
+    batch = json.dumps({"decisions": [{"id": request.id, "decision": "allow_once", "digest": request.call.digest}]})
+    batch_path = f"{jp_base_url}jupyter-agentbox/approvals/decisions"
+    with pytest.raises(HTTPClientError) as caught:
+        await http_server_client.fetch(batch_path, method="POST", body=batch, headers=headers)
+    assert caught.value.code == 403
     assert (await approvals.get(request.id)).status.value == "pending"
 
     token = "0" * 32  # a page reads it from its own cookie, which another site cannot
