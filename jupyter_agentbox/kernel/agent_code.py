@@ -53,7 +53,7 @@ class AgentCode:
         cell = self._cells.current()
         flush_streams()
         with collected(self._shell.kernel.session, cell.key) as output, self._cells.within():
-            with self._without_history(code):
+            with self._without_history(code), self._without_last_words():
                 result = await self._execute(code)
             flush_streams()
         if self._interrupts.count:
@@ -91,6 +91,25 @@ class AgentCode:
             if hasattr(self._shell, "_last_traceback_during_displayhook"):
                 # ipykernel 7.4 takes the cell for failed if a value of it could not be displayed.
                 self._shell._last_traceback_during_displayhook = False
+
+    @contextmanager
+    def _without_last_words(self) -> Iterator[None]:
+        """Show no traceback of code that is interrupted: the cell's own end says so in one line."""
+        show = self._shell.showtraceback
+        was_replaced = "showtraceback" in vars(self._shell)
+
+        def show_unless_interrupted(*arguments: Any, **options: Any) -> None:
+            if not self._interrupts.count:
+                show(*arguments, **options)
+
+        self._shell.showtraceback = show_unless_interrupted
+        try:
+            yield
+        finally:
+            if was_replaced:
+                self._shell.showtraceback = show
+            else:
+                del self._shell.showtraceback
 
 
 def _ends_quietly(hook: Any, code: str) -> bool:

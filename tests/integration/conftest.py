@@ -41,6 +41,7 @@ class Cell:
     value: str | None = None
     error: str | None = None
     traceback: list[str] = field(default_factory=list)
+    tracebacks: list[list[str]] = field(default_factory=list)
     displays: list[dict[str, Any]] = field(default_factory=list)
     updates: list[dict[str, Any]] = field(default_factory=list)
 
@@ -119,6 +120,7 @@ def _collect(cell: Cell, told: dict[str, Any]) -> None:
     elif told["msg_type"] == "error":
         cell.error = f"{content['ename']}: {content['evalue']}"
         cell.traceback = content["traceback"]
+        cell.tracebacks.append(cell.traceback)
 
 
 class Server:
