@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +23,9 @@ log = logging.getLogger(__name__)
 #: Seconds that a model has to review a call; then a person is asked.
 REVIEW_SECONDS: Final = 60.0
 
+#: Of how many threads the mode is kept.
+MOST_THREADS: Final = 10_000
+
 #: Why a call is refused that would ask; the code and the model are told, too.
 NOBODY_IS_ASKED: Final = "nobody is asked in this thread: its approval mode is `deny_all`, and no rule allows it"
 
@@ -36,11 +40,12 @@ class ThreadModes:
     """Knows the approval mode of each agent's thread, and applies it to calls that carry the thread.
 
     A mode comes after all rules: it can refuse what would ask, or have a model answer what a rule lets a model answer.
-    Calls of no thread, and of threads that it does not know, ask a person.
+    Calls of no thread, and of threads that it does not know, ask a person. So only other modes are kept, and those of
+    so many threads: a call that outlasts its turn by thousands of threads asks a person.
     """
 
     def __init__(self) -> None:
-        self._threads: dict[str, _ThreadMode] = {}
+        self._threads: OrderedDict[str, _ThreadMode] = OrderedDict()
 
     def set(self, thread_id: str, mode: ApprovalMode, *, reviewer: CallReviewer | None = None) -> None:
         """Take the mode of a thread, from now on.
@@ -54,7 +59,11 @@ class ThreadModes:
         reviewer : CallReviewer, optional
             Reviews calls if the mode is ``auto_review``; without one a person is asked.
         """
-        self._threads[thread_id] = _ThreadMode(mode, reviewer)
+        self._threads.pop(thread_id, None)
+        if mode is ApprovalMode.DENY_ALL or reviewer is not None:
+            self._threads[thread_id] = _ThreadMode(mode, reviewer)
+        while len(self._threads) > MOST_THREADS:
+            self._threads.popitem(last=False)
 
     def apply(self, call: ToolCall, evaluation: Evaluation) -> Evaluation:
         """Return what becomes of a call in its thread, where the rules give this evaluation."""

@@ -17,6 +17,7 @@ from jupyter_agentbox.core.threads import ApprovalMode
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ToolCallRejectedError
 from jupyter_agentbox.services.calls.manager import FinishedCall
+from jupyter_agentbox.services.calls.modes import MOST_THREADS, ThreadModes
 from tests.services.conftest import Services, a_call
 
 MARKED = {"policy": Policy(model_may_allow=("shop.delete_order",))}
@@ -247,3 +248,19 @@ async def test_an_interruption_while_a_model_reviews_leaves_nothing(services: Se
     with pytest.raises(asyncio.CancelledError):
         await run.task
     assert services.announcer.approvals == []
+
+
+async def test_modes_are_kept_of_so_many_threads_and_only_where_they_are_not_what_an_unknown_one_has() -> None:
+    modes = ThreadModes()
+    for number in range(MOST_THREADS):
+        modes.set(f"t{number}", ApprovalMode.DENY_ALL)
+    modes.set("other", ApprovalMode.ASK)
+    modes.set("reviewed", ApprovalMode.AUTO_REVIEW)
+    before = modes.apply(in_thread("t0"), ASKS)
+    modes.set("one more", ApprovalMode.DENY_ALL)
+
+    after = [modes.apply(in_thread(id), ASKS).effect for id in ("t0", "t1", "one more")]
+    assert before.effect is Effect.DENY
+    assert after == [Effect.ASK, Effect.DENY, Effect.DENY]
+    modes.set("t1", ApprovalMode.ASK)
+    assert modes.apply(in_thread("t1"), ASKS) == ASKS
