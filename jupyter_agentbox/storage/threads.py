@@ -90,11 +90,10 @@ class SqlThreadStore(SqlStore):
 
         def job(connection: Connection) -> None:
             _lock(connection, thread_id)
-            thread = self._get(connection, thread_id, include_turns=True)
-            _require_idle(thread)
-            ids = [text_key(turn.id) for turn in thread.turns]
-            connection.execute(summaries.delete().where(summaries.c.id.in_(ids)))
-            connection.execute(turns.delete().where(turns.c.thread_id == text_key(thread_id)))
+            self._require_idle(connection, thread_id)
+            own = turns.c.thread_id == text_key(thread_id)
+            connection.execute(summaries.delete().where(summaries.c.id.in_(select(turns.c.id).where(own))))
+            connection.execute(turns.delete().where(own))
             connection.execute(threads.delete().where(threads.c.id == text_key(thread_id)))
 
         await self._committer.run(job, write=True)
@@ -104,7 +103,7 @@ class SqlThreadStore(SqlStore):
 
         def job(connection: Connection) -> None:
             _lock(connection, turn.thread_id)
-            _require_idle(self._get(connection, turn.thread_id, include_turns=True))
+            self._require_idle(connection, turn.thread_id)
             own = turns.c.thread_id == text_key(turn.thread_id)
             last = connection.scalar(select(func.max(turns.c.number)).where(own))
             number = 0 if last is None else int(last) + 1
@@ -114,11 +113,11 @@ class SqlThreadStore(SqlStore):
 
     async def put_turn(self, turn: Turn, history: bytes) -> None:
         """Keep what became of a turn that this process began, and the model's own history of it."""
-        row = self._turn_row(turn, number=0, history=history)
-        values = {name: row[name] for name in ("owner", "turn", "history")}
-        own = (turns.c.id == row["id"]) & (turns.c.owner == self._owner)
+        own = (turns.c.id == text_key(turn.id)) & (turns.c.owner == self._owner)
 
         def job(connection: Connection) -> int:
+            row = self._turn_row(turn, number=0, history=history)  # here: a long turn takes a while
+            values = {name: row[name] for name in ("owner", "turn", "history")}
             written = connection.execute(turns.update().where(own).values(values)).rowcount
             if written:
                 _update_summary(connection, turn)
@@ -214,6 +213,16 @@ class SqlThreadStore(SqlStore):
         found = [self._living(connection, row) for row in connection.execute(statement).all()]
         return replace(thread, turns=tuple(found))
 
+    def _require_idle(self, connection: Connection, thread_id: str) -> None:
+        """Look at the turns that have an owner: it takes no longer where a thread has many that ended."""
+        self._get(connection, thread_id, include_turns=False)
+        statement = select(turns).where(turns.c.thread_id == text_key(thread_id), turns.c.owner.is_not(None))
+        found = [self._living(connection, row) for row in connection.execute(statement).all()]
+        if any(not turn.status.is_final for turn in found):
+            raise ThreadBusyError(
+                f"a turn is in progress in thread `{thread_id}`: wait for its end, or interrupt it, and try again"
+            )
+
     def _living(self, connection: Connection, row: Row[Any]) -> Turn:
         """Return the turn of a row; one whose process is gone is interrupted first."""
         turn = _read(row.turn, turn_from_json)
@@ -275,13 +284,6 @@ def _list_statement(query: ThreadQuery) -> Select[Any]:
 def _lock(connection: Connection, thread_id: str) -> None:
     """Keep other processes from changing the thread until this transaction ends; SQLite has one writer anyway."""
     connection.execute(select(threads.c.id).where(threads.c.id == text_key(thread_id)).with_for_update())
-
-
-def _require_idle(thread: Thread) -> None:
-    if any(not turn.status.is_final for turn in thread.turns):
-        raise ThreadBusyError(
-            f"a turn is in progress in thread `{thread.id}`: wait for its end, or interrupt it, and try again"
-        )
 
 
 def _read(data: bytes, read: Callable[[Any], T]) -> T:

@@ -25,7 +25,7 @@ from jupyter_agentbox.core.threads import (
 )
 from jupyter_agentbox.exceptions import StorageError, ThreadBusyError, UnknownThreadError
 from jupyter_agentbox.storage.approvals import sqlite_url
-from jupyter_agentbox.storage.schema import summaries, threads
+from jupyter_agentbox.storage.schema import summaries, threads, turns
 from jupyter_agentbox.storage.threads import SqlThreadStore
 from jupyter_agentbox.testing import FakeClock
 from tests.samples import NOON
@@ -213,6 +213,25 @@ async def test_nothing_is_left_of_a_deleted_threads_turns(store: SqlThreadStore)
         await store.get_turn("t1")
     left = await store._committer.run(lambda connection: connection.execute(summaries.select()).all(), write=False)
     assert left == []
+
+
+async def test_to_begin_a_turn_and_to_delete_a_thread_nothing_of_ended_turns_is_read(store: SqlThreadStore) -> None:
+    await store.put(a_thread())
+    await store.begin(a_turn())
+    await store.put_turn(a_turn().end(TurnStatus.COMPLETED, at=NOON), b"")
+    unreadable = turns.update().values(turn=b"no turn")
+    await store._committer.run(lambda connection: connection.execute(unreadable), write=True)
+
+    await store.begin(a_turn("t2"))
+    with pytest.raises(ThreadBusyError):
+        await store.begin(a_turn("t3"))
+    with pytest.raises(ThreadBusyError):
+        await store.delete("th1")
+    await store.put_turn(a_turn("t2").end(TurnStatus.COMPLETED, at=NOON), b"")
+    await store.delete("th1")
+
+    with pytest.raises(UnknownThreadError):
+        await store.begin(a_turn("t4"))
 
 
 async def test_a_turn_is_found_by_its_id_and_interrupted_where_its_process_is_gone(tmp_path: Path) -> None:

@@ -59,9 +59,9 @@ class Conversation:
     start: int
     replaces: bool = False
 
-    def kept(self) -> bytes:
-        """Return what is kept of it with this turn."""
-        return dump_history(self.messages[self.start :], replaces=self.replaces)
+    async def kept(self) -> bytes:
+        """Return what is kept of it with this turn. In a thread: a long one takes longer than others should wait."""
+        return await asyncio.to_thread(dump_history, self.messages[self.start :], replaces=self.replaces)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -122,12 +122,15 @@ class TurnRunner:
         self.context.close()
         self.record.end(status, at=self.clock.now(), error=error)
         try:
-            await asyncio.shield(self.keep(self.record.turn, conversation.kept()))
+            await asyncio.shield(self._keep(conversation))
         except Exception:
             # As above: whatever happens, its readers must hear that it ended.
             log.exception("the end of turn %s could not be stored", self.record.turn.id)
         finally:
             self.record.close()
+
+    async def _keep(self, conversation: Conversation) -> None:
+        await self.keep(self.record.turn, await conversation.kept())
 
     async def _outcome(
         self, prompt: str, conversation: Conversation, history: Callable[[], Awaitable[list[ModelMessage]]]
@@ -221,7 +224,7 @@ class TurnRunner:
                     node = await run.next(node)
                     conversation.messages = [*before, *run.new_messages()]
                     if not _is_answered(node):
-                        await self.keep(self.record.turn, conversation.kept())
+                        await self._keep(conversation)
 
     @contextmanager
     def _noting(self, conversation: Conversation, before: list[ModelMessage], run: AgentRun[TurnContext, str]) -> Any:
