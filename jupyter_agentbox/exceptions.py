@@ -262,7 +262,7 @@ class AgentConfigurationError(AgentBoxError):
 
 
 class AgentTurnError(AgentBoxError):
-    """A turn of an agent failed; what ran in it, ran.
+    """A turn of an agent failed; what ran in it, ran. Or none began, because a limit per hour is reached.
 
     Attributes
     ----------

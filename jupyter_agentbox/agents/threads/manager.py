@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.core.calls import JsonObject, TurnRef
 from jupyter_agentbox.core.ports import CallReviewer, Clock, Ids, ThreadPage, ThreadQuery, ThreadStore
-from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnBackend, TurnStatus
+from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnBackend, TurnErrorCode, TurnStatus
 from jupyter_agentbox.exceptions import (
     AgentConfigurationError,
+    AgentTurnError,
     StorageError,
     ThreadBusyError,
     ThreadError,
@@ -287,9 +288,13 @@ class ThreadManager:
             A turn of it is in progress.
         AgentConfigurationError
             The model cannot be used; it was asked nothing.
+        AgentTurnError
+            A limit per hour is reached, so the turn could ask no model; nothing of it is kept.
         """
         if self._is_closed:
             raise ThreadError(f"the agent of thread `{thread_id}` was closed")
+        if reached := self._use.exceeded():
+            raise AgentTurnError(f"the turn did not begin: {reached}", reason=TurnErrorCode.LIMIT.value)
         # A task of its own: a turn that is kept when the caller is cancelled must not stay in progress for ever.
         beginning = asyncio.create_task(
             self._begin(thread_id, prompt, _Way(backend, self._limits.with_steps(steps)), mode=mode, model=model)

@@ -172,6 +172,8 @@ class NotebookThreads:
             A turn of it is in progress.
         AgentConfigurationError
             The model cannot be used; it was asked nothing.
+        AgentTurnError
+            A limit per hour is reached, so the turn could ask no model; nothing of it is kept.
         """
         self._kernels.enter(thread_id, kernel, kernel_id=kernel_id)
         try:

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ModelResponse, TextPart
 
-from jupyter_agentbox import AgentConfigurationError, ApprovalMode, AsyncAgent, ThreadBusyError, UnknownThreadError
+from jupyter_agentbox import (
+    AgentConfigurationError,
+    AgentTurnError,
+    ApprovalMode,
+    AsyncAgent,
+    ThreadBusyError,
+    UnknownThreadError,
+)
 from jupyter_agentbox.agents.threads.events import (
     AgentMessageDelta,
     TurnCompleted,
@@ -302,10 +309,13 @@ async def test_requests_that_fail_or_are_broken_off_count_as_well(
         turn = await thread.turn("go")
         await asyncio.to_thread(model.wait_for_requests, 2)
         await turn.interrupt()
-        last = await thread.run("go")
+        with pytest.raises(AgentTurnError) as refused:
+            await thread.run("go on")
+        kept = await thread.read(include_turns=True)
 
-    assert [failed.error.code, last.error.code] == [TurnErrorCode.MODEL, TurnErrorCode.LIMIT]
-    assert len(model.requests) == 2
+    assert failed.error.code is TurnErrorCode.MODEL
+    assert refused.value.reason == "limit"
+    assert len(model.requests) == len(kept.turns) == 2
 
 
 @pytest.mark.parametrize("kind", ["words", "a call"])

@@ -10,7 +10,13 @@ from jupyter_agentbox.agents.threads.limits import TurnLimits
 from jupyter_agentbox.app import AgentBoxApp
 from jupyter_agentbox.core.ports import ThreadQuery
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, ThreadState, Turn, TurnStatus
-from jupyter_agentbox.exceptions import AgentConfigurationError, ThreadBusyError, ThreadError, UnknownThreadError
+from jupyter_agentbox.exceptions import (
+    AgentConfigurationError,
+    AgentTurnError,
+    ThreadBusyError,
+    ThreadError,
+    UnknownThreadError,
+)
 from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.threads import manager
 from jupyter_agentbox.services.threads.cell_kernels import CellKernels
@@ -260,18 +266,18 @@ async def test_the_limits_per_hour_are_those_of_all_threads_together(
     threads = build_threads(limited, kernels=CellKernels(), modes=ThreadModes(), announce=lambda *_: None)
     ends = []
     async with asyncio.timeout(PATIENCE):
-        for _ in range(3):
+        for _ in range(2):
             model.enqueue_message("done")
             thread = await threads.start(NOTEBOOK)
             ends.append(await (await threads.begin(thread.id, "go", kernel=ScriptedKernel())).wait())
-    state = (await threads.entry(thread.id)).state
+        thread = await threads.start(NOTEBOOK)
+        with pytest.raises(AgentTurnError, match="2 model requests per hour"):
+            await threads.begin(thread.id, "go", kernel=ScriptedKernel())
+    read = await threads.read(thread.id)
     await threads.aclose()
 
-    assert [end.status.value for end in ends] == ["completed", "completed", "failed"]
-    assert ends[-1].error is not None
-    assert ends[-1].error.code.value == "limit"
-    assert "2 model requests per hour" in ends[-1].error.message
-    assert state is ThreadState.FAILED
+    assert [end.status.value for end in ends] == ["completed", "completed"]
+    assert (read.state, read.kernel_id, read.thread.turns) == (ThreadState.IDLE, None, ())
 
 
 async def test_what_the_model_was_sent_is_told_by_role(threads: NotebookThreads, model: MockModelServer) -> None:
