@@ -172,6 +172,21 @@ def test_press_counts_at_once_on_a_card_that_has_come_wholly_into_view(
     expect(card.get_by_role("textbox")).to_be_focused()
 
 
+def test_card_that_is_scrolled_to_the_edge_of_its_notebook_is_decided_there(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook("1\n" * 20, TEAS, "1\n" * 60))
+    person.run(1)
+    card = person.card(1)
+    reject = card.get_by_role("button", name="Reject")
+    for below in (0, 1, 2):  # the shadow of the toolbar falls on it
+        expect(reject).to_be_enabled()
+        card.evaluate(SCROLL, -500)
+        expect(reject).to_be_disabled()
+        card.evaluate(SCROLL, below)
+        expect(reject).to_be_enabled()
+
+
 def test_press_that_does_not_count_is_said_not_to(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
     path = notebook(TEAS)
     person.open(path)

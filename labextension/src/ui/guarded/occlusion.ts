@@ -39,6 +39,9 @@ const MAX_POINTS = 6000;
 /** Pixels at a node's edge that are not tested: a rounded corner shows what is behind it. */
 const EDGE = 3;
 
+/** Pixels that the shadow of what is above or below a box that scrolls may fall into it: a toolbar's, for one. */
+const SHADOW = 8;
+
 /** While the document's element has this class, nothing lets a hit test through. */
 const HIT_TEST_CLASS = 'jp-AgentBox-hitTest';
 
@@ -98,8 +101,9 @@ export class OcclusionWatch implements IDisposable {
     if (this._observer && !this._isOccluded && !isThorough) {
       return 'exposed';
     }
-    // The observer also counts what lies over a part that is scrolled away, and so does not tell for such a node.
-    if (this._observer && this._isOccluded && !isClipped(this._node)) {
+    // The observer also counts what lies over a part that is scrolled away, and shadows of what it is scrolled under, and
+    // so does not tell for a node that reaches so far.
+    if (this._observer && this._isOccluded && !isAtEdge(this._node)) {
       if (!this._wasClipped) {
         return 'covered';
       }
@@ -222,8 +226,8 @@ function hasOcclusionDetection(): boolean {
   );
 }
 
-/** The part of a node that no scrolling box and no edge of the window cuts off. */
-function visiblePart(node: Element): IBox | null {
+/** The part of a node that no scrolling box, with a margin in those that scroll, and no edge of the window cuts off. */
+function visiblePart(node: Element, margin = 0): IBox | null {
   const { clientWidth, clientHeight } = document.documentElement;
   let part = intersect(node.getBoundingClientRect(), {
     left: 0,
@@ -244,16 +248,17 @@ function visiblePart(node: Element): IBox | null {
       !isUnset(overflowY, 'visible') ||
       /paint|content|strict/.test(contain);
     if (isClipping) {
-      part = intersect(part, innerBox(at));
+      const isScrolling = at.scrollHeight > at.clientHeight;
+      part = intersect(part, innerBox(at, isScrolling ? margin : 0));
     }
   }
   return part;
 }
 
-/** Whether a part of a node is out of view. */
-function isClipped(node: Element): boolean {
+/** Whether a part of a node is out of view, or in the shadow of what it is scrolled under. */
+function isAtEdge(node: Element): boolean {
   const { left, top, right, bottom } = node.getBoundingClientRect();
-  const part = visiblePart(node);
+  const part = visiblePart(node, SHADOW);
   return (
     !part ||
     part.left > left ||
@@ -263,16 +268,16 @@ function isClipped(node: Element): boolean {
   );
 }
 
-/** Where a box that scrolls shows what is in it: without its borders and scroll bars. */
-function innerBox(node: Element): IBox {
+/** Where a box shows what is in it: without its borders and scroll bars, and a margin above and below. */
+function innerBox(node: Element, margin: number): IBox {
   const { left, top } = node.getBoundingClientRect();
   const x = left + node.clientLeft;
   const y = top + node.clientTop;
   return {
     left: x,
-    top: y,
+    top: y + margin,
     right: x + node.clientWidth,
-    bottom: y + node.clientHeight
+    bottom: y + node.clientHeight - margin
   };
 }
 

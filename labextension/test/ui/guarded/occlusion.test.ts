@@ -276,3 +276,26 @@ test('a card that was partly out of view and is wholly in view counts at once, u
   expect(watch.look()).toBe('exposed');
   watch.dispose();
 });
+
+test('a card next to the edge of what it scrolls in is in the shadow of a toolbar, and only hit tests tell', () => {
+  const { say } = watchfulBrowser();
+  const scroller = div(document.body);
+  scroller.style.overflowY = 'auto';
+  place(scroller, { left: 0, top: 98, right: 1000, bottom: 800 });
+  Object.defineProperty(scroller, 'clientWidth', { value: 1000 });
+  Object.defineProperty(scroller, 'clientHeight', { value: 702 });
+  const card = showCard(scroller);
+  const watch = new OcclusionWatch(card, jest.fn());
+  say(false);
+  expect(watch.exposure).toBe('covered');
+  // Now there is more than fits, and the card is scrolled to the edge.
+  Object.defineProperty(scroller, 'scrollHeight', { value: 2000 });
+  expect(watch.look()).toBe('exposed');
+  const cover = div(document.body);
+  onTop = () => cover;
+  expect(watch.look()).toBe('covered');
+  onTop = () => card;
+  place(card, { left: 100, top: 110, right: 500, bottom: 310 });
+  expect(watch.look()).toBe('covered');
+  watch.dispose();
+});
