@@ -7,6 +7,7 @@ import { useNameOf, useTrans } from '../context';
 import { describeIsolation } from '../text/isolation';
 import type { IApproval } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
+import { describeRisk } from '../text/risk';
 import { summarize } from '../text/summary';
 import type { PersonalAnswer } from '../../internalTokens';
 import { label } from '../text/visibleText';
@@ -20,7 +21,7 @@ import { Guarded, GuardedCard } from '../guarded/GuardedCard';
 import { OpenForms } from './forms';
 import { LookAlikes } from './LookAlikes';
 import { Outcome } from './Outcome';
-import { Facts, Hints } from './ToolFacts';
+import { Facts, RiskLine, Says } from './ToolFacts';
 import { UnseenNote, UnseenReport, useUnseen } from '../components/Unseen';
 import { useSending } from './useSending';
 import type { ISending } from './useSending';
@@ -77,6 +78,7 @@ export function Card(props: ICardProps): JSX.Element {
       isGuarded={isPending}
       isInWidget={props.isInWidget}
       data-request-id={approval.id}
+      data-risk={isPending ? describeRisk(approval, trans).risk : undefined}
       data-status={approval.status}
       data-lm-suppress-shortcuts={
         isPending || isHolding ? withoutShortcuts(props) : undefined
@@ -122,7 +124,7 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
           python={pythonOf(approval)}
         />
       </UnseenReport.Provider>
-      <Facts approval={approval} />
+      <Facts approval={approval} isSaid={true} />
       <Guarded elsewhere={elsewhere}>
         <UnseenNote unseen={unseen} />
         <Deciding
@@ -164,8 +166,9 @@ function Header(props: ICardProps & { titleId: string }): JSX.Element {
             <VisibleText text={label(tool.title, 200)} />
           </span>
         ) : null}
-        <Hints annotations={tool.annotations} />
+        <RiskLine approval={approval} />
       </div>
+      <Says approval={approval} />
       <LookAlikes found={call.look_alikes} />
       <Origin {...props} />
     </header>

@@ -13,6 +13,7 @@ import { openDraft } from '../form/draft';
 import type { IDraft } from '../form/draft';
 import type { IApproval } from '../../api/protocol';
 import { DecisionButton } from '../guarded/DecisionButton';
+import { describeRisk, isGrave } from '../text/risk';
 import { RejectForm } from './RejectForm';
 import type { ISending } from './useSending';
 
@@ -104,6 +105,7 @@ export function Deciding(props: IDecidingProps): JSX.Element {
   return (
     <Choices
       {...base}
+      isGrave={isGrave(describeRisk(approval, trans).risk)}
       closed={before.current}
       onAllow={() => {
         send({ decision: 'allow_once' });
@@ -119,6 +121,7 @@ export function Deciding(props: IDecidingProps): JSX.Element {
 interface IChoicesProps {
   describedBy: string;
   isBusy: boolean;
+  isGrave: boolean;
   /** The form that was closed; its button gets the focus back. */
   closed: Mode;
   onAllow: () => void;
@@ -134,7 +137,7 @@ function Choices(props: IChoicesProps): JSX.Element {
     <div className="jp-AgentBox-buttons">
       <DecisionButton
         {...base}
-        kind="allow"
+        kind={props.isGrave ? 'caution' : 'allow'}
         label={trans.__('Allow once')}
         onActivate={props.onAllow}
       />

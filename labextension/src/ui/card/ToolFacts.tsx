@@ -5,65 +5,100 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { useNameOf, useTrans } from '../context';
-import type { IJsonObject } from '../../api/json';
 import type { IApproval } from '../../api/protocol';
+import { firstSentence, isOneSentence } from '../text/firstSentence';
+import { describeRisk, isOwn } from '../text/risk';
+import type { Risk } from '../text/risk';
 import { decidedBy } from '../text/summary';
+import { label } from '../text/visibleText';
 import { TextBlock, VisibleText } from '../components/VisibleText';
+import { RiskMark } from './RiskMark';
 
-export interface IHintsProps {
-  annotations: IJsonObject;
+/** Characters of the first sentence of a description that are shown. */
+const MAX_SENTENCE = 300;
+
+export interface IRiskLineProps {
+  approval: IApproval;
 }
 
-/** The server's annotations: claims that nothing checks. */
-export function Hints({ annotations }: IHintsProps): JSX.Element | null {
+/** How much the call can do: what the server claims, which nothing checks, or that it claims nothing. */
+export function RiskLine({ approval }: IRiskLineProps): JSX.Element {
   const trans = useTrans();
-  const hints: [string, string][] = [];
-  const readOnly = annotations['readOnlyHint'];
-  const destructive = annotations['destructiveHint'];
-  if (readOnly === true) {
-    hints.push(['readonly', trans.__('read-only')]);
-  } else if (readOnly === false && destructive === false) {
-    hints.push(['writes', trans.__('adds or changes data')]);
+  const { risk, text, isClaim } = describeRisk(approval, trans);
+  const isOpen = approval.tool.annotations['openWorldHint'] === true;
+  return (
+    <span className="jp-AgentBox-hints" title={explain(risk, isClaim, trans)}>
+      {isClaim ? <span>{trans.__('Server says:')}</span> : null}
+      <RiskMark risk={risk} text={text} />
+      {isOpen ? (
+        <span className="jp-AgentBox-hint">
+          {trans.__('accesses external systems')}
+        </span>
+      ) : null}
+    </span>
+  );
+}
+
+function explain(
+  risk: Risk,
+  isClaim: boolean,
+  trans: TranslationBundle
+): string | undefined {
+  if (isClaim) {
+    return trans.__('Claimed by the server; not verified.');
   }
-  if (destructive === true && readOnly !== true) {
-    hints.push(['destructive', trans.__('destructive')]);
-  }
-  if (annotations['openWorldHint'] === true) {
-    hints.push(['open', trans.__('accesses external systems')]);
-  }
-  if (hints.length === 0) {
+  return risk === 'unsaid'
+    ? trans.__('It may change or delete anything that it can reach.')
+    : undefined;
+}
+
+/** The first sentence of the description, marked as the server's where it is. */
+export function Says({ approval }: IRiskLineProps): JSX.Element | null {
+  const trans = useTrans();
+  const { description } = approval.tool;
+  const sentence = label(firstSentence(description), MAX_SENTENCE);
+  if (!sentence) {
     return null;
   }
   return (
-    <span
-      className="jp-AgentBox-hints"
-      title={trans.__('Claimed by the server; not verified.')}
-    >
-      <span>{trans.__('Server says:')}</span>
-      {hints.map(([kind, text]) => (
-        <span key={kind} className={`jp-AgentBox-hint jp-mod-${kind}`}>
-          {text}
-        </span>
-      ))}
-    </span>
+    <p className="jp-AgentBox-says">
+      {isOwn(approval, trans) ? (
+        <VisibleText text={sentence} />
+      ) : (
+        <>
+          <span>{trans.__('Server’s words:')}</span> “
+          <VisibleText text={sentence} />”
+        </>
+      )}
+    </p>
   );
 }
 
 export interface IFactsProps {
   approval: IApproval;
+  /** Whether the first sentence of the description is shown elsewhere. */
+  isSaid?: boolean;
 }
 
 /** The description and the record, behind a disclosure. */
 export function Facts(props: IFactsProps): JSX.Element {
   const trans = useTrans();
   const { approval } = props;
-  const { tool } = approval;
+  const { description } = approval.tool;
+  const isSaid =
+    props.isSaid === true &&
+    isOneSentence(description) &&
+    description.length <= MAX_SENTENCE;
   return (
     <>
-      {tool.description ? (
+      {description && !isSaid ? (
         <details className="jp-AgentBox-details">
-          <summary>{trans.__('Server’s description')}</summary>
-          <TextBlock text={tool.description} name={trans.__('Description')} />
+          <summary>
+            {isOwn(approval, trans)
+              ? trans.__('Description')
+              : trans.__('Server’s description')}
+          </summary>
+          <TextBlock text={description} name={trans.__('Description')} />
         </details>
       ) : null}
       <details className="jp-AgentBox-details">

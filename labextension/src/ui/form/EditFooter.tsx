@@ -4,10 +4,13 @@
 import React from 'react';
 
 import type { IJsonObject } from '../../api/json';
+import type { IApproval } from '../../api/protocol';
 import { useTrans } from '../context';
+import { describeRisk, isGrave } from '../text/risk';
 import { DecisionButton } from '../guarded/DecisionButton';
 
 export interface IEditFooterProps {
+  approval: IApproval;
   /** What is wrong; those that are empty do not count. */
   errors: readonly (string | null | undefined)[];
   /** What would be sent; `null` if the form has no values that could be. */
@@ -35,7 +38,11 @@ export function EditFooter(props: IEditFooterProps): JSX.Element {
       {props.children}
       <div className="jp-AgentBox-buttons">
         <DecisionButton
-          kind="allow"
+          kind={
+            isGrave(describeRisk(props.approval, trans).risk)
+              ? 'caution'
+              : 'allow'
+          }
           label={trans.__('Allow once with edits')}
           describedBy={props.describedBy}
           isBusy={props.isBusy || !values}

@@ -11,7 +11,8 @@ export const GUARD_TIME = 500;
 
 export interface IDecisionButtonProps {
   label: string;
-  kind: 'allow' | 'neutral' | 'reject';
+  /** `caution`: allows, and does not look like the obvious thing to do. */
+  kind: 'allow' | 'caution' | 'neutral' | 'reject';
   describedBy?: string;
   isBusy?: boolean;
   /** Whether the button takes the focus when it appears, because it replaces the one that was pressed. */

@@ -36,6 +36,7 @@ export interface IGuardedCardProps extends React.HTMLAttributes<HTMLDivElement> 
   /** Whether the card is a widget's, which its kernel lays out wherever it is. */
   isInWidget?: boolean;
   'data-request-id'?: string;
+  'data-risk'?: string;
   'data-status'?: string;
   'data-lm-suppress-shortcuts'?: 'true';
 }

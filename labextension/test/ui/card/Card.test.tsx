@@ -2,6 +2,7 @@ import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { Card } from '../../../src/ui/card/Card';
+import type { IJsonObject } from '../../../src/api/json';
 import type { IApproval } from '../../../src/api/protocol';
 import { allowed, approval } from '../../examples';
 
@@ -129,4 +130,48 @@ test('a request that ends by itself sends no key that is typed in its card to th
     node?.blur();
   });
   expect(node?.dataset.lmSuppressShortcuts).toBeUndefined();
+});
+
+test('the first sentence of the description is shown as the server’s words, and the rest is a click away', () => {
+  const item = approval();
+  item.tool.description = 'Delete an order for good. There is no undo.';
+  show(item);
+  expect(screen.getByText('Server’s words:').parentElement?.textContent).toBe(
+    'Server’s words: “Delete an order for good.”'
+  );
+  expect(screen.getByText('Server’s description')).not.toBeNull();
+});
+
+test('a description of one sentence is not said twice, unless the request is final', () => {
+  const item = approval();
+  item.tool.description = 'Delete an order.';
+  show(item);
+  expect(screen.queryByText('Server’s description')).toBeNull();
+  item.status = 'expired';
+  show(item);
+  expect(screen.getByText('Server’s description')).not.toBeNull();
+});
+
+test('allowing is the obvious answer only where the server says that nothing is destroyed', () => {
+  const hints: IJsonObject[] = [
+    { readOnlyHint: true },
+    { destructiveHint: true },
+    {}
+  ];
+  const looks = hints.map(annotations => {
+    const item = approval();
+    item.tool.annotations = annotations;
+    const { container, unmount } = render(card(item));
+    const look = [
+      container.querySelector('[data-risk]')?.getAttribute('data-risk'),
+      screen.getByRole('button', { name: 'Allow once' }).className
+    ];
+    unmount();
+    return look;
+  });
+  expect(looks).toEqual([
+    ['readonly', 'jp-AgentBox-button jp-mod-allow'],
+    ['destructive', 'jp-AgentBox-button jp-mod-caution'],
+    ['unsaid', 'jp-AgentBox-button jp-mod-caution']
+  ]);
 });
