@@ -33,7 +33,7 @@ from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.events import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError, ThreadError
 from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
-from jupyter_agentbox.paths import added_servers_path
+from jupyter_agentbox.paths import added_servers_path, trusted_servers_path
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_directories
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
@@ -124,6 +124,12 @@ class AgentBoxApp(ExtensionApp):
 
     mcp_config_path = Unicode(
         help="The path of the file that lists the MCP servers. Default: mcp.json in Jupyter's configuration directory."
+    ).tag(config=True)
+
+    read_project_servers = Bool(
+        True,
+        help="Whether the file .mcp.json in the server's root directory is read as well, if `mcp_config_path` has its "
+        "default. No MCP server of it is started before a person has looked at its entry and trusted it.",
     ).tag(config=True)
 
     database_url = Unicode(
@@ -449,6 +455,8 @@ class AgentBoxApp(ExtensionApp):
         return Settings(
             mcp_config_path=(Path(self.mcp_config_path), *((added,) if added is not None else ())),
             added_servers=added,
+            project=Path(self._server().root_dir) if self.read_project_servers and added is not None else None,
+            trusted_servers=trusted_servers_path(),
             database_url=self.database_url,
             journal_mode="delete" if self.journal_mode == "delete" else "wal",
             approval_timeout=self.approval_timeout,

@@ -18,6 +18,7 @@ from jupyter_agentbox.core.tools import LogMessage, ToolDescription
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.limits import ServerLimits
+from jupyter_agentbox.mcp_client.project_servers import LayeredConfiguration, ProjectServers, TrustedServers
 from jupyter_agentbox.mcp_client.registry import ServerRegistry
 from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.paths import keep_server
@@ -53,6 +54,10 @@ class Settings:
         Whose answers to requests count.
     added_servers : Path or None
         To which of them servers are added that a program asks for; ``None`` if none may be.
+    project : Path or None
+        The directory whose ``.mcp.json`` is read; ``None`` for none.
+    trusted_servers : Path or None
+        Where it is kept which of a project's servers a person trusted; needed with a project.
     limits : ServerLimits
         What an MCP server may use.
     retention : RetentionLimits
@@ -66,6 +71,8 @@ class Settings:
     most_pending: int | None = 1000
     decide_with: DecideWith = DecideWith.ANY
     added_servers: Path | None = None
+    project: Path | None = None
+    trusted_servers: Path | None = None
     limits: ServerLimits = field(default_factory=ServerLimits)
     retention: RetentionLimits = field(default_factory=RetentionLimits)
 
@@ -134,8 +141,10 @@ def build(
     store = SqlApprovalStore(
         settings.database_url, clock=clock, journal_mode=settings.journal_mode, limits=settings.retention
     )
+    files = ConfigurationFiles(settings.mcp_config_path, os.environ)
+    project = _project(settings)
     tools = McpServers(
-        source=ConfigurationFiles(settings.mcp_config_path, os.environ),
+        source=files if project is None else LayeredConfiguration(files, project),
         limits=settings.limits,
         on_change=announcer.servers_changed,
         on_log=on_log,
@@ -169,9 +178,17 @@ def build(
         approvals=approvals,
         calls=calls,
         modes=modes,
-        registrations=RegistrationManager(calls=calls, registry=_registry(settings, tools)),
+        registrations=RegistrationManager(
+            calls=calls, registry=_registry(settings, tools), project=project, list_tools=tools.list_tools
+        ),
         checker=checker,
     )
+
+
+def _project(settings: Settings) -> ProjectServers | None:
+    if settings.project is None or settings.trusted_servers is None:
+        return None
+    return ProjectServers(settings.project, os.environ, TrustedServers(settings.trusted_servers))
 
 
 def _registry(settings: Settings, catalog: ToolCatalog) -> ServerRegistry | None:

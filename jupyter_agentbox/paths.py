@@ -36,6 +36,11 @@ def added_servers_path() -> Path:
     return data_dir() / "added-servers.json"
 
 
+def trusted_servers_path() -> Path:
+    """Return the file of the servers of projects that a person trusted. Only this user can read it."""
+    return data_dir() / "trusted-servers.json"
+
+
 def register_server(name: str, parameters: Mapping[str, Any]) -> None:
     """Keep an MCP server's parameters, so that executors of this user know the server by its name.
 

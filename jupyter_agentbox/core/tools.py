@@ -142,6 +142,7 @@ class ServerState(str, Enum):
     """How an MCP server is doing."""
 
     NEEDS_CONFIGURATION = "needs_configuration"
+    NEEDS_TRUST = "needs_trust"
     STOPPED = "stopped"
     STARTING = "starting"
     RUNNING = "running"

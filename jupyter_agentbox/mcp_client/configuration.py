@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, Protocol, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
@@ -100,6 +100,8 @@ class UnusableServer:
         What is missing or wrong, and what to do.
     is_disabled : bool
         Whether the user turned it off; then nothing is wrong.
+    needs_trust : bool
+        Whether a person has to look at it first.
     env_file : str or None
         The ``envFile`` that could not be read.
     """
@@ -108,6 +110,7 @@ class UnusableServer:
     transport: str
     error: str
     is_disabled: bool = False
+    needs_trust: bool = False
     env_file: str | None = None
 
 
@@ -122,11 +125,31 @@ class Configuration:
     problems: tuple[ConfigurationProblem, ...] = ()
 
 
+class ConfigurationSource(Protocol):
+    """Where the configuration comes from."""
+
+    def load(self) -> Configuration:
+        """Return the configuration; the same object as last time if nothing changed."""
+
+
 class _EntryError(ValueError):
     """A server's entry is malformed."""
 
 
-def parse_configuration(path: Path, text: str, environment: Mapping[str, str]) -> Configuration:
+class Withheld(Protocol):
+    """Says what stands for an entry that is not to be read."""
+
+    def __call__(self, name: str, entry: JsonValue) -> ServerConfiguration | None:
+        """Return what stands for it; ``None`` if it may be read."""
+
+
+def parse_configuration(
+    path: Path,
+    text: str,
+    environment: Mapping[str, str],
+    *,
+    withheld: Withheld = lambda name, entry: None,  # noqa: ARG005  # called by these names
+) -> Configuration:
     """Read one file's text.
 
     Parameters
@@ -137,6 +160,8 @@ def parse_configuration(path: Path, text: str, environment: Mapping[str, str]) -
         JSON; comments and trailing commas are allowed.
     environment : mapping
         Where variables come from.
+    withheld : callable, optional
+        Says of which entries nothing is read, no variable and no file.
     """
     try:
         value = jsonc.parse(text)
@@ -162,9 +187,9 @@ def parse_configuration(path: Path, text: str, environment: Mapping[str, str]) -
     problems: list[ConfigurationProblem] = []
     for name, entry in entries.items():
         try:
-            servers[name] = _read_entry(name, entry, path.parent, environment)
+            servers[name] = withheld(name, entry) or _read_entry(name, entry, path.parent, environment)
         except ValueError as error:
-            servers[name] = UnusableServer(name=name, transport=_transport(entry), error=f"malformed: {error}")
+            servers[name] = UnusableServer(name=name, transport=transport_of(entry), error=f"malformed: {error}")
             problems.append(_problem(path, text, name, error))
     return Configuration(servers=servers, problems=tuple(problems))
 
@@ -196,7 +221,8 @@ def _find(text: str, key: str, start: int) -> int:
     return min((place for place in places if place >= 0), default=-1)
 
 
-def _transport(entry: JsonValue) -> str:
+def transport_of(entry: JsonValue) -> str:
+    """Return ``stdio`` or ``http``, as far as one can tell from an entry."""
     if not isinstance(entry, dict):
         return "stdio"
     return "http" if entry.get("type") in HTTP_TYPES or ("url" in entry and "command" not in entry) else "stdio"
@@ -207,7 +233,7 @@ def _read_entry(name: str, entry: JsonValue, base: Path, environment: Mapping[st
         raise _EntryError("must be an object")
     if not name.strip():
         raise _EntryError("the name is empty")
-    transport = _transport(entry)
+    transport = transport_of(entry)
     kind = entry.get("type")
     if kind is not None and kind not in (*STDIO_TYPES, *HTTP_TYPES):
         raise _EntryError(f'"type" {kind!r:.40} is not supported: only "stdio" and "http" (streamable HTTP) are')

@@ -37,6 +37,12 @@ def backoff(failures: int) -> float:
     return 0.0 if failures < 2 else min(LONGEST_BACKOFF, 2.0 ** min(failures - 2, 10))
 
 
+def _state_of(server: UnusableServer) -> ServerState:
+    if server.is_disabled:
+        return ServerState.STOPPED
+    return ServerState.NEEDS_TRUST if server.needs_trust else ServerState.NEEDS_CONFIGURATION
+
+
 class ManagedServer:
     """A configured server. It starts on first use, and again on the next use after it ended.
 
@@ -80,7 +86,7 @@ class ManagedServer:
         self._tool_count: int | None = None
         if isinstance(configuration, UnusableServer):
             self._error = configuration.error
-            self._state = ServerState.STOPPED if configuration.is_disabled else ServerState.NEEDS_CONFIGURATION
+            self._state = _state_of(configuration)
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[Session] | None = None
         self._wake = asyncio.Event()

@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import ToolCall
@@ -22,18 +21,11 @@ from jupyter_agentbox.core.tools import (
 from jupyter_agentbox.exceptions import UnknownServerError, UnknownToolError
 
 from .arguments import check_is_json
-from .configuration import Configuration
+from .configuration import Configuration, ConfigurationSource
 from .limits import ServerLimits
 from .server import ManagedServer, import_connections
 
 _log = logging.getLogger(__name__)
-
-
-class ConfigurationSource(Protocol):
-    """Where the configuration comes from."""
-
-    def load(self) -> Configuration:
-        """Return the configuration; the same object as last time if nothing changed."""
 
 
 class McpServers:

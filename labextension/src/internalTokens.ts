@@ -90,6 +90,8 @@ export interface IServersModel {
   readonly list: IServerList | null;
   refresh(): Promise<void>;
   restart(name: string): Promise<void>;
+  /** Raise the request that asks whether to trust a server of the project. */
+  review(name: string): Promise<void>;
 }
 
 /** The threads of agents. */

@@ -1,16 +1,21 @@
-"""Programs that ask to add an MCP server: each is a call like all others, with a request, a decision and a record."""
+"""MCP servers that a program or a project brings: each is a call like all others, with request, decision and record."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import JsonObject, Origin, ToolCall
 from jupyter_agentbox.core.registration import OWN_SERVER, REGISTER_TOOL
+from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import AgentBoxError, ServerConfigurationError, UnknownApprovalError
 from jupyter_agentbox.services.calls.manager import CallManager, FinishedCall, Notify
 
+from .project_tool import Project, ProjectTool, arguments_of
 from .tool import RegistrationTool, Registry
 
 log = logging.getLogger(__name__)
@@ -25,11 +30,25 @@ class RegistrationManager:
         Asks and records, as for any call. Only a rule that names the tool in full allows it.
     registry : Registry or None
         Where they are added; ``None`` if none may be.
+    project : Project or None
+        The project's own servers; ``None`` if they are not read.
+    list_tools : callable, optional
+        Starts a server by its name and lists its tools; needed with a project.
     """
 
-    def __init__(self, *, calls: CallManager, registry: Registry | None) -> None:
+    def __init__(
+        self,
+        *,
+        calls: CallManager,
+        registry: Registry | None,
+        project: Project | None = None,
+        list_tools: Callable[[str], Awaitable[Sequence[ToolDescription]]] | None = None,
+    ) -> None:
         self._calls = calls
         self._registry = registry
+        self._project = project
+        self._list_tools = list_tools
+        self._reviews: dict[str, ApprovalRequest] = {}
         self._running: dict[str, asyncio.Task[FinishedCall]] = {}
 
     async def register(
@@ -81,13 +100,51 @@ class RegistrationManager:
             If a rule denies it.
         TooManyRequestsError, StorageError
         """
+        return await self._begin(partial(self.register, name, configuration, origin))
+
+    async def begin_review(self, name: str) -> ApprovalRequest:
+        """Ask whether to trust a server of the project, and return the request; once for what it says now.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If the project names no such server.
+        ToolCallRejectedError
+            If a rule denies it.
+        TooManyRequestsError, StorageError
+        """
+        if self._project is None or self._list_tools is None:
+            raise ServerConfigurationError("servers of projects are not read here")
+        server = self._project.find(name)
+        asked = self._reviews.get(server.key)
+        if asked is not None and asked.id in self._running:
+            return asked
+        call = ToolCall(server=OWN_SERVER, tool=REGISTER_TOOL, arguments=arguments_of(server), origin=Origin())
+        tool = ProjectTool(self._project, server, self._list_tools)
+        request = await self._begin(partial(self._calls.run, call, own=tool))
+        self._reviews = {key: each for key, each in self._reviews.items() if each.id in self._running}
+        self._reviews[server.key] = request
+        return request
+
+    def distrust(self, name: str) -> None:
+        """Trust a server of the project no longer.
+
+        Raises
+        ------
+        ServerConfigurationError
+        """
+        if self._project is None:
+            raise ServerConfigurationError("servers of projects are not read here")
+        self._project.distrust(name)
+
+    async def _begin(self, run: Callable[..., Coroutine[Any, Any, FinishedCall]]) -> ApprovalRequest:
         opened: asyncio.Future[ApprovalRequest] = asyncio.get_running_loop().create_future()
 
         def note(request: ApprovalRequest) -> None:
             if not opened.done():
                 opened.set_result(request)
 
-        task = asyncio.create_task(self.register(name, configuration, origin, on_waiting=note, on_running=note))
+        task = asyncio.create_task(run(on_waiting=note, on_running=note))
         task.add_done_callback(lambda _: opened.cancel())  # does nothing if it was opened
         try:
             await asyncio.wait([opened])

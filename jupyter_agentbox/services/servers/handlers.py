@@ -7,7 +7,9 @@ from typing import Final
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
+from jupyter_agentbox.core.approvals import request_to_json
 from jupyter_agentbox.core.ports import ToolCatalog
+from jupyter_agentbox.services.approvals import handlers as approvals
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:servers"
@@ -62,10 +64,33 @@ class ServerRestartHandler(ServersAPIHandler):
         self.finish_json(status if may_read else {"name": status["name"], "state": status["state"]})
 
 
+class ServerTrustHandler(ServersAPIHandler):
+    """Trust in a server of the project."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, name: str) -> None:
+        """Ask a person to trust it; answer with the approval request."""
+        request = await self.services.registrations.begin_review(name)
+        self.set_status(202)
+        may_read = await self.may_read(approvals.AUTH_RESOURCE)
+        self.finish_json(request_to_json(request) if may_read else approvals.request_in_brief(request))
+
+    @web.authenticated
+    @authorized
+    async def delete(self, name: str) -> None:
+        """Trust it no longer; if it runs, it is stopped."""
+        self.services.registrations.distrust(name)
+        self.catalog.servers()
+        self.set_status(204)
+        self.finish()
+
+
 _NAME = r"(?P<name>[^/]+)"
 
 default_handlers = [
     (r"/jupyter-agentbox/servers/?", ServersHandler),
     (rf"/jupyter-agentbox/servers/{_NAME}/tools/?", ServerToolsHandler),
     (rf"/jupyter-agentbox/servers/{_NAME}/restart/?", ServerRestartHandler),
+    (rf"/jupyter-agentbox/servers/{_NAME}/trust/?", ServerTrustHandler),
 ]

@@ -80,6 +80,8 @@ export interface IAgentBoxClient {
   listServers(): Promise<IServerList>;
   /** Restart an MCP server. */
   restartServer(name: string): Promise<IServer>;
+  /** Ask whether to trust an MCP server of the project: a request, like all others. */
+  reviewServer(name: string): Promise<void>;
   /** How far a kernel is kept from the rest of the machine, and what a page with it may load. */
   getIsolation(kernelId: string): Promise<IIsolation>;
   /** How a kernel last ended though nobody had asked it to; `null` if it never did. */
@@ -151,6 +153,11 @@ export class AgentBoxClient implements IAgentBoxClient {
   async restartServer(name: string): Promise<IServer> {
     const path = URLExt.join('servers', encodeURIComponent(name), 'restart');
     return plain<IServer>(await this._request('POST', path, '{}'));
+  }
+
+  async reviewServer(name: string): Promise<void> {
+    const path = URLExt.join('servers', encodeURIComponent(name), 'trust');
+    await this._request('POST', path, '{}');
   }
 
   async getIsolation(kernelId: string): Promise<IIsolation> {

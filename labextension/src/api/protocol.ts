@@ -16,7 +16,12 @@ export type OutcomeState = 'running' | 'succeeded' | 'failed' | 'cancelled';
 
 /** How an MCP server is doing. */
 export type ServerState =
-  'needs_configuration' | 'stopped' | 'starting' | 'running' | 'failed';
+  | 'needs_configuration'
+  | 'needs_trust'
+  | 'stopped'
+  | 'starting'
+  | 'running'
+  | 'failed';
 
 /** What stands for long arguments that are not in an answer. */
 export interface IOmission {

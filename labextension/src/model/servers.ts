@@ -13,7 +13,7 @@ export class ServersModel implements IServersModel {
   constructor(
     private readonly _source: Pick<
       IAgentBoxClient,
-      'listServers' | 'restartServer'
+      'listServers' | 'restartServer' | 'reviewServer'
     >
   ) {}
 
@@ -45,6 +45,14 @@ export class ServersModel implements IServersModel {
   async restart(name: string): Promise<void> {
     try {
       await this._source.restartServer(name);
+    } finally {
+      await this.refresh();
+    }
+  }
+
+  async review(name: string): Promise<void> {
+    try {
+      await this._source.reviewServer(name);
     } finally {
       await this.refresh();
     }

@@ -15,6 +15,7 @@ class Server {
   }
 
   readonly restartServer = jest.fn(() => Promise.reject(new Error('broken')));
+  readonly reviewServer = jest.fn(() => Promise.resolve());
   readonly questions: {
     resolve: (list: IServerList) => void;
     reject: (error: Error) => void;

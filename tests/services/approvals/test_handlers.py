@@ -53,7 +53,7 @@ def fetch(jp_fetch: Any) -> Any:
             response = await jp_fetch("jupyter-agentbox", *parts, **more)
         except HTTPClientError as error:
             return error.code, json.loads(error.response.body if error.response else "null")
-        return response.code, json.loads(response.body)
+        return response.code, json.loads(response.body or "null")
 
     return fetch
 

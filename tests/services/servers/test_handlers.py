@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -44,3 +45,79 @@ async def test_a_server_that_is_not_configured_is_404(fetch: Any, action: str) -
     code, body = await fetch("servers", "other", action, body={})
     assert code == 404
     assert "`other`" in body["message"]
+
+
+class TestProject:
+    """A server that the project's `.mcp.json` names."""
+
+    @pytest.fixture
+    def jp_server_config(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+        (tmp_path / "config").mkdir()
+        monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path / "config"))
+        return {
+            "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
+            "AgentBoxApp": {"database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}"},
+        }
+
+    @pytest.fixture
+    def project(self, jp_root_dir: Path) -> Path:
+        path = jp_root_dir / ".mcp.json"
+        path.write_text(json.dumps({"mcpServers": {"mini": {**MINI, "env": {"A_TOKEN": "s3cret"}}}}))
+        return path
+
+    @staticmethod
+    async def ended(fetch: Any, request_id: str) -> Any:
+        while True:
+            _, request = await fetch("approvals", request_id)
+            if request["status"] != "pending" and (request["outcome"] or {}).get("state") != "running":
+                return request
+            await asyncio.sleep(0.01)
+
+    async def test_its_server_starts_once_a_person_allowed_what_was_shown(self, fetch: Any, project: Path) -> None:
+        _, body = await fetch("servers")
+        assert [(each["name"], each["state"]) for each in body["servers"]] == [("mini", "needs_trust")]
+        code, body = await fetch("servers", "mini", "tools", body={})
+        assert (code, "is not trusted yet" in body["message"]) == (409, True)
+
+        code, request = await fetch("servers", "mini", "trust", body={})
+        assert (code, request["status"], request["call"]["tool"]) == (202, "pending", "register_mcp_server")
+        shown = {**MINI, "env": {"A_TOKEN": "*** (hidden, 6 characters)"}}
+        assert request["call"]["arguments"] == {"name": "mini", "configuration": shown, "file": str(project)}
+        assert (await fetch("servers", "mini", "trust", body={}))[1]["id"] == request["id"], "it is asked once"
+
+        answer = {"decision": "allow_once", "digest": request["call"]["digest"]}
+        await fetch("approvals", request["id"], "decision", body=answer)
+        assert (await self.ended(fetch, request["id"]))["outcome"]["state"] == "succeeded"
+        _, body = await fetch("servers")
+        assert [each["state"] for each in body["servers"]] == ["running"]
+
+        code, _ = await fetch("servers", "mini", "trust", method="DELETE")
+        assert code == 204
+        _, body = await fetch("servers")
+        assert [each["state"] for each in body["servers"]] == ["needs_trust"]
+
+    async def test_what_changed_while_the_person_read_is_not_trusted(self, fetch: Any, project: Path) -> None:
+        _, request = await fetch("servers", "mini", "trust", body={})
+        project.write_text(json.dumps({"mcpServers": {"mini": {"command": "evil"}}}))
+        answer = {"decision": "allow_once", "digest": request["call"]["digest"]}
+        await fetch("approvals", request["id"], "decision", body=answer)
+
+        ended = await self.ended(fetch, request["id"])
+
+        assert (ended["outcome"]["state"], "something else" in ended["outcome"]["error"]) == ("failed", True)
+        _, body = await fetch("servers")
+        assert [each["state"] for each in body["servers"]] == ["needs_trust"]
+
+    async def test_edited_arguments_trust_nothing(self, fetch: Any, project: Path) -> None:
+        _, request = await fetch("servers", "mini", "trust", body={})
+        edited = {**request["call"]["arguments"], "configuration": {"command": "other"}}
+        answer = {"decision": "allow_once", "digest": request["call"]["digest"], "arguments": edited}
+        await fetch("approvals", request["id"], "decision", body=answer)
+
+        ended = await self.ended(fetch, request["id"])
+
+        assert (ended["outcome"]["state"], str(project) in ended["outcome"]["error"]) == ("failed", True)
+
+    async def test_server_that_the_project_does_not_name_is_refused(self, fetch: Any) -> None:
+        code, body = await fetch("servers", "other", "trust", body={})
+        assert (code, "names no MCP server `other`" in body["message"]) == (409, True)

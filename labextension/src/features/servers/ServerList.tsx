@@ -39,6 +39,7 @@ export function ServerList({ servers }: IServerListProps): JSX.Element {
             <Server
               server={server}
               onRestart={() => servers.restart(server.name)}
+              onReview={() => servers.review(server.name)}
             />
           </li>
         ))}
@@ -54,16 +55,18 @@ function isEmpty(list: IServerList): boolean {
 interface IServerProps {
   server: IServer;
   onRestart: () => Promise<void>;
+  onReview: () => Promise<void>;
 }
 
-function Server({ server, onRestart }: IServerProps): JSX.Element {
+function Server({ server, onRestart, onReview }: IServerProps): JSX.Element {
   const trans = useTrans();
   const [isBusy, setBusy] = React.useState(false);
   const [failure, setFailure] = React.useState('');
-  const restart = (): void => {
+  const needsTrust = server.state === 'needs_trust';
+  const act = (): void => {
     setBusy(true);
     setFailure('');
-    onRestart()
+    (needsTrust ? onReview : onRestart)()
       .catch((error: unknown) => {
         setFailure(label(error instanceof Error ? error.message : '', 300));
       })
@@ -88,11 +91,15 @@ function Server({ server, onRestart }: IServerProps): JSX.Element {
         <button
           type="button"
           className="jp-AgentBox-link"
-          aria-label={trans.__('Restart %1', name)}
+          aria-label={
+            needsTrust
+              ? trans.__('Review %1', name)
+              : trans.__('Restart %1', name)
+          }
           disabled={isBusy}
-          onClick={restart}
+          onClick={act}
         >
-          {isBusy ? trans.__('Restarting…') : trans.__('Restart')}
+          {needsTrust ? trans.__('Review…') : restartLabel(isBusy, trans)}
         </button>
       </div>
       <div className="jp-AgentBox-serverFacts">{facts(server, trans)}</div>
@@ -116,6 +123,10 @@ function Server({ server, onRestart }: IServerProps): JSX.Element {
   );
 }
 
+function restartLabel(isBusy: boolean, trans: TranslationBundle): string {
+  return isBusy ? trans.__('Restarting…') : trans.__('Restart');
+}
+
 function facts(server: IServer, trans: TranslationBundle): string {
   const parts = [server.transport];
   if (server.tool_count !== null) {
@@ -130,6 +141,7 @@ function facts(server: IServer, trans: TranslationBundle): string {
 function describeState(state: ServerState, trans: TranslationBundle): string {
   const texts: Record<ServerState, string> = {
     needs_configuration: trans.__('needs configuration'),
+    needs_trust: trans.__('not trusted (this project’s .mcp.json)'),
     stopped: trans.__('stopped (starts on first use)'),
     starting: trans.__('starting…'),
     running: trans.__('running'),

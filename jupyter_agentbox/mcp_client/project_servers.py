@@ -1,0 +1,316 @@
+"""The MCP servers of a project's ``.mcp.json``. Whoever can write in the project can write it, so none is believed.
+
+A server of it is not started, and nothing that its entry names is read, before a person has seen the entry and trusted
+it. Trust is for exactly that entry: one that says something else now is asked about again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from jupyter_agentbox.core.calls import JsonObject, JsonValue, canonical_json
+from jupyter_agentbox.core.tools import ConfigurationProblem
+from jupyter_agentbox.exceptions import ServerConfigurationError
+
+from .configuration import (
+    Configuration,
+    ConfigurationSource,
+    ServerConfiguration,
+    UnusableServer,
+    parse_configuration,
+    transport_of,
+)
+from .registration import check_name, masked, object_of
+from .secret_names import is_secret, may_hide_variable
+
+#: How the file is called, in a project as in other programs.
+FILE_NAME: Final = ".mcp.json"
+#: The longest file that is read, in bytes.
+_LONGEST: Final = 1_000_000
+#: Keys that change neither what is started nor what it is sent.
+_WITHOUT_EFFECT: Final = frozenset({"timeout", "disabled"})
+#: Reading a pipe waits for who writes.
+_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectServer:
+    """A server that a project names, as a person sees it before it is trusted.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    path : str
+        The file.
+    key : str
+        The trust key: SHA-256 of the file's path and of all that the entry says but values of secrets.
+    configuration : dict
+        The entry as it is written, without the values of secrets.
+    trusted_before : dict or None
+        The entry of that name that was trusted, if it said something else.
+    """
+
+    name: str
+    path: str
+    key: str
+    configuration: JsonObject
+    trusted_before: JsonObject | None = None
+
+
+def trust_key(path: Path, name: str, entry: Mapping[str, JsonValue]) -> str:
+    """Return what trust in a server is bound to.
+
+    The values of variables are part of it but for those of which no program is known that would obey them and whose
+    name tells of a secret; of headers, those whose names tell of one. So a new token asks nobody.
+    """
+    shown: JsonObject = {key: value for key, value in entry.items() if key not in _WITHOUT_EFFECT}
+    for key, may_hide in (("env", may_hide_variable), ("headers", is_secret)):
+        values = object_of(entry.get(key))
+        # a reference to a variable of the user's is not a secret, but says which one is sent
+        shown[key] = {
+            inner: None if may_hide(inner) and "${" not in str(value) else value for inner, value in values.items()
+        }
+    text = canonical_json({"path": str(path), "name": name, "entry": shown})
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class TrustedServers:
+    """Which servers of which projects a person trusted: a file that only this user can read.
+
+    Parameters
+    ----------
+    path : Path
+        The file. What cannot be read trusts nothing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+
+    def stamp(self) -> object:
+        """Return what changes when the file does."""
+        return _stamp(self._path)
+
+    def read(self, project: Path) -> dict[str, JsonObject]:
+        """Return the trusted servers of a project's file: ``key`` and ``configuration`` by name."""
+        found = object_of(self._read().get(str(project)))
+        return {name: entry for name, entry in found.items() if isinstance(entry, dict)}
+
+    def keep(self, project: Path, name: str, entry: JsonObject | None) -> None:
+        """Trust a server, or no longer.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        with self._lock:
+            known = self._read()
+            servers = {key: value for key, value in object_of(known.get(str(project))).items() if key != name}
+            if entry is not None:
+                servers[name] = entry
+            known[str(project)] = servers
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft = self._path.with_name(f".{self._path.name}-{os.getpid()}")
+            draft.unlink(missing_ok=True)
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(
+                    {"trusted": {project: entries for project, entries in known.items() if entries}}, file, indent=2
+                )
+            draft.replace(self._path)
+
+    def _read(self) -> JsonObject:
+        try:
+            return object_of(object_of(json.loads(self._path.read_text("utf-8"))).get("trusted"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+
+
+class ProjectServers:
+    """The servers of one project's ``.mcp.json``. Implements `ConfigurationSource`.
+
+    Parameters
+    ----------
+    directory : Path
+        The project.
+    environment : mapping
+        Where the variables of trusted servers come from.
+    trusted : TrustedServers
+        Which of them a person trusted.
+    """
+
+    def __init__(self, directory: Path, environment: Mapping[str, str], trusted: TrustedServers) -> None:
+        self.path = directory.resolve() / FILE_NAME
+        self._environment = environment
+        self._trusted = trusted
+        self._stamp: object = None
+        self._configuration = Configuration()
+        self._known: dict[str, ProjectServer] = {}
+
+    def load(self) -> Configuration:
+        """Return the configuration; the same object as last time if nothing changed. Costs two ``stat``."""
+        stamp = (_stamp(self.path), self._trusted.stamp())
+        if self._stamp != stamp:
+            self._configuration = self._read()
+            self._stamp = stamp
+        return self._configuration
+
+    def find(self, name: str) -> ProjectServer:
+        """Return a server as the file has it now, trusted or not.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If there is none of that name.
+        """
+        self.load()
+        try:
+            return self._known[name]
+        except KeyError:
+            raise ServerConfigurationError(f"`{self.path}` names no MCP server `{name}`") from None
+
+    def trust(self, name: str, key: str) -> None:
+        """Trust a server that a person has seen, by its trust key.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If the file says something else by now, or trust cannot be kept.
+        """
+        server = self.find(name)
+        if server.key != key:
+            raise ServerConfigurationError(
+                f"`{self.path}` says something else about `{name}` than what was shown: look at it again"
+            )
+        self._keep(name, {"key": key, "configuration": server.configuration})
+
+    def distrust(self, name: str) -> None:
+        """Trust a server no longer.
+
+        Raises
+        ------
+        ServerConfigurationError
+            If that cannot be kept.
+        """
+        self._keep(name, None)
+
+    def _keep(self, name: str, entry: JsonObject | None) -> None:
+        try:
+            self._trusted.keep(self.path, name, entry)
+        except OSError as error:
+            raise ServerConfigurationError(f"what you answered about `{name}` could not be saved: {error}") from None
+
+    def _read(self) -> Configuration:
+        self._known = {}
+        try:
+            text = _read_text(self.path)
+        except FileNotFoundError:
+            return Configuration()
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            problem = ConfigurationProblem(path=str(self.path), message=f"cannot be read: {reason}")
+            return Configuration(problems=(problem,))
+        withheld = partial(self._withheld, self._trusted.read(self.path))
+        return parse_configuration(self.path, text, self._environment, withheld=withheld)
+
+    def _withheld(self, trusted: Mapping[str, JsonObject], name: str, entry: JsonValue) -> ServerConfiguration | None:
+        """Return what stands for an entry that is not trusted; ``None`` for one that is, or that is malformed."""
+        if not isinstance(entry, dict):
+            return None
+        transport = transport_of(entry)
+        if "envFile" in entry:
+            message = f'"envFile" is not read for a server of {FILE_NAME}: write the variables in its "env"'
+            return UnusableServer(name=name, transport=transport, error=message)
+        try:
+            check_name(name, ())
+            key = trust_key(self.path, name, entry)
+        except (ServerConfigurationError, TypeError, ValueError) as error:
+            return UnusableServer(name=name, transport=transport, error=f"malformed: {error}")
+        before = trusted.get(name, {})
+        is_trusted = before.get("key") == key
+        self._known[name] = ProjectServer(
+            name=name,
+            path=str(self.path),
+            key=key,
+            configuration=masked(entry),
+            trusted_before=None if is_trusted else object_of(before.get("configuration")) or None,
+        )
+        if is_trusted:
+            return None
+        changed = "has changed since it was trusted" if before else "is not trusted yet"
+        message = (
+            f"the MCP server `{name}` of this project's {FILE_NAME} {changed}, so it was not started: press *Review…*"
+            " beside its name in the panel, MCP servers"
+        )
+        return UnusableServer(name=name, transport=transport, error=message, needs_trust=True)
+
+
+class LayeredConfiguration:
+    """Several sources as one: a server that several of them name is taken from the first. A `ConfigurationSource`.
+
+    Parameters
+    ----------
+    first : ConfigurationSource
+        The user's own files.
+    project : ProjectServers
+        What the project adds.
+    """
+
+    def __init__(self, first: ConfigurationSource, project: ProjectServers) -> None:
+        self._first = first
+        self._project = project
+        self._loaded: tuple[Configuration, Configuration] | None = None
+        self._configuration = Configuration()
+
+    def load(self) -> Configuration:
+        """Return the configuration; the same object as last time if nothing changed."""
+        first, project = self._first.load(), self._project.load()
+        if self._loaded is None or self._loaded[0] is not first or self._loaded[1] is not project:
+            self._loaded = (first, project)
+            self._configuration = Configuration(
+                servers={**first.servers, **{n: s for n, s in project.servers.items() if n not in first.servers}},
+                problems=(*first.problems, *project.problems),
+            )
+        return self._configuration
+
+
+def _read_text(path: Path) -> str:
+    """Read a small ordinary file, and wait for nothing that stands in its place.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    ValueError
+        If it is no ordinary file, longer than allowed, or not UTF-8.
+    """
+    descriptor = os.open(path, _FLAGS)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("it is not an ordinary file")
+        content = file.read(_LONGEST + 1)
+    if len(content) > _LONGEST:
+        raise ValueError(f"it has more than {_LONGEST // 1_000_000} MB")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8 text") from None
+
+
+def _stamp(path: Path) -> object:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev
