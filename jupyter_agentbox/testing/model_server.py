@@ -267,6 +267,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each piece of a stream waits up to 40 ms for the last one's acknowledgement
     server: _Server
 
     def do_POST(self) -> None:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
+import json
+import statistics
+import time
 from typing import Any
+from urllib.parse import urlsplit
 
 import anthropic
 import httpx2
@@ -134,3 +139,20 @@ async def test_an_answer_can_be_made_from_the_request() -> None:
             said = [(await client.responses.create(model="m", input=text)).output_text for text in ("hi", "ho")]
 
     assert said == ["This comes first.", "You said ho."]
+
+
+def test_the_pieces_of_a_streamed_answer_do_not_wait_for_each_other() -> None:
+    """On a connection that is kept, each answer took 40 ms: its last piece waited for an acknowledgement."""
+    asked = json.dumps({"model": "m", "input": "hello", "stream": True})
+    took = []
+    with MockModelServer() as model:
+        connection = http.client.HTTPConnection(urlsplit(model.base_url).netloc)
+        for _ in range(20):
+            model.enqueue_message("hello")
+            begin = time.perf_counter()
+            connection.request("POST", "/v1/responses", asked)
+            connection.getresponse().read()
+            took.append(time.perf_counter() - begin)
+        connection.close()
+
+    assert statistics.median(took) < 0.03
