@@ -10,6 +10,7 @@ from pydantic_ai.models import Model
 from jupyter_agentbox.exceptions import AgentConfigurationError
 
 from .makers import KEY_VARIABLES
+from .request_bodies import send_bodies_as_they_are
 from .surrogates import EncodableModel
 
 #: What a server is sent that needs no key: the libraries insist on one.
@@ -88,6 +89,7 @@ def _make(maker: str, name: str, key: str, base_url: str | None) -> Model:
     from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
 
     provider = OpenAIProvider(base_url=base_url, api_key=key)
+    send_bodies_as_they_are(provider.client)
     return (
         OpenAIChatModel(name, provider=provider)
         if maker == "openai-chat"
