@@ -168,16 +168,9 @@ docs: $(PYTHON_READY) ## Build the documentation into docs/_build/html
 
 # --- Compare -----------------------------------------------------------------------------------------------------
 
-PEER_READY := $(VENV_PEER)/.stamp-python
-
-$(PEER_READY): bench/__main__.py | $(PYTHON_READY)
-	@[ -x $(VENV_PEER)/bin/python ] || $(BIN)/python -m venv $(VENV_PEER)
-	$(VENV_PEER)/bin/python -m pip install --quiet 'ipybox==0.9.2' 'mcp<2'
-	@touch $@
-
 .PHONY: bench
-bench: $(PYTHON_READY) $(PEER_READY) ## Compare with ipybox: A B A B, a table and bench.json
-	$(BIN)/python -m bench --peer-python $(VENV_PEER)/bin/python $(ARGS)
+bench: $(PYTHON_READY) ## Compare with ipybox, Osprey and Codex: A B A B, tables and bench.json
+	$(BIN)/python -m bench --peers $(VENV_PEER) $(ARGS)
 
 # --- Clean -------------------------------------------------------------------------------------------------------
 

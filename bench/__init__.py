@@ -1,1 +1,1 @@
-"""Compares this package with ipybox on the same work, in turn."""
+"""Compares this package with others on the same work, in turn."""

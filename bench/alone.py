@@ -5,23 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from jupyter_agentbox import ApprovalRequest, AsyncAgent, CodeExecutor
-from jupyter_agentbox.agents.threads.events import ItemCompleted, ItemStarted
 from jupyter_agentbox.composition import Settings, build
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
-from jupyter_agentbox.core.threads import CodeRun
-from jupyter_agentbox.headless.agent import AsyncTurn
+from jupyter_agentbox.headless.agent import AsyncThread
 from jupyter_agentbox.storage.approvals import sqlite_url
-from jupyter_agentbox.testing import MockModelServer
+from jupyter_agentbox.testing import MockModelServer, ModelRequest
 
 #: Of `main`'s parts, those to do, with commas between; all if it is empty.
 PARTS = os.environ.get("BENCH_ALONE", "")
@@ -43,6 +43,21 @@ for i in range(20):
     add(a=i, b=i)
     samples.append((time.perf_counter() - begin) * 1000)
 print(samples)
+"""
+ONE_SECOND = "import time; time.sleep(1)"
+#: The libraries that make agents, as if they were not installed.
+HIDDEN = "import sys; sys.modules.update(dict.fromkeys(['pydantic_ai', 'openai', 'anthropic', 'keyring']))\n"
+SERVER_IMPORT = """
+import json, pathlib, sys, time
+import jupyter_server.serverapp
+begin = time.perf_counter()
+import jupyter_agentbox.app
+took = (time.perf_counter() - begin) * 1000
+lines = pathlib.Path("/proc/self/smaps_rollup").read_text().splitlines()
+memory = next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+heavy = ["pydantic_ai", "openai", "anthropic", "keyring", "jupyter_agentbox.agent_composition"]
+loaded = [name for name in heavy if sys.modules.get(name) is not None]
+print(json.dumps([took, memory, loaded]))
 """
 FIVE_MEGABYTES = "print('x' * 5_000_000)"
 
@@ -130,24 +145,18 @@ async def large_outputs() -> None:
 
 
 async def agents() -> None:
-    """Turns of an agent whose model answers at once, and what a turn adds to the code that it runs."""
+    """What a turn adds to the code that it runs, and many turns at once."""
     policy = Policy((Rule(tool="notebook.run_code", effect=Effect.ALLOW),))
-    with MockModelServer() as model:
-        begin = time.perf_counter()
-        async with AsyncAgent("openai:scripted", base_url=model.base_url, policy=policy) as agent:
+    model = ScriptedModel()
+    with model.server:
+        async with AsyncAgent("openai:scripted", base_url=model.server.base_url, policy=policy) as agent:
             thread = await agent.thread_start()
-            model.enqueue_message("hello", "final_answer")
-            await thread.run("go")
-            samples["an agent's first turn, of one message, start included"].append(milliseconds_since(begin))
+            await thread.run("1")
+            model.from_code_to_output.clear()
             for _ in range(30):
-                model.enqueue_message("hello", "final_answer")
-                begin = time.perf_counter()
-                await thread.run("go")
-                samples["a turn of one message"].append(milliseconds_since(begin))
-            for _ in range(30):
-                model.enqueue_tool_call("run_code", {"code": "1"})
-                model.enqueue_message("done", "final_answer")
-                samples["code of a turn, approved by a rule"].append(await time_of_code(await thread.turn("go")))
+                await thread.run("1")
+            samples["from a model's code to its output, by a rule"] += model.from_code_to_output
+            await at_once(agent)
     async with CodeExecutor() as executor:
         for _ in range(30):
             begin = time.perf_counter()
@@ -155,15 +164,55 @@ async def agents() -> None:
             samples["the same code, run directly"].append(milliseconds_since(begin))
 
 
-async def time_of_code(turn: AsyncTurn) -> float:
-    """Return how long it took from the model's code to its output, in milliseconds."""
-    begin = end = 0.0
-    async for event in turn.stream():
-        if isinstance(event, ItemStarted) and isinstance(event.item, CodeRun):
-            begin = time.perf_counter()
-        elif isinstance(event, ItemCompleted) and isinstance(event.item, CodeRun):
-            end = time.perf_counter()
-    return (end - begin) * 1000
+class ScriptedModel:
+    """A model that answers what it is asked with that as code, and the output of code with a message.
+
+    What it measures is from the moment at which an answer with code is about to be sent until the output has come back.
+    """
+
+    def __init__(self) -> None:
+        self.server = MockModelServer(answer=self._answer)
+        self.from_code_to_output: list[float] = []
+        self._sent: dict[str, float] = {}
+
+    def _answer(self, request: ModelRequest) -> list[Any]:
+        last = request.json()["input"][-1]
+        if last.get("type") == "function_call_output":
+            self.from_code_to_output.append(milliseconds_since(self._sent.pop(last["call_id"])))
+            return [self.server.message("done", "final_answer")]
+        call = self.server.tool_call("run_code", {"code": request.user_texts()[-1]})
+        self._sent[call.id] = time.perf_counter()
+        return [call]
+
+
+async def at_once(agent: AsyncAgent) -> None:
+    """Twenty turns in twenty kernels, one after the other and then all at once: what each waits for the others."""
+    threads = [await agent.thread_start() for _ in range(20)]
+    for thread in threads:
+        await thread.run("1")
+    for thread in threads:
+        begin = time.perf_counter()
+        await thread.run(ONE_SECOND)
+        samples["a turn whose code sleeps for 1 s, alone"].append(milliseconds_since(begin))
+
+    async def timed(thread: AsyncThread) -> None:
+        begin = time.perf_counter()
+        await thread.run(ONE_SECOND)
+        samples["the same, 20 at once in 20 kernels"].append(milliseconds_since(begin))
+
+    await asyncio.gather(*(timed(thread) for thread in threads))
+
+
+async def server() -> None:
+    """What agents cost a Jupyter server that uses none: with their libraries installed, and as if they were not."""
+    for _ in range(5):
+        for title, hidden in (("agents' libraries installed", ""), ("not installed", HIDDEN)):
+            command = [sys.executable, "-c", hidden + SERVER_IMPORT]
+            done = await asyncio.to_thread(subprocess.run, command, stdout=-1, text=True, check=True)
+            took, megabytes, loaded = json.loads(done.stdout.splitlines()[-1])
+            assert not loaded, f"a server that uses no agent has imported {loaded}"
+            samples[f"import of the extension, {title}"].append(took)
+            samples[f"memory then (MB), {title}"].append(megabytes)
 
 
 async def main(root: Path) -> None:
@@ -177,6 +226,7 @@ async def main(root: Path) -> None:
         "kernels": kernels(),
         "outputs": large_outputs(),
         "agents": agents(),
+        "server": server(),
     }.items():
         if PARTS and name not in PARTS.split(","):
             part.close()
