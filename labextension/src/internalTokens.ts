@@ -118,6 +118,8 @@ export type Place = Pick<IToolCall, 'kernel_id' | 'notebook_path'>;
 
 /** Finds the cell that a request came from. */
 export interface IOrigins {
+  /** Whether the notebook, or the console, is open on this page. */
+  isOpen(approval: IApproval): boolean;
   /** Whether the cell, or the console, is on screen. */
   isInView(approval: IApproval): boolean;
   /** Where the request came from, in words. */

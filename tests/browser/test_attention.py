@@ -12,6 +12,7 @@ from .person import Person, decide
 
 ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)"
 COMMANDS = [
+    "jupyter-agentbox:go-to-oldest",
     "jupyter-agentbox:next-request",
     "jupyter-agentbox:open-panel",
     "jupyter-agentbox:previous-request",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from .lab import Lab
 from .person import Person, decide
@@ -175,7 +175,18 @@ def test_keys_without_a_button_decide_nothing(person: Person, notebook: Callable
     for card in cards:
         expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
         card.focus()
-        for key in ("Enter", "Space", "a", "y", "o", "e", "r", "Control+Enter", "Shift+Enter", "Alt+Enter", "Escape"):
+        for key in (
+            "Enter",
+            "Space",
+            "y",
+            "o",
+            "Control+A",
+            "Shift+A",
+            "Control+Enter",
+            "Shift+Enter",
+            "Alt+Enter",
+            "Escape",
+        ):
             person.keyboard.press(key)
     person.edit(0)
     person.keyboard.press("Escape")
@@ -203,3 +214,89 @@ def test_held_key_does_not_decide_the_request_that_comes_next(
     person.keyboard.up("Enter")
     assert len(lab.approvals(path)) == 1
     assert person.cell(0).locator(".cm-content").inner_text() == f"{ASK}\n{ASK}"
+
+
+def ready_for_letters(person: Person, card: Locator) -> None:
+    """Go to a card by the shortcut, and wait until its letters count."""
+    person.keyboard.press("Alt+Shift+A")
+    expect(card).to_be_focused()
+    expect(card).to_have_attribute("data-keys", "ready")
+
+
+def test_one_letter_allows_edits_or_rejects_the_card_that_has_the_focus(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(DELETE, COUNT + ASK, "f'runs: {count}'"))
+    person.run(0)
+    card = person.card()
+    expect(card).to_be_visible()
+    ready_for_letters(person, card)
+    person.keyboard.press("e")
+    expect(card.get_by_role("textbox", name="order_id")).to_be_focused()
+    person.keyboard.press("Escape")
+    expect(card).to_have_attribute("data-keys", "ready")
+    person.keyboard.press("r")
+    expect(card.get_by_role("textbox", name="Reason (optional)")).to_be_focused()
+    person.keyboard.type("a rare eel")
+    person.keyboard.press("Enter")
+    expect(person.cell(0)).to_contain_text("a rare eel")
+    person.await_kernel()
+    person.edit(1)
+    person.keyboard.press("Shift+Enter")
+    expect(person.card(1)).to_be_visible()
+    ready_for_letters(person, person.card(1))
+    person.keyboard.press("a")
+    expect(person.card(1)).to_contain_text("Done in")
+    expect(person.cell(2)).to_be_focused()
+    person.keyboard.press("Shift+Enter")
+    expect(person.cell(2)).to_contain_text("'runs: 1'")
+
+
+def test_j_and_k_go_between_requests_in_the_panel_and_a_second_a_comes_too_early(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    source = (
+        "from concurrent.futures import ThreadPoolExecutor\nfrom jupyter_agentbox import tools\n"
+        "with ThreadPoolExecutor() as pool:\n"
+        "    list(pool.map(lambda n: tools.shop.list_orders(limit=n), (1, 2, 3)))"
+    )
+    path = notebook(source)
+    person.open(path)
+    person.run(0)
+    expect(person.cell(0).get_by_role("group", name="Approval request")).to_have_count(3)
+    person.open_panel()
+    cards = person.panel.get_by_role("group", name="Approval request")
+    expect(cards).to_have_count(3)
+    person.choose_command("Go to Next Approval Request")
+    expect(cards.nth(0)).to_be_focused()
+    person.keyboard.press("j")
+    person.keyboard.press("j")
+    expect(cards.nth(2)).to_be_focused()
+    person.keyboard.press("k")
+    expect(cards.nth(1)).to_be_focused()
+    expect(cards.nth(1)).to_have_attribute("data-keys", "ready")
+    person.keyboard.press("a")
+    person.keyboard.press("a")
+    expect(cards).to_have_count(2)
+    person.keyboard.press("a")
+    expect(cards.nth(1).get_by_role("status").filter(has_text="That did not count")).to_be_visible()
+    assert len(lab.approvals(path)) == 2
+    person.keyboard.press("?")
+    expect(cards.nth(1)).to_contain_text("Next request")
+
+
+def test_what_somebody_types_decides_nothing_while_a_program_moves_the_focus(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(ASK, "")
+    person.open(path)
+    person.run(0)
+    expect(person.card().get_by_role("button", name="Allow once")).to_be_enabled()
+    person.edit(1)
+    person.keyboard.type("b = ")
+    for command in ("jupyter-agentbox:go-to-oldest", "jupyter-agentbox:next-request"):
+        person.execute(command)
+        expect(person.page.locator(".jp-AgentBox-card:focus")).to_have_count(1)
+        for _ in range(3):
+            person.keyboard.press("a")
+    assert len(lab.approvals(path)) == 1

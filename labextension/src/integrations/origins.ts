@@ -25,6 +25,10 @@ export interface IOriginsOptions {
 export class Origins implements IOrigins {
   constructor(private readonly _options: IOriginsOptions) {}
 
+  isOpen({ call }: IApproval): boolean {
+    return Boolean(this._console(call) ?? this._notebook(call));
+  }
+
   isInView(approval: IApproval): boolean {
     if (document.visibilityState !== 'visible') {
       return false;

@@ -5,19 +5,26 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
 import { approvalIcon } from '../ui/icons';
-import type { IApprovalPanel } from '../internalTokens';
+import type {
+  IApprovalModel,
+  IApprovalPanel,
+  IOrigins
+} from '../internalTokens';
 
 /** The ids of the commands. */
 export const COMMANDS = {
   openPanel: 'jupyter-agentbox:open-panel',
   nextRequest: 'jupyter-agentbox:next-request',
   previousRequest: 'jupyter-agentbox:previous-request',
+  oldestRequest: 'jupyter-agentbox:go-to-oldest',
   refresh: 'jupyter-agentbox:refresh'
 } as const;
 
 /** What the commands act on. */
 export interface ICommandsOptions {
   panel: IApprovalPanel;
+  model: Pick<IApprovalModel, 'pending'>;
+  origins: Pick<IOrigins, 'isOpen' | 'reveal'>;
   refresh: () => Promise<void>;
   trans: TranslationBundle;
 }
@@ -25,8 +32,9 @@ export interface ICommandsOptions {
 /** Add the commands and return their ids. */
 export function addCommands(
   registry: CommandRegistry,
-  { panel, refresh, trans }: ICommandsOptions
+  options: ICommandsOptions
 ): string[] {
+  const { panel, refresh, trans } = options;
   registry.addCommand(COMMANDS.openPanel, {
     label: trans.__('Show Approval Requests'),
     caption: trans.__('Show tool calls awaiting your approval'),
@@ -47,9 +55,30 @@ export function addCommands(
       panel.focus(-1);
     }
   });
+  registry.addCommand(COMMANDS.oldestRequest, {
+    label: trans.__('Go to Oldest Approval Request'),
+    caption: trans.__(
+      'Move the focus to the request that has waited longest, in its notebook if that is open'
+    ),
+    execute: () => goToOldest(options)
+  });
   registry.addCommand(COMMANDS.refresh, {
     label: trans.__('Refresh Approval Requests'),
     execute: refresh
   });
   return Object.values(COMMANDS);
+}
+
+/** Move the focus to a card under its cell; where that cannot be, to the one in the panel. */
+async function goToOldest({
+  model,
+  origins,
+  panel
+}: ICommandsOptions): Promise<void> {
+  const [oldest] = model.pending;
+  if (!oldest) {
+    panel.open();
+  } else if (!(origins.isOpen(oldest) && (await origins.reveal(oldest)))) {
+    panel.focusRequest(oldest.id);
+  }
 }

@@ -11,6 +11,7 @@ import {
   IApprovalModel,
   IApprovalPanel,
   IHistoryModel,
+  IOrigins,
   IServersModel
 } from '../internalTokens';
 
@@ -19,7 +20,13 @@ export const commandsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:commands',
   description: 'Adds commands that show approval requests.',
   autoStart: true,
-  requires: [IApprovalModel, IHistoryModel, IServersModel, IApprovalPanel],
+  requires: [
+    IApprovalModel,
+    IHistoryModel,
+    IServersModel,
+    IApprovalPanel,
+    IOrigins
+  ],
   optional: [ICommandPalette, ITranslator],
   activate: (
     app: JupyterFrontEnd,
@@ -27,6 +34,7 @@ export const commandsPlugin: JupyterFrontEndPlugin<void> = {
     history: IHistoryModel,
     servers: IServersModel,
     panel: IApprovalPanel,
+    origins: IOrigins,
     palette: ICommandPalette | null,
     translator: ITranslator | null
   ): void => {
@@ -34,7 +42,13 @@ export const commandsPlugin: JupyterFrontEndPlugin<void> = {
     const refresh = async (): Promise<void> => {
       await Promise.all([model.refresh(), history.load(), servers.refresh()]);
     };
-    const commands = addCommands(app.commands, { panel, refresh, trans });
+    const commands = addCommands(app.commands, {
+      panel,
+      model,
+      origins,
+      refresh,
+      trans
+    });
     for (const command of commands) {
       palette?.addItem({ command, category: trans.__('Approval requests') });
     }

@@ -153,6 +153,7 @@ function context(
   return {
     model,
     origins: {
+      isOpen: () => false,
       isInView: () => true,
       describe: () => '1',
       reveal: () => Promise.resolve(true),

@@ -138,12 +138,14 @@ function Choices(props: IChoicesProps): JSX.Element {
       <DecisionButton
         {...base}
         kind={props.isGrave ? 'caution' : 'allow'}
+        letter="A"
         label={trans.__('Allow once')}
         onActivate={props.onAllow}
       />
       <DecisionButton
         {...base}
         kind="neutral"
+        letter="E"
         label={trans.__('Edit')}
         isFocused={closed === 'edit'}
         onActivate={props.onEdit}
@@ -151,6 +153,7 @@ function Choices(props: IChoicesProps): JSX.Element {
       <DecisionButton
         {...base}
         kind="reject"
+        letter="R"
         label={trans.__('Reject')}
         isFocused={closed === 'reject'}
         onActivate={props.onReject}

@@ -3,17 +3,20 @@
  */
 import React from 'react';
 
-import { PointerWatch } from './pointerWatch';
+import { Lettered, useLetter } from './cardKeys';
 import { CardGuard } from './GuardedCard';
+import { GUARD_TIME } from './guardTime';
+import { PointerWatch } from './pointerWatch';
 
-/** Milliseconds that a button must have been in its place, on a card that is not covered, before it takes a gesture. */
-export const GUARD_TIME = 500;
+export { GUARD_TIME } from './guardTime';
 
 export interface IDecisionButtonProps {
   label: string;
   /** `caution`: allows, and does not look like the obvious thing to do. */
   kind: 'allow' | 'caution' | 'neutral' | 'reject';
   describedBy?: string;
+  /** The letter that presses the button while its card has the focus. */
+  letter?: 'A' | 'E' | 'R';
   isBusy?: boolean;
   /** Whether the button takes the focus when it appears, because it replaces the one that was pressed. */
   isFocused?: boolean;
@@ -27,24 +30,40 @@ export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
   const ref = React.useRef<HTMLButtonElement>(null);
   const { exposure, confirm, refuse } = React.useContext(CardGuard);
   const isExposed = exposure === 'exposed';
-  const { isArmed, arm } = useArming(ref, isExposed);
+  const { isArmed, round, arm } = useArming(ref, isExposed);
   const isReady = isArmed && isExposed && !props.isBusy;
   useInitialFocus(ref, props.isFocused ?? false);
 
-  const onClick = (event: React.MouseEvent<HTMLButtonElement>): void => {
-    const isByKey = event.detail === 0;
-    if (!event.nativeEvent.isTrusted || !isReady) {
-      return;
-    }
-    if (!isByKey && watch.isNew(event.currentTarget)) {
-      arm();
-      refuse();
-      return;
-    }
-    if (confirm()) {
+  const press = (): void => {
+    if (!isReady) {
+      if (!props.isBusy) {
+        refuse('moved');
+      }
+    } else if (confirm()) {
       props.onActivate();
     }
   };
+  const onClick = (event: React.MouseEvent<HTMLButtonElement>): void => {
+    const isByKey = event.detail === 0;
+    if (!event.nativeEvent.isTrusted) {
+      return;
+    }
+    if (isReady && !isByKey && watch.isNew(event.currentTarget)) {
+      arm();
+      refuse('moved');
+      return;
+    }
+    press();
+  };
+  useLetter(props.letter, () => {
+    const node = ref.current;
+    if (node && !isInSight(node)) {
+      node.scrollIntoView({ block: 'nearest' });
+      refuse('unseen');
+    } else {
+      press();
+    }
+  });
   const onKeyDown = (event: React.KeyboardEvent): void => {
     if (event.repeat) {
       event.preventDefault();
@@ -59,10 +78,13 @@ export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
       aria-describedby={props.describedBy}
       aria-disabled={!isReady}
       aria-busy={props.isBusy}
+      aria-keyshortcuts={props.letter}
+      aria-label={props.letter && props.label}
+      data-arming={isArmed || !isExposed ? undefined : round % 2}
       onClick={onClick}
       onKeyDown={onKeyDown}
     >
-      {props.label}
+      <Lettered label={props.label} letter={props.letter} />
     </button>
   );
 }
@@ -71,12 +93,15 @@ export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
 function useArming(
   ref: React.RefObject<HTMLElement>,
   isExposed: boolean
-): { isArmed: boolean; arm: () => void } {
+): { isArmed: boolean; round: number; arm: () => void } {
   const [isArmed, setArmed] = React.useState(false);
+  /** How often it began anew; what shows the time begins anew with it. */
+  const [round, setRound] = React.useState(0);
   const timer = React.useRef(0);
   const arm = React.useCallback(() => {
     window.clearTimeout(timer.current);
     setArmed(false);
+    setRound(before => before + 1);
     timer.current = window.setTimeout(() => {
       setArmed(true);
     }, GUARD_TIME);
@@ -93,7 +118,7 @@ function useArming(
     };
   }, [arm, ref]);
 
-  return { isArmed, arm };
+  return { isArmed, round, arm };
 }
 
 function useInitialFocus(
@@ -106,4 +131,11 @@ function useInitialFocus(
       ref.current?.focus();
     }
   }, [ref]);
+}
+
+/** Whether the middle of a node can be seen where it is. */
+function isInSight(node: HTMLElement): boolean {
+  const { left, top, width, height } = node.getBoundingClientRect();
+  const found = document.elementFromPoint(left + width / 2, top + height / 2);
+  return found !== null && node.contains(found);
 }

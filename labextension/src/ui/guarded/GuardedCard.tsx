@@ -1,9 +1,12 @@
 /**
  * A card with buttons that count only while a person can see the whole of it, and the way on where they cannot.
  */
+import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { useTrans } from '../context';
+import { CardKeys, KeyHelp, useCardKeys } from './cardKeys';
+import type { Refusal } from './cardKeys';
 import { OcclusionWatch } from './occlusion';
 import type { Exposure } from './occlusion';
 
@@ -14,18 +17,18 @@ const NOTE_DELAY = 1000;
 export interface ICardGuard {
   /** How the card could be seen at the last look. */
   exposure: Exposure;
-  /** Whether the last press did not count. */
-  isRefused: boolean;
+  /** Why the last press did not count; `null` if it did. */
+  refusal: Refusal | null;
   /** Look now, and say whether the card can be seen as it is; if not, the card says that the press did not count. */
   confirm: () => boolean;
   /** Have the card say that a press did not count. */
-  refuse: () => void;
+  refuse: (why: Refusal) => void;
 }
 
 /** A button that is on no card acts on nothing. */
 export const CardGuard = React.createContext<ICardGuard>({
   exposure: 'hidden',
-  isRefused: false,
+  refusal: null,
   confirm: () => false,
   refuse: () => undefined
 });
@@ -47,16 +50,25 @@ export const GuardedCard = React.forwardRef<HTMLDivElement, IGuardedCardProps>(
     const { isGuarded, isInWidget = false, className, ...attributes } = props;
     const root = React.useRef<HTMLDivElement>(null);
     const guard = useCardGuard(root, isGuarded, isInWidget);
+    const { keys, isReady, onKeyDown } = useCardKeys(
+      root,
+      isGuarded && !isInWidget,
+      guard.refuse
+    );
     React.useImperativeHandle(forwarded, () => root.current as HTMLDivElement);
     return (
       <CardGuard.Provider value={guard}>
-        <div
-          {...attributes}
-          ref={root}
-          className={`jp-AgentBox-card ${className ?? ''}`}
-          tabIndex={-1}
-          role="group"
-        />
+        <CardKeys.Provider value={keys}>
+          <div
+            {...attributes}
+            ref={root}
+            className={`jp-AgentBox-card ${className ?? ''}`}
+            data-keys={isReady ? 'ready' : undefined}
+            tabIndex={-1}
+            role="group"
+            onKeyDown={onKeyDown}
+          />
+        </CardKeys.Provider>
       </CardGuard.Provider>
     );
   }
@@ -73,7 +85,7 @@ export interface IGuardedProps {
 export function Guarded(props: IGuardedProps): JSX.Element {
   const trans = useTrans();
   const { elsewhere } = props;
-  const { exposure, isRefused } = React.useContext(CardGuard);
+  const { exposure, refusal } = React.useContext(CardGuard);
   const isCovered = useDelayed(exposure === 'covered', NOTE_DELAY);
   const link = elsewhere ? (
     <div className="jp-AgentBox-buttons">
@@ -109,17 +121,31 @@ export function Guarded(props: IGuardedProps): JSX.Element {
             )}
           </p>
         ) : null}
-        {isRefused && !isCovered ? (
-          <p className="jp-AgentBox-warning">
-            {trans.__(
-              'That did not count: the card had just moved, or something covered it. Try again.'
-            )}
-          </p>
+        {refusal && !isCovered ? (
+          <p className="jp-AgentBox-warning">{explain(refusal, trans)}</p>
         ) : null}
       </div>
+      <KeyHelp />
       {isCovered ? link : null}
     </>
   );
+}
+
+function explain(refusal: Refusal, trans: TranslationBundle): string {
+  switch (refusal) {
+    case 'moved':
+      return trans.__(
+        'That did not count: the card had just moved, or something covered it. Try again.'
+      );
+    case 'focus':
+      return trans.__(
+        'That did not count: the focus had just come to this card, or you were typing. Click the card or press Tab, and try again.'
+      );
+    case 'unseen':
+      return trans.__(
+        'That did not count: its button was out of view. Try again.'
+      );
+  }
 }
 
 function useCardGuard(
@@ -130,7 +156,7 @@ function useCardGuard(
   const [exposure, setExposure] = React.useState<Exposure>(
     isInWidget ? 'embedded' : 'hidden'
   );
-  const [isRefused, setRefused] = React.useState(false);
+  const [refusal, setRefusal] = React.useState<Refusal | null>(null);
   const watch = React.useRef<OcclusionWatch | null>(null);
   React.useLayoutEffect(() => {
     if (!root.current || !isGuarded || isInWidget) {
@@ -146,17 +172,15 @@ function useCardGuard(
   return React.useMemo(
     () => ({
       exposure,
-      isRefused,
+      refusal,
       confirm: () => {
         const isExposed = watch.current?.look() === 'exposed';
-        setRefused(!isExposed);
+        setRefusal(isExposed ? null : 'moved');
         return isExposed;
       },
-      refuse: () => {
-        setRefused(true);
-      }
+      refuse: setRefusal
     }),
-    [exposure, isRefused]
+    [exposure, refusal]
   );
 }
 

@@ -53,7 +53,6 @@ export class PointerWatch {
     if (!this._position) {
       return null;
     }
-    // Not `elementFromPoint`: a button that is not ready lets the pointer through.
     const { x, y } = this._position;
     for (const node of this._nodes.keys()) {
       const { left, right, top, bottom } = node.getBoundingClientRect();

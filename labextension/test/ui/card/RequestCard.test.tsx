@@ -22,6 +22,7 @@ function context(openInPanel?: (id: string) => void): ICardContext {
   return {
     model,
     origins: {
+      isOpen: () => false,
       isInView: () => true,
       describe: () => 'orders.ipynb, cell 3',
       reveal: () => Promise.resolve(true),

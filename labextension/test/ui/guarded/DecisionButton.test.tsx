@@ -1,6 +1,7 @@
 import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
+import { byPerson } from '../../person';
 import {
   DecisionButton,
   GUARD_TIME
@@ -23,7 +24,7 @@ function button(
 ): JSX.Element {
   const seen: ICardGuard = {
     exposure: 'exposed',
-    isRefused: false,
+    refusal: null,
     confirm: () => true,
     refuse: jest.fn()
   };
@@ -107,4 +108,32 @@ test('what covered the card is gone for the whole guard time before the button i
   expect(isReady()).toBe(false);
   wait(1);
   expect(isReady()).toBe(true);
+});
+
+test('the delay is visible, and begins anew with the wait', () => {
+  const { rerender } = render(button());
+  const node = screen.getByRole('button');
+  expect(node.dataset['arming']).toBeDefined();
+  wait(GUARD_TIME);
+  expect(node.dataset['arming']).toBeUndefined();
+  rerender(button(jest.fn(), { exposure: 'covered' }));
+  expect(node.dataset['arming']).toBeUndefined();
+  rerender(button());
+  const first = node.dataset['arming'];
+  rerender(button(jest.fn(), { exposure: 'hidden' }));
+  rerender(button());
+  expect(node.dataset['arming']).toBeDefined();
+  expect(first).toBeDefined();
+});
+
+test('a click that comes too early is said not to count', () => {
+  const refuse = jest.fn();
+  const onActivate = jest.fn();
+  render(button(onActivate, { refuse }));
+  byPerson(
+    screen.getByRole('button'),
+    new MouseEvent('click', { bubbles: true })
+  );
+  expect(onActivate).not.toHaveBeenCalled();
+  expect(refuse).toHaveBeenCalledWith('moved');
 });

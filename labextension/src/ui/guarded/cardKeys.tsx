@@ -1,0 +1,187 @@
+/**
+ * Letters that press the buttons of the card that has the focus, and that go from card to card.
+ */
+import React from 'react';
+
+import { useTrans } from '../context';
+import { KeyGuard, letterOf, takesText } from './keyGuard';
+
+/** What a letter does; it looks for itself whether it may. */
+type Press = () => void;
+
+/** Why a press did not count: the card had moved or was covered, the focus had just come, or the button was out of view. */
+export type Refusal = 'moved' | 'focus' | 'unseen';
+
+/** The letters of a card. */
+export interface ICardKeys {
+  /** Whether the card shows what its letters do. */
+  isHelpShown: boolean;
+  /** Have a letter press something until the result is called. */
+  bind: (letter: string, press: Press) => () => void;
+}
+
+/** On no card there are no letters. */
+export const CardKeys = React.createContext<ICardKeys>({
+  isHelpShown: false,
+  bind: () => () => undefined
+});
+
+/** Bind a letter for as long as the component is there. */
+export function useLetter(letter: string | undefined, press: Press): void {
+  const { bind } = React.useContext(CardKeys);
+  const latest = React.useRef(press);
+  React.useEffect(() => {
+    latest.current = press;
+  });
+  React.useEffect(
+    () =>
+      letter
+        ? bind(letter, () => {
+            latest.current();
+          })
+        : undefined,
+    [bind, letter]
+  );
+}
+
+/** The letters of a card: its keys, whether they would count now, and what handles its keys. */
+export function useCardKeys(
+  root: React.RefObject<HTMLElement>,
+  isGuarded: boolean,
+  refuse: (why: Refusal) => void
+): {
+  keys: ICardKeys;
+  isReady: boolean;
+  onKeyDown: (event: React.KeyboardEvent) => void;
+} {
+  const [isReady, setReady] = React.useState(false);
+  const [isHelpShown, setHelpShown] = React.useState(false);
+  const [guard] = React.useState(() => new KeyGuard());
+  const [bound] = React.useState(() => new Map<string, Press>());
+  React.useEffect(() => {
+    const watching =
+      isGuarded && root.current ? guard.watch(root.current, setReady) : null;
+    return () => {
+      watching?.dispose();
+      setReady(false);
+    };
+  }, [guard, root, isGuarded]);
+
+  const onKeyDown = (event: React.KeyboardEvent): void => {
+    const native = event.nativeEvent;
+    const letter = letterOf(native);
+    if (!isGuarded || event.defaultPrevented || takesText(event.target)) {
+      return;
+    }
+    const press = bound.get(letter);
+    if (!press && !STEPS[letter] && letter !== '?') {
+      guard.disturb(native);
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.repeat || !native.isTrusted) {
+      return;
+    }
+    if (press && guard.isReady) {
+      guard.accept();
+      press();
+      return;
+    }
+    if (letter === '?') {
+      setHelpShown(!isHelpShown);
+    } else if (!press && guard.isMeant) {
+      guard.accept();
+      step(root.current, STEPS[letter] ?? 1);
+    } else {
+      refuse('focus');
+    }
+    guard.disturb(native);
+  };
+  const bind = React.useCallback(
+    (letter: string, press: Press) => {
+      bound.set(letter, press);
+      return () => {
+        bound.delete(letter);
+      };
+    },
+    [bound]
+  );
+  const keys = React.useMemo(
+    () => ({ isHelpShown: isHelpShown && isGuarded, bind }),
+    [isHelpShown, isGuarded, bind]
+  );
+  return { keys, isReady, onKeyDown };
+}
+
+const STEPS: Partial<Record<string, 1 | -1>> = { J: 1, K: -1 };
+
+/** Where one goes from card to card. */
+const PLACES = '.jp-AgentBox-panel, .jp-Notebook, .jp-CodeConsole';
+
+/** Move the focus to the next card that waits in the same place, or the one before. */
+function step(card: HTMLElement | null, by: 1 | -1): void {
+  const place = card?.closest(PLACES) ?? document.body;
+  const cards = [
+    ...place.querySelectorAll<HTMLElement>(
+      ".jp-AgentBox-card[data-status='pending']"
+    )
+  ];
+  const at = card ? cards.indexOf(card) : -1;
+  const next = cards[(at + by + cards.length) % cards.length];
+  if (next && next !== card) {
+    next.focus();
+    next.scrollIntoView({ block: 'nearest' });
+  }
+}
+
+/** What the letters of the card do. */
+export function KeyHelp(): JSX.Element | null {
+  const trans = useTrans();
+  const { isHelpShown } = React.useContext(CardKeys);
+  const rows: [string, string][] = [
+    ['A', trans.__('Allow once')],
+    ['E', trans.__('Edit')],
+    ['R', trans.__('Reject')],
+    ['J', trans.__('Next request')],
+    ['K', trans.__('Previous request')],
+    ['?', trans.__('Show or hide this help')]
+  ];
+  return (
+    <div role="status">
+      {isHelpShown ? (
+        <dl className="jp-AgentBox-keys" aria-label={trans.__('Keys')}>
+          {rows.map(([key, what]) => (
+            <div key={key}>
+              <dt>
+                <kbd>{key}</kbd>
+              </dt>
+              <dd>{what}</dd>
+            </div>
+          ))}
+        </dl>
+      ) : null}
+    </div>
+  );
+}
+
+/** The label of a button, with its letter marked, or added where the label does not begin with it. */
+export function Lettered(props: {
+  label: string;
+  letter?: string;
+}): JSX.Element {
+  const { label, letter } = props;
+  if (!letter) {
+    return <>{label}</>;
+  }
+  return label.startsWith(letter) ? (
+    <>
+      <u>{letter}</u>
+      {label.slice(letter.length)}
+    </>
+  ) : (
+    <>
+      {label} <kbd aria-hidden="true">{letter}</kbd>
+    </>
+  );
+}

@@ -1,0 +1,182 @@
+/**
+ * Tells a letter that is meant for a card from one that was on its way to something else.
+ *
+ * A program can move the focus to a card while a person types. What they go on to type must decide nothing. So a letter
+ * counts only if the person themselves went to the card, the card has had the focus for a while, and no other key came
+ * shortly before.
+ */
+import { DisposableDelegate } from '@lumino/disposable';
+import type { IDisposable } from '@lumino/disposable';
+
+import { GUARD_TIME } from './guardTime';
+
+/** Milliseconds after a deed of a person within which the focus may follow it. */
+const FOLLOW_TIME = 1500;
+
+/** Keys that say nothing of where a person wants to be. */
+const MODIFIERS = ['Shift', 'Control', 'Alt', 'AltGraph', 'Meta', 'CapsLock'];
+
+/** Unmodified keys, beside those that make a character, that people press while they write. */
+const WRITING = ['Enter', 'Backspace', 'Delete', 'Process', 'Dead'];
+
+/** What a person did last on the page, as far as it says whether they are writing. */
+class LastDeed {
+  constructor() {
+    window.addEventListener('pointerdown', this._onPointer, true);
+    window.addEventListener('keydown', this._onKey, true);
+  }
+
+  /** Whether the focus comes because of what the person did, and they were not writing. */
+  get isMove(): boolean {
+    return !this._isWriting && performance.now() - this._at < FOLLOW_TIME;
+  }
+
+  /** Take in that the last key was no writing: it was a letter for a card. */
+  accept(): void {
+    this._isWriting = false;
+  }
+
+  private readonly _onPointer = (event: PointerEvent): void => {
+    if (event.isTrusted) {
+      this._set(false);
+    }
+  };
+
+  private readonly _onKey = (event: KeyboardEvent): void => {
+    if (event.isTrusted && !MODIFIERS.includes(event.key)) {
+      this._set(isWriting(event));
+    }
+  };
+
+  private _set(isWriting: boolean): void {
+    this._isWriting = isWriting;
+    this._at = performance.now();
+  }
+
+  private _at = -FOLLOW_TIME;
+  private _isWriting = false;
+}
+
+// It must have seen what a person did before the first card came.
+const lastDeed = new LastDeed();
+
+/** Watches the focus and the keys of one card. */
+export class KeyGuard {
+  /** Watch a card until the result is disposed; call back when letters begin or cease to count. */
+  watch(node: HTMLElement, onChange: (isReady: boolean) => void): IDisposable {
+    const come = ({ relatedTarget }: FocusEvent): void => {
+      if (!(relatedTarget instanceof Node && node.contains(relatedTarget))) {
+        this._isMeant = lastDeed.isMove;
+        rest();
+      }
+    };
+    const go = ({ relatedTarget }: FocusEvent): void => {
+      if (!(relatedTarget instanceof Node && node.contains(relatedTarget))) {
+        this._isMeant = false;
+        rest();
+      }
+    };
+    const press = (): void => {
+      this._isMeant = true;
+      rest();
+    };
+    const rest = (): void => {
+      window.clearTimeout(this._timer);
+      this._set(false, onChange);
+      if (this._isMeant) {
+        this._timer = window.setTimeout(() => {
+          this._set(true, onChange);
+        }, GUARD_TIME);
+      }
+    };
+    this._rest = rest;
+    node.addEventListener('focusin', come);
+    node.addEventListener('focusout', go);
+    node.addEventListener('pointerdown', press);
+    return new DisposableDelegate(() => {
+      window.clearTimeout(this._timer);
+      node.removeEventListener('focusin', come);
+      node.removeEventListener('focusout', go);
+      node.removeEventListener('pointerdown', press);
+    });
+  }
+
+  /** Whether the person came to the card themselves. */
+  get isMeant(): boolean {
+    return this._isMeant;
+  }
+
+  /** Whether a letter that decides counts now. */
+  get isReady(): boolean {
+    return this._isReady;
+  }
+
+  /** Take in a key on the card that is no letter for it: the next one has to wait. */
+  disturb(event: KeyboardEvent): void {
+    if (MODIFIERS.includes(event.key)) {
+      return;
+    }
+    if (event.isTrusted && !isWriting(event)) {
+      this._isMeant = true;
+    }
+    this._rest();
+  }
+
+  /** Take in a letter that counted. */
+  accept(): void {
+    lastDeed.accept();
+  }
+
+  private _set(isReady: boolean, onChange: (isReady: boolean) => void): void {
+    if (isReady !== this._isReady) {
+      this._isReady = isReady;
+      onChange(isReady);
+    }
+  }
+
+  private _isMeant = false;
+  private _isReady = false;
+  private _rest: () => void = () => undefined;
+  private _timer = 0;
+}
+
+/** The letter that a key stands for, also where the layout has no Latin letters; empty for other keys. */
+export function letterOf(event: KeyboardEvent): string {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) {
+    return '';
+  }
+  if (event.key === '?') {
+    return '?';
+  }
+  const isLatin = /^[a-z]$/i.test(event.key);
+  const letter = isLatin ? event.key : event.code.replace(/^Key/, '');
+  return !event.shiftKey && /^[a-z]$/i.test(letter) ? letter.toUpperCase() : '';
+}
+
+/** Whether what is typed at a node is text. */
+export function takesText(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable ||
+      target.closest(
+        'input, textarea, select, [contenteditable], [role="textbox"]'
+      ) !== null)
+  );
+}
+
+function isWriting(event: KeyboardEvent): boolean {
+  const isPlain = !event.ctrlKey && !event.altKey && !event.metaKey;
+  return (
+    (isPlain && event.key.length === 1) ||
+    (isPlain &&
+      !event.shiftKey &&
+      WRITING.includes(event.key) &&
+      !isEntering(event)) ||
+    event.isComposing
+  );
+}
+
+/** Whether the key ends what was typed in a field of one line, such as that of the command palette. */
+function isEntering({ key, target }: KeyboardEvent): boolean {
+  return key === 'Enter' && target instanceof HTMLInputElement;
+}

@@ -1,0 +1,169 @@
+import { act, fireEvent, render, screen } from '@testing-library/react';
+import React from 'react';
+
+import { byPerson } from '../../person';
+import { GUARD_TIME } from '../../../src/ui/guarded/guardTime';
+import { letterOf } from '../../../src/ui/guarded/keyGuard';
+import { useCardKeys } from '../../../src/ui/guarded/cardKeys';
+import type { Refusal } from '../../../src/ui/guarded/cardKeys';
+
+/** A time after which what a person did before says nothing. */
+const LONG = 2000;
+
+let press: jest.Mock;
+let refuse: jest.Mock<void, [Refusal]>;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  Element.prototype.scrollIntoView = jest.fn(); // jsdom has no layout
+  press = jest.fn();
+  refuse = jest.fn();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+function Card(props: { name: string }): JSX.Element {
+  const root = React.useRef<HTMLDivElement>(null);
+  const { keys, onKeyDown } = useCardKeys(root, true, refuse);
+  React.useEffect(() => keys.bind('A', press), [keys]);
+  return (
+    <div
+      ref={root}
+      role="group"
+      aria-label={props.name}
+      className="jp-AgentBox-card"
+      data-status="pending"
+      tabIndex={-1}
+      onKeyDown={onKeyDown}
+    >
+      <input />
+    </div>
+  );
+}
+
+function show(): HTMLElement {
+  render(
+    <>
+      <textarea />
+      <Card name="first" />
+      <Card name="second" />
+    </>
+  );
+  return screen.getByRole('group', { name: 'first' });
+}
+
+function wait(time: number): void {
+  act(() => {
+    jest.advanceTimersByTime(time);
+  });
+}
+
+function type(node: Element, key: string, init: KeyboardEventInit = {}): void {
+  const event = new KeyboardEvent('keydown', {
+    key,
+    bubbles: true,
+    cancelable: true,
+    ...init
+  });
+  byPerson(node, event);
+}
+
+/** The person clicks something and the focus goes to a card. */
+function goTo(card: HTMLElement): void {
+  byPerson(document.body, new MouseEvent('pointerdown', { bubbles: true }));
+  act(() => {
+    card.focus();
+  });
+}
+
+test('a letter counts on a card to which a person went, after the delay', () => {
+  const card = show();
+  goTo(card);
+  wait(GUARD_TIME - 1);
+  type(card, 'a');
+  expect(press).not.toHaveBeenCalled();
+  expect(refuse).toHaveBeenLastCalledWith('focus');
+  wait(GUARD_TIME);
+  type(card, 'a');
+  expect(press).toHaveBeenCalledTimes(1);
+});
+
+test('what somebody types on decides nothing where a program moved the focus, however long they pause', () => {
+  const card = show();
+  const cell = screen.getAllByRole('textbox')[0];
+  cell.focus();
+  type(cell, 'b');
+  act(() => {
+    card.focus();
+  });
+  for (const pause of [0, GUARD_TIME, LONG, LONG]) {
+    wait(pause);
+    type(card, 'a');
+  }
+  expect(press).not.toHaveBeenCalled();
+});
+
+test('the focus that a program moves long after a click makes no letter count', () => {
+  const card = show();
+  byPerson(document.body, new MouseEvent('pointerdown', { bubbles: true }));
+  wait(LONG);
+  act(() => {
+    card.focus();
+  });
+  wait(LONG);
+  type(card, 'a');
+  expect(press).not.toHaveBeenCalled();
+  type(card, 'Tab');
+  wait(GUARD_TIME);
+  type(card, 'a');
+  expect(press).toHaveBeenCalledTimes(1);
+});
+
+test.each([
+  ['held', { repeat: true }],
+  ['with a modifier', { ctrlKey: true }],
+  ['as a capital', { shiftKey: true }]
+])('a key %s decides nothing', (_, init) => {
+  const card = show();
+  goTo(card);
+  wait(GUARD_TIME);
+  type(card, 'a', init);
+  expect(press).not.toHaveBeenCalled();
+});
+
+test('a script cannot press a letter, and none counts in a field', () => {
+  const card = show();
+  goTo(card);
+  wait(GUARD_TIME);
+  fireEvent.keyDown(card, { key: 'a' });
+  type(screen.getAllByRole('textbox')[1], 'a');
+  expect(press).not.toHaveBeenCalled();
+});
+
+test('J and K go from card to card, and a letter right after them does not count', () => {
+  const card = show();
+  goTo(card);
+  type(card, 'j');
+  const second = screen.getByRole('group', { name: 'second' });
+  expect(document.activeElement).toBe(second);
+  type(second, 'a');
+  expect(press).not.toHaveBeenCalled();
+  wait(GUARD_TIME);
+  type(second, 'k');
+  expect(document.activeElement).toBe(card);
+  wait(GUARD_TIME);
+  type(card, 'a');
+  expect(press).toHaveBeenCalledTimes(1);
+});
+
+test.each([
+  ['a', 'KeyQ', 'A'],
+  ['ф', 'KeyA', 'A'],
+  ['?', 'Slash', '?'],
+  ['1', 'Digit1', ''],
+  ['Enter', 'Enter', '']
+])('the key %j at %s stands for %j', (key, code, letter) => {
+  expect(letterOf(new KeyboardEvent('keydown', { key, code }))).toBe(letter);
+});
