@@ -122,6 +122,12 @@ class AgentBoxApp(ExtensionApp):
         ),
     ).tag(config=True)
 
+    save_arguments = Bool(
+        True,
+        help="Whether the line that a tool call leaves in a notebook has its arguments. Either way it says what was "
+        "called, who decided, and when.",
+    ).tag(config=True)
+
     mcp_config_path = Unicode(
         help="The path of the file that lists the MCP servers. Default: mcp.json in Jupyter's configuration directory."
     ).tag(config=True)
@@ -327,6 +333,7 @@ class AgentBoxApp(ExtensionApp):
             limits=MemoryLimits(kernel=self.max_waiting_bytes, total=self.max_total_waiting_bytes),
             turn_of=self._turn_of,
             agents=self._made_cell_turns,
+            saves_arguments=self.save_arguments,
         )
         if not self.keep_model_keys:
             keep_model_keys_out(server.kernel_manager)

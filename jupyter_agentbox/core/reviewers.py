@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from jupyter_agentbox.exceptions import NeedsPersonError
+
+_MADE_UP: Final = re.compile(r"[0-9a-f]{32}")
 
 
 class Via(str, Enum):
@@ -81,6 +85,29 @@ class Reviewer:
     display_name: str = ""
     credential: str = ""
     hub_server: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """Who answered, for records that people read. The name may be any text."""
+        if self.kind is ReviewerKind.SERVICE:
+            return f"the service {self.name}"
+        # What Jupyter makes up for a browser that nobody signed in with says nothing to anybody.
+        name = f"user {self.name[:6]}" if _MADE_UP.fullmatch(self.name) else self.display_name or self.name
+        match self.via:
+            case Via.API_TOKEN:
+                return f"a program with a token of {name}"
+            case Via.SERVER_TOKEN:
+                return "a program with the server's own token"
+            case Via.PROGRAM:
+                return f"a program run by {name}"
+            case Via.MCP_CLIENT:
+                return f"an MCP client run by {name}"
+            case Via.TERMINAL:
+                return f"{name} in the terminal"
+            case Via.MODEL:
+                return f"the model {self.name.removeprefix('model:')}"
+            case _:
+                return name
 
     def check(self, decide_with: DecideWith) -> None:
         """Refuse a reviewer whose answers do not count.

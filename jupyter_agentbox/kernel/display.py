@@ -70,8 +70,11 @@ class Card:
             self._widget = _new_widget(self.request_id)
 
     def finish(self, outcome: str) -> None:
+        """Replace the card by what it was about and one line, which stay in the saved notebook."""
+        self.finish_with(f"{self._what}: {one_line(outcome, 1000)}")
+
+    def finish_with(self, line: str) -> None:
         """Replace the card by one line, which stays in the saved notebook."""
-        line = f"{self._what}: {one_line(outcome, 1000)}"
         self._publish("update_display_data", self._data(line, html.escape(line)))
         if self._widget is not None:
             self._widget.close()

@@ -43,6 +43,7 @@ from jupyter_agentbox.protocol.messages import (
 from .arguments import plain_arguments
 from .cells import Cell, Cells
 from .display import Card, attempt
+from .endings import ending_line
 from .failures import error_of, no_answer, not_in_kernel, not_taken, server_lost, server_restarted
 from .pending_requests import Patience, PendingRequest, PendingRequests, ServerAnswer
 from .results import CallResult, result_of
@@ -52,8 +53,8 @@ log = logging.getLogger(__name__)
 
 #: What a card says when its call ends, by the failure's code; an approved call that failed has none of these.
 _ENDINGS: Final = {
-    "rejected": "rejected",
-    "expired": "expired: nobody decided in time",
+    "rejected": "did not run",
+    "expired": "expired: nobody decided in time, did not run",
     "cancelled": "cancelled",
     "interrupted": "cut off; it may have had an effect",
 }
@@ -242,6 +243,8 @@ class Link:
             raise not_in_kernel()
         card: Card | None = None
         ending = ""
+        record: object = None
+        has_run = False
         try:
             self._begin(pending)
             while True:
@@ -254,18 +257,21 @@ class Link:
                         card = Card(self.transport, what=pending.what, request_id=request_id, cell=pending.cell)
                         attempt(card.show, self.welcome.url if self.welcome else "")
                     case Reply():
-                        ending = "approved, but the tool failed" if answer.content.get("is_error") else "approved, done"
+                        has_run = not answer.content.get("is_error")
+                        ending, record = "done" if has_run else "the tool failed", answer.content.get("record")
                         return answer
                     case Failure():
                         error = error_of(answer)
-                        ending = _ending(answer.code, error)
+                        ending, record = _ending(answer.code, error), answer.details.get("record")
                         raise error
         finally:
             self._pending.remove(pending)
             if not ending:
                 self._send(Cancel(id=pending.question.id))
             if card is not None:
-                attempt(card.finish, ending or "withdrawn")
+                asked = pending.question.arguments if isinstance(pending.question, Call) else {}
+                outcome = ending or "withdrawn"
+                attempt(lambda: card.finish_with(ending_line(pending.what, asked, record, outcome, has_run=has_run)))
 
     def _begin(self, pending: PendingRequest) -> None:
         if self.welcome is None:
@@ -340,7 +346,7 @@ def _outcome(what: str, reply: Reply) -> CallResult:
 def _ending(code: str, error: AgentBoxError) -> str:
     ending = _ENDINGS.get(code, "failed")
     if isinstance(error, ToolCallRejectedError) and error.reason:
-        return f"{ending} ({error.reason})"
+        return f"{one_line(error.reason, 400)}; {ending}"
     return ending
 
 

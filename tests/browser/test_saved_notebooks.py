@@ -33,13 +33,29 @@ def test_saved_notebook_says_what_became_of_its_calls(person: Person, notebook: 
     outputs = [output["data"] for output in lab.read_notebook(path)["cells"][0]["outputs"] if "data" in output]
     assert [sorted(data) for data in outputs] == [sorted([CARD, "text/html", "text/plain"])] * 2
     assert [list(data[CARD]) for data in outputs] == [["request_id"]] * 2
-    assert outputs[0]["text/plain"].startswith("shop.list_orders: ")
-    assert outputs[1]["text/plain"].startswith("shop.delete_order: ")
-    assert "no reason to" in outputs[1]["text/plain"]
+    assert outputs[0]["text/plain"].startswith("✓ shop.list_orders(limit=1) — allowed by ")
+    assert outputs[1]["text/plain"].startswith("✗ shop.delete_order(order_id=1050) — rejected by ")
+    assert outputs[1]["text/plain"].endswith("no reason to; did not run")
     person.page.reload()
     expect(person.card().nth(0)).to_contain_text("shop.list_orders Allowed by you. Done in")
     expect(person.card().nth(1)).to_contain_text("shop.delete_order Rejected by you: no reason to")
     expect(person.page.get_by_text("Error displaying widget")).to_have_count(0)
+
+
+def test_saved_notebook_says_what_ran_after_an_edit(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
+    path = notebook("from jupyter_agentbox import tools\ntools.shop.set_price(product_id=5, price=149.0).price")
+    person.open(path)
+    person.run(0)
+    decide(person.card(), "Edit")
+    person.card().get_by_role("textbox", name="price").fill("14.9")
+    decide(person.card(), "Allow once with edits")
+    expect(person.cell(0).locator(".jp-OutputArea-executeResult")).to_contain_text("14.9")
+    person.await_kernel()
+    person.save()
+    text = lab.read_notebook(path)["cells"][0]["outputs"][0]["data"]["text/plain"]
+    assert text.startswith(
+        "✓ shop.set_price(product_id=5, price=14.9) — edited (the code asked for price=149.0), allowed by "
+    )
 
 
 def test_notebook_of_another_server_shows_what_it_says_itself(

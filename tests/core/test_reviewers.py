@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_agentbox.core.reviewers import DecideWith, Reviewer, Via
+from jupyter_agentbox.core.reviewers import DecideWith, Reviewer, ReviewerKind, Via
 from jupyter_agentbox.exceptions import NeedsPersonError
 
 
@@ -19,3 +19,27 @@ def test_only_a_browsers_login_counts_as_a_person(via: Via) -> None:
     else:
         with pytest.raises(NeedsPersonError):
             reviewer.check(DecideWith.PERSON)
+
+
+@pytest.mark.parametrize(
+    ("via", "words"),
+    [
+        (Via.BROWSER, "Ada"),
+        (Via.UNKNOWN, "Ada"),
+        (Via.API_TOKEN, "a program with a token of Ada"),
+        (Via.SERVER_TOKEN, "a program with the server's own token"),
+        (Via.PROGRAM, "a program run by Ada"),
+        (Via.MCP_CLIENT, "an MCP client run by Ada"),
+        (Via.TERMINAL, "Ada in the terminal"),
+        (Via.MODEL, "the model gpt"),
+    ],
+)
+def test_who_answered_is_said_in_words(via: Via, words: str) -> None:
+    name = "model:gpt" if via is Via.MODEL else "ada"
+    assert Reviewer(name=name, display_name="Ada", via=via).in_words == words
+
+
+def test_name_that_jupyter_made_up_is_cut_and_a_service_is_called_one() -> None:
+    made_up = Reviewer(name="2a9c44" + "0" * 26, display_name="Anonymous Io", via=Via.BROWSER)
+    assert made_up.in_words == "user 2a9c44"
+    assert Reviewer(name="cron", kind=ReviewerKind.SERVICE).in_words == "the service cron"

@@ -186,7 +186,7 @@ def test_wait_that_a_new_server_does_not_know_was_interrupted(
         link.call("shop", "a", {})
 
     assert link.welcome is None
-    assert transport.texts[-1].startswith("shop.a: cut off")
+    assert transport.texts[-1].startswith("✗ shop.a(…) — cut off")
 
 
 def test_unanswered_question_is_repeated_although_the_server_does_not_know_it(link: Link, server: ServerEnd) -> None:

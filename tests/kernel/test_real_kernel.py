@@ -61,7 +61,7 @@ def test_card_appears_under_the_cell_and_becomes_a_line(kernel: RealKernel, serv
     (shown,), (finished,) = done.of_type("display_data"), done.of_type("update_display_data")
     assert shown["data"][CARD_MIME_TYPE] == {"request_id": "r1"}
     assert WIDGET not in shown["data"]
-    assert finished["data"]["text/plain"] == "my-shop.wait: rejected (too many)"
+    assert finished["data"]["text/plain"] == "✗ my-shop.wait(…) — too many; did not run"
     assert WIDGET not in finished["data"]
     assert done.errors == ["ToolCallRejectedError"]
     assert server.calls[0].cell_id == "cell-7"

@@ -32,6 +32,7 @@ from jupyter_agentbox.services.policies.manager import PolicyManager
 
 from .agent_cells import AgentCells, TurnCell
 from .news import CallNews
+from .records import record_of
 
 log = logging.getLogger(__name__)
 
@@ -124,6 +125,8 @@ class KernelConnectionManager:
         Returns the turn of an agent that works in a kernel, given its id; ``None`` if none does.
     agents : callable, optional
         Returns who works on the turns that cells ask for; called when one does.
+    saves_arguments : bool
+        Whether the line that a call leaves in a notebook may have its arguments.
     """
 
     def __init__(
@@ -140,7 +143,9 @@ class KernelConnectionManager:
         limits: MemoryLimits | None = None,
         turn_of: Callable[[str], TurnRef | None] = lambda _: None,
         agents: Callable[[], AgentCells] | None = None,
+        saves_arguments: bool = True,
     ) -> None:
+        self._saves_arguments = saves_arguments
         self._calls = calls
         self._turn_of = turn_of
         self._agents = agents
@@ -265,7 +270,10 @@ class KernelConnectionManager:
         try:
             self._send(connection, comm_id, await self._reply(connection, kernel_id, comm_id, message))
         except AgentBoxError as error:
-            self._send(connection, comm_id, _failure(message.id, error))
+            failure = _failure(message.id, error)
+            if error.request_id is not None:
+                failure.details["record"] = await self._record(error.request_id)
+            self._send(connection, comm_id, failure)
         except Exception:
             # Whatever went wrong, the cell must not wait for ever.
             log.exception("a message from a kernel could not be answered")
@@ -313,7 +321,17 @@ class KernelConnectionManager:
             finished = await self._calls.run(
                 call, on_waiting=news.waiting, on_running=news.running, is_wanted=lambda: not connection.is_lost
             )
-        return messages.Reply(id=message.id, content=finished.result.to_json(), request_id=finished.request.id)
+        content = finished.result.to_json()
+        content["record"] = record_of(finished.request, with_arguments=self._saves_arguments)
+        return messages.Reply(id=message.id, content=content, request_id=finished.request.id)
+
+    async def _record(self, request_id: str) -> JsonObject | None:
+        """Return what a notebook keeps of a request that did not succeed; ``None`` if it cannot be read."""
+        try:
+            request = await self._approvals.get(request_id)
+        except AgentBoxError:
+            return None
+        return record_of(request, with_arguments=self._saves_arguments)
 
     async def _turn_cell(self, connection: _Connection, kernel_id: str, comm_id: str, cell_id: str | None) -> TurnCell:
         return TurnCell(

@@ -35,7 +35,7 @@ async def delete_order(call: ToolCall, report: Any) -> Any:
 class Kernel:
     """A kernel side of the link, by hand."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, *, saves_arguments: bool = True) -> None:
         services.tools.tools["shop.delete_order"] = delete_order
         self.services = services
         self.channel = FakeKernelChannel()
@@ -47,6 +47,7 @@ class Kernel:
             notebooks=FakeNotebookFinder({"k1": "a.ipynb"}),
             generate=lambda server, tools: {"source": f"# {server}", "tools": [tool.name for tool in tools]},
             welcome=lambda: Welcome(server_version="0", url="http://x/"),
+            saves_arguments=saves_arguments,
         )
         self.links.kernel_started("k1", self.channel)
 
@@ -116,11 +117,42 @@ async def test_rejection_reaches_the_kernel_with_its_reason(kernel: Kernel) -> N
     request = await kernel.services.approvals.get(str(waiting["request_id"]))
     await kernel.services.decide(request, Answer.REJECT_ONCE, reason="too many")
     failure = await kernel.answer("failure")
+    record = {
+        "status": "rejected",
+        "by": "ada",
+        "at": "2026-05-01T12:00:00.000Z",
+        "is_edited": False,
+        "arguments": None,
+        "with_arguments": True,
+    }
     assert (failure["code"], failure["details"], failure["request_id"]) == (
         "rejected",
-        {"reason": "too many"},
+        {"reason": "too many", "record": record},
         request.id,
     )
+
+
+@pytest.mark.parametrize("saves_arguments", [True, False])
+async def test_the_kernel_is_told_what_ran_unless_no_arguments_may_be_saved(
+    services: Services, saves_arguments: bool
+) -> None:
+    kernel = Kernel(services, saves_arguments=saves_arguments)
+    kernel.say(CALL)
+    waiting = await kernel.answer("waiting")
+    request = await kernel.services.approvals.get(str(waiting["request_id"]))
+
+    await kernel.services.decide(request, Answer.ALLOW_ONCE, arguments={"id": 8})
+    content = (await kernel.answer("reply", "1"))["content"]
+
+    assert isinstance(content, dict)
+    assert content["record"] == {
+        "status": "approved",
+        "by": "ada",
+        "at": "2026-05-01T12:00:00.000Z",
+        "is_edited": True,
+        "arguments": {"id": 8} if saves_arguments else None,
+        "with_arguments": saves_arguments,
+    }
 
 
 async def test_cancel_withdraws_the_request(kernel: Kernel) -> None:

@@ -1,0 +1,59 @@
+"""A tool call in one line, as code would write it: for records that people read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from .calls import JsonValue
+from .text import one_line
+
+#: Characters of a value, and of a call.
+_VALUE: Final = 80
+_CALL: Final = 400
+#: Stands for a value that is probably a secret.
+_HIDDEN: Final = "•••"
+_SECRET: Final = re.compile(
+    r"(?:^|[^a-z0-9])(?:secrets?|tokens?|passwords?|passwd|passphrase|passcode|pwd|credentials?|authorization|cookies?"
+    r"|apikey|bearer|jwt|(?:api|access|private|secret|signing|encryption|ssh|auth)[^a-z0-9]+keys?)(?:$|[^a-z0-9])"
+)
+_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def signature(name: str, arguments: Mapping[str, JsonValue]) -> str:
+    """Return a call in one line, with long values cut short and those of secrets hidden.
+
+    Parameters
+    ----------
+    name : str
+        ``server.tool``, untrusted.
+    arguments : mapping
+        By name, untrusted.
+    """
+    return one_line(f"{name}({listed(arguments)})", _CALL)
+
+
+def listed(arguments: Mapping[str, JsonValue]) -> str:
+    """Return arguments in one line: ``product_id=5, price=14.9``."""
+    return ", ".join(f"{one_line(name, _VALUE)}={_value(name, arguments[name])}" for name in arguments)
+
+
+def _value(name: str, value: JsonValue) -> str:
+    if is_secret_name(name) and value not in (None, ""):
+        return _HIDDEN
+    return one_line(_written(value), _VALUE)
+
+
+def _written(value: JsonValue) -> str:
+    """Return a value as Python writes it; what is within is looked at for secrets, too."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name!r}: {_value(name, each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_written, value[:_VALUE])) + "]"
+    return repr(value[: 2 * _VALUE] if isinstance(value, str) else value)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether the value of an argument of this name is probably a secret."""
+    return _SECRET.search(_HUMP.sub(" ", name).lower()) is not None

@@ -1,0 +1,75 @@
+"""The line that stays in a notebook of a call about which a person was asked: what ran, who decided, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.signatures import listed, signature
+from jupyter_agentbox.core.text import one_line
+
+#: Characters of what was asked, where something else ran; of a reason, and of a name.
+_ASKED: Final = 200
+_REASON: Final = 500
+_NAME: Final = 80
+
+
+def ending_line(what: str, asked: Mapping[str, Any], record: object, outcome: str, *, has_run: bool) -> str:
+    """Return the line of a call that ended.
+
+    Parameters
+    ----------
+    what : str
+        ``server.tool``, untrusted.
+    asked : mapping
+        The arguments with which the code called.
+    record : object
+        What the server said of the request: see `services.kernel_connections.records`. An older server says nothing.
+    outcome : str
+        How it ended, for a call that was not simply allowed and done; may have the words of people and servers.
+    has_run : bool
+        Whether the tool answered, and with no error.
+    """
+    known: JsonObject = record if isinstance(record, dict) else {}
+    call = _call(what, asked, known)
+    sign = "✓" if has_run else "✗"
+    decision = _decision(known)
+    # That it ran is what the sign says, and that it was allowed.
+    parts = [*_edits(asked, known), *decision, "" if has_run and decision else one_line(outcome, _REASON)]
+    return f"{sign} {call} — {', '.join(filter(None, parts))}"
+
+
+def _call(what: str, asked: Mapping[str, Any], record: JsonObject) -> str:
+    if record.get("with_arguments") is not True:
+        return f"{one_line(what)}(…)"
+    edited = record.get("arguments")
+    return signature(what, edited if isinstance(edited, dict) else asked)
+
+
+def _edits(asked: Mapping[str, Any], record: JsonObject) -> list[str]:
+    """Say what the code asked for, if something else ran."""
+    if not record.get("is_edited"):
+        return []
+    edited = record.get("arguments")
+    if not isinstance(edited, dict):
+        return ["edited"]
+    missing = object()
+    changed = {name: value for name, value in asked.items() if edited.get(name, missing) != value}
+    return [f"edited (the code asked for {one_line(listed(changed), _ASKED)})" if changed else "edited"]
+
+
+def _decision(record: JsonObject) -> list[str]:
+    by, at = record.get("by"), record.get("at")
+    if not isinstance(by, str) or not isinstance(at, str):
+        return []
+    answer = "allowed" if record.get("status") == "approved" else "rejected"
+    return [f"{answer} by {one_line(by, _NAME)}", _local_time(at)]
+
+
+def _local_time(at: str) -> str:
+    try:
+        return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M")
+    except ValueError:
+        return ""

@@ -1,0 +1,34 @@
+"""What a kernel is told of how its call was decided, for the line that stays in the notebook."""
+
+from __future__ import annotations
+
+from jupyter_agentbox.core.approvals import ApprovalRequest, json_time
+from jupyter_agentbox.core.calls import JsonObject
+
+
+def record_of(request: ApprovalRequest, *, with_arguments: bool) -> JsonObject:
+    """Return what a notebook keeps of a request.
+
+    Parameters
+    ----------
+    request : ApprovalRequest
+        As it was decided.
+    with_arguments : bool
+        Whether the notebook may have the arguments, those that the code asked for and those that ran.
+
+    Returns
+    -------
+    JsonObject
+        ``{"status", "by", "at", "arguments", "with_arguments"}``. ``by`` and ``at`` are ``None`` where nobody decided,
+        ``arguments`` where nobody edited them.
+    """
+    decision = request.decision
+    edited = decision.arguments if decision is not None and with_arguments else None
+    return {
+        "status": request.status.value,
+        "by": None if decision is None else decision.reviewer.in_words,
+        "at": None if decision is None else json_time(decision.decided_at),
+        "is_edited": decision is not None and decision.arguments is not None,
+        "arguments": None if edited is None else dict(edited),
+        "with_arguments": with_arguments,
+    }

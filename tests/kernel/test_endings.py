@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.kernel.endings import ending_line
+
+ASKED = {"product_id": 5, "price": 149.0}
+
+
+@pytest.fixture(autouse=True)
+def _in_london(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "Europe/London")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def record(**fields: Any) -> dict[str, Any]:
+    return {
+        "status": "approved",
+        "by": "Ada",
+        "at": "2026-11-22T00:32:10.000Z",
+        "is_edited": False,
+        "arguments": None,
+        "with_arguments": True,
+        **fields,
+    }
+
+
+def line(record: object, outcome: str = "done", *, has_run: bool = True) -> str:
+    return ending_line("shop.set_price", ASKED, record, outcome, has_run=has_run)
+
+
+def test_line_says_what_ran_who_allowed_it_and_when() -> None:
+    assert line(record()) == (
+        "✓ shop.set_price(product_id=5, price=149.0) — allowed by Ada, 2026-11-22 00:32"
+    )  # fmt: skip
+
+
+def test_line_says_what_ran_after_an_edit_and_what_the_code_asked_for() -> None:
+    edited = record(is_edited=True, arguments={"product_id": 5, "price": 14.9, "note": "new"})
+
+    assert line(edited) == (
+        "✓ shop.set_price(product_id=5, price=14.9, note='new') — edited (the code asked for price=149.0),"
+        " allowed by Ada, 2026-11-22 00:32"
+    )
+
+
+def test_line_has_no_arguments_where_none_may_be_saved() -> None:
+    assert line(record(with_arguments=False)) == "✓ shop.set_price(…) — allowed by Ada, 2026-11-22 00:32"
+    assert line(record(with_arguments=False, is_edited=True)) == (
+        "✓ shop.set_price(…) — edited, allowed by Ada, 2026-11-22 00:32"
+    )
+
+
+def test_line_of_a_call_that_did_not_run_says_so() -> None:
+    assert line(record(status="rejected"), "too many; did not run", has_run=False) == (
+        "✗ shop.set_price(product_id=5, price=149.0) — rejected by Ada, 2026-11-22 00:32, too many; did not run"
+    )
+    nobody = record(status="expired", by=None, at=None)
+    assert line(nobody, "expired: nobody decided in time, did not run", has_run=False) == (
+        "✗ shop.set_price(product_id=5, price=149.0) — expired: nobody decided in time, did not run"
+    )
+
+
+@pytest.mark.parametrize("said", [None, "x", {}, {"by": 7, "at": [], "arguments": "x", "is_edited": "yes"}])
+def test_line_of_a_server_that_says_nothing_or_nonsense_has_no_arguments(said: object) -> None:
+    assert line(said).startswith("✓ shop.set_price(…) — ")
+    assert line(said).endswith("done")
+
+
+def test_nothing_that_others_wrote_reorders_the_line_or_begins_another() -> None:
+    said = line(record(by="A\u202eda\nand all", at="yesterday"), "it\nfailed\u202e", has_run=False)
+
+    assert "\n" not in said
+    assert "\u202e" not in said
+    assert "yesterday" not in said
