@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
+import json
 import re
 import sys
 from pathlib import Path
@@ -14,6 +14,7 @@ from jupyter_agentbox import ApprovalRequest, CodeExecutionError, CodeExecutionR
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.server.probes import select_level
+from jupyter_agentbox.testing import MockModelServer
 
 ROOT = Path(__file__).parents[2]
 #: A tool whose requests the pages reject, and what they say then.
@@ -80,22 +81,48 @@ async def test_python_of_the_first_pages_runs(configuration: Path, page: str, to
     assert any(REASON in text for text in texts), "the reason of the rejection reaches the code"
 
 
-async def test_program_of_the_readme_runs(configuration: Path, tmp_path: Path) -> None:
-    (code,) = [code for code in blocks("README.md", "python") if "CodeExecutor" in code]
-    lines = ["import asyncio", *code.splitlines()]
-    start = next(number for number, line in enumerate(lines) if line.startswith("async with"))
-    program = [*lines[:start], "async def main():", *("    " + line for line in lines[start:]), "asyncio.run(main())"]
-    ast.parse("\n".join(program))
-
+@pytest.fixture
+def sandbox() -> None:
+    """Skip where no sandbox can be made."""
     try:
         select_level(SANDBOX_LEVELS)
     except SandboxRefusedError as refusal:
         pytest.skip(str(refusal))
-    (tmp_path / "work").mkdir()
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "\n".join(program),
-        cwd=tmp_path / "work", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    output, errors = await process.communicate()
 
-    assert (process.returncode, output.decode().splitlines()[:1]) == (0, ["20 []"]), errors.decode()
+
+async def output_of(program: str, directory: Path, answers: str = "") -> list[str]:
+    """Run a program as its reader would, with these answers at the terminal, and return the lines that it prints."""
+    directory.mkdir()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, cwd=directory, stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    output, errors = await process.communicate(answers.encode())
+    assert process.returncode == 0, errors.decode()
+    return output.decode().splitlines()
+
+
+@pytest.mark.usefixtures("configuration", "sandbox")
+async def test_program_of_the_readme_runs(tmp_path: Path) -> None:
+    (code,) = [code for code in blocks("README.md", "python") if "CodeExecutor" in code]
+    lines = ["import asyncio", *code.splitlines()]
+    start = next(number for number, line in enumerate(lines) if line.startswith("async with"))
+    program = [*lines[:start], "async def main():", *("    " + line for line in lines[start:]), "asyncio.run(main())"]
+
+    assert await output_of("\n".join(program), tmp_path / "work") == ["20 []"]
+
+
+@pytest.mark.usefixtures("configuration", "sandbox")
+async def test_program_of_an_agent_asks_at_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (program,) = [code for code in blocks("docs/how-to/from-your-agent.md", "python") if "pydantic_ai" in code]
+    with MockModelServer() as model:
+        monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        code = "from jupyter_agentbox import tools; print(len(tools.shop.list_orders()), 'orders')"
+        model.enqueue_tool_call("run_python", {"code": code})
+        model.enqueue_message("There are 20.")
+
+        lines = await output_of(program, tmp_path / "work", answers="y\n")
+
+    assert lines == ["Allow shop.list_orders({})? [y/N] There are 20."]
+    assert "20 orders" in json.dumps(model.requests[-1].json()), "the model is told what its code printed"
