@@ -213,6 +213,7 @@ def module_json(server: str, tools: Sequence[ToolDescription]) -> JsonObject:
                 "function": function,
                 "title": described[name].title,
                 "description": described[name].description,
+                "annotations": dict(described[name].annotations),
             }
             for name, function in module.functions
         ],

@@ -47,6 +47,13 @@ class _Tools(_ModuleType):
         except _UnknownServerError as error:
             raise KeyError(str(error)) from None
 
+    def __repr__(self) -> str:
+        names = ", ".join(f"tools.{identifier}" for identifier in _servers.completion_names())
+        return f"The MCP servers of this Jupyter server: {names or 'none is configured'}"
+
+    def _repr_html_(self) -> str:
+        return _servers.html()
+
     def __iter__(self) -> _Any:
         return iter(_servers.refresh().values())
 

@@ -10,6 +10,7 @@ import linecache
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -20,6 +21,7 @@ from jupyter_agentbox.exceptions import AgentBoxError, NoServerError, UnknownSer
 from jupyter_agentbox.trusted_imports import TrustedImports
 
 from . import runtime
+from .tables import html_table
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
@@ -77,6 +79,25 @@ class Servers:
                 self._asked_at = self._clock()
         return self.known
 
+    def html(self) -> str:
+        """Return the servers as a table, without waiting long and without raising."""
+        self.completion_names()
+        try:
+            found = runtime.link().list_servers(within=COMPLETION_WAIT)
+        except AgentBoxError as error:
+            return html_table(("MCP servers",), [], note=str(error))
+        rows = [
+            (
+                f"tools.{self._identifiers.get(str(entry.get('name')), '?')}",
+                entry.get("state", ""),
+                entry.get("tool_count"),
+                entry.get("error", ""),
+            )
+            for entry in found
+            if isinstance(entry, dict)
+        ]
+        return html_table(("server", "state", "tools", "problem"), rows)
+
     def identifier(self, name: str) -> str:
         """Return the Python name of a server that is given by either name.
 
@@ -95,8 +116,8 @@ class Servers:
         listed = ", ".join(f"`{identifier}`" for identifier in sorted(servers))
         listed = listed or ("none could be read" if problems else "none is configured")
         raise UnknownServerError(
-            f"there is no MCP server `{one_line(name)}`. Servers: {listed}. They are configured in `mcp.json` in"
-            f" Jupyter's configuration directory; `%agentbox servers` shows them.{problems}"
+            f"there is no MCP server `{one_line(name)}`.{_meant(name, servers)} Servers: {listed}. They are"
+            f" configured in `mcp.json` in Jupyter's configuration directory; `%agentbox servers` shows them.{problems}"
         )
 
     def name(self, identifier: str) -> str:
@@ -109,6 +130,24 @@ class Servers:
         """
         found = self.identifier(identifier)  # may refresh what is known
         return self.known[found]
+
+
+class ServerModule(ModuleType):
+    """The type of a server's module, which shows its tools."""
+
+    def __repr__(self) -> str:
+        rows = [(f"{function}(...)", text) for function, _, text in describe(self.__tools__)]
+        width = max((len(call) for call, _ in rows), default=0)
+        title = f"Tools of the MCP server `{_server_of(self)}`" + (":" if rows else ": none")
+        return "\n".join([title, *(f"  {call.ljust(width)}  {text}".rstrip() for call, text in rows)])
+
+    def _repr_html_(self) -> str:
+        hints = [hints_of(tool) for tool in self.__tools__ if isinstance(tool, dict)]
+        rows = [
+            (function, text, hint) for (function, _, text), hint in zip(describe(self.__tools__), hints, strict=True)
+        ]
+        note = f"tools.{self.__name__.rpartition('.')[2]}: `?` after a tool shows how it is called"
+        return html_table(("tool", "what it does", "its server says"), rows, note=note)
 
 
 class ToolsFinder:
@@ -180,6 +219,7 @@ class ToolsLoader:
         with TrustedImports():
             exec(code, vars(module))  # noqa: S102  # this is how a module comes to be; the server wrote the source
         module.__tools__ = tools  # type: ignore[attr-defined]  # for `%agentbox tools`
+        module.__class__ = ServerModule
 
     def get_source(self, _fullname: str) -> str:
         """Return the generated source."""
@@ -190,6 +230,17 @@ def install(servers: Servers) -> None:
     """Let Python find the modules of the servers."""
     if not any(isinstance(finder, ToolsFinder) for finder in sys.meta_path):
         sys.meta_path.append(ToolsFinder(servers))
+
+
+def hints_of(tool: dict[str, Any]) -> str:
+    """Return what the server claims of a tool, in a word: nothing checks it."""
+    annotations = tool.get("annotations")
+    claims = annotations if isinstance(annotations, dict) else {}
+    if claims.get("readOnlyHint") is True:
+        return "read-only"
+    if claims.get("destructiveHint") is True:
+        return "destructive"
+    return "changes data" if claims.get("destructiveHint") is False else "does not say"
 
 
 def describe(tools: Iterable[Any]) -> list[tuple[str, str, str]]:
@@ -210,13 +261,23 @@ def _first_line(tool: dict[str, Any]) -> str:
     return text.strip().split("\n")[0]
 
 
+def _meant(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(name, list(known), 1)
+    return f" Did you mean `{close[0]}`?" if close else ""
+
+
+def _server_of(module: ModuleType) -> str:
+    loader = getattr(module.__spec__, "loader", None)
+    return one_line(loader.server) if isinstance(loader, ToolsLoader) else module.__name__
+
+
 def _missing(module: ModuleType, server: str, name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
     listed = ", ".join(f"`{each}`" for each in sorted(module.__all__)) or "none"
     raise AttributeError(
-        f"the MCP server `{one_line(server)}` has no tool `{name}`. Tools: {listed}. If it is new,"
-        " `tools.reload()` reads the list again.",
+        f"the MCP server `{one_line(server)}` has no tool `{name}`.{_meant(name, module.__all__)} Tools: {listed}."
+        " If it is new, `tools.reload()` reads the list again.",
         name=name,
         obj=module,
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .media import Blocks, media_of
+from .tables import table_of
 
 #: Deeper values stay plain dicts and lists.
 _DEEPEST: Final = 100
@@ -65,6 +66,9 @@ class Records(list[Any]):
 
     def _ipython_display_(self) -> None:
         _display(self)
+
+    def _repr_html_(self) -> str | None:
+        return table_of(self)
 
 
 class Text(str):

@@ -101,6 +101,7 @@ class ServerEnd:
                 "function": function,
                 "title": by_name[wire].title,
                 "description": by_name[wire].description,
+                "annotations": dict(by_name[wire].annotations),
             }
             for wire, function in generated.functions
         ]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import linecache
+import re
 import sys
 from types import ModuleType
 from typing import Any
@@ -23,7 +24,7 @@ from .fakes import ServerEnd
 def test_server_is_a_real_module(tools: Any) -> None:
     shop = importlib.import_module("jupyter_agentbox.tools.my_shop")
 
-    assert type(shop) is ModuleType
+    assert isinstance(shop, ModuleType)
     assert sys.modules["jupyter_agentbox.tools.my_shop"] is shop
     assert shop.__name__ == "jupyter_agentbox.tools.my_shop"
     assert dir(shop) == ["list_orders", "wait"]
@@ -53,7 +54,37 @@ def test_reload_brings_new_tools_and_drops_old_ones(tools: Any, server: ServerEn
 def test_missing_tool_names_those_that_exist(tools: Any) -> None:
     with pytest.raises(AttributeError, match="`list_orders`, `wait`"):
         _ = tools.my_shop.delete_everything
-    assert not hasattr(tools.my_shop, "_repr_html_")
+    with pytest.raises(AttributeError, match="Did you mean `list_orders`"):
+        _ = tools.my_shop.list_order
+    assert not hasattr(tools.my_shop, "_repr_png_")
+
+
+def test_module_shows_its_tools_with_nothing_that_a_server_could_turn_into_markup(
+    tools: Any, server: ServerEnd
+) -> None:
+    server.servers["my-shop"] = [
+        ToolDescription(name="look", title="Look <img src=x>", annotations={"readOnlyHint": True}),
+        ToolDescription(name="drop", description="Drop\u202e it\nall", annotations={"destructiveHint": True}),
+        ToolDescription(name="add", annotations={"destructiveHint": False}),
+        ToolDescription(name="quiet"),
+    ]
+    assert repr(tools.my_shop).splitlines() == [
+        "Tools of the MCP server `my-shop`:",
+        "  look(...)   Look <img src=x>",
+        "  drop(...)   Drop<U+202E> it",
+        "  add(...)",
+        "  quiet(...)",
+    ]
+    html = tools.my_shop._repr_html_()
+    assert "Look &lt;img src=x&gt;" in html
+    assert "<img" not in html
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
+    assert cells[2::3] == ["read-only", "destructive", "changes data", "does not say"]
+
+
+def test_module_without_tools_says_so(tools: Any, server: ServerEnd) -> None:
+    server.servers["my-shop"] = []
+    assert repr(tools.my_shop) == "Tools of the MCP server `my-shop`: none"
 
 
 def test_unknown_server_is_a_missing_module(tools: Any) -> None:

@@ -4,6 +4,7 @@ import base64
 import copy
 import json
 import pickle
+import re
 from typing import Any
 
 import pytest
@@ -212,3 +213,21 @@ def test_structured_content_without_an_image_is_shown_as_any_value(content: tupl
     for found in (value(structured={"a": 1}, content=content), Record(), Records()):
         with pytest.raises(NotImplementedError):  # so IPython goes on as with any value
             found._ipython_display_()
+
+
+def test_list_of_objects_is_a_table_with_nothing_that_a_tool_could_turn_into_markup() -> None:
+    rows = value(structured={"result": [{"id": 1, "name": "<b>tea</b>"}, {"id": 2, "note": None}]}, wrapped=True)
+    html = rows._repr_html_()
+    assert re.findall(r"<th>(.*?)</th>", html) == ["id", "name", "note"]
+    assert re.findall(r"<td[^>]*>(.*?)</td>", html) == ["1", "&lt;b&gt;tea&lt;/b&gt;", "", "2", "", ""]
+
+
+@pytest.mark.parametrize("rows", [[], [1, 2], [{"a": 1}, 2], [{}], [{f"c{n}": n for n in range(21)}]])
+def test_other_lists_are_shown_as_lists(rows: list[Any]) -> None:
+    assert value(structured={"result": rows}, wrapped=True)._repr_html_() is None
+
+
+def test_table_of_many_rows_says_that_there_are_more() -> None:
+    html = value(structured={"result": [{"n": n} for n in range(1000)]}, wrapped=True)._repr_html_()
+    assert html.count("<tr>") == 61
+    assert "60 of 1000 rows" in html

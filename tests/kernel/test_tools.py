@@ -39,6 +39,16 @@ def test_missing_server_names_those_that_exist(tools: Any) -> None:
     assert not hasattr(tools, "_ipython_display_")
 
 
+def test_servers_are_shown_with_their_state(tools: Any, server: ServerEnd) -> None:
+    assert repr(tools) == "The MCP servers of this Jupyter server: tools.my_shop"
+    assert '<td style="text-align: left">tools.my_shop</td>' in tools._repr_html_()
+    with pytest.raises(AttributeError, match="Did you mean `my_shop`"):
+        _ = tools.my_shp
+    server.servers.clear()
+    tools.reload()
+    assert repr(tools) == "The MCP servers of this Jupyter server: none is configured"
+
+
 def test_server_whose_name_is_taken_gets_another(tools: Any, server: ServerEnd) -> None:
     server.servers["reload"] = [ToolDescription(name="a")]
     server.servers["class"] = [ToolDescription(name="a")]

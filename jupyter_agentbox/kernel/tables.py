@@ -1,0 +1,58 @@
+"""Lists of records, servers and tools as HTML tables. Their text is untrusted: it is escaped, and spelled out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any, Final
+
+from jupyter_agentbox.core.text import one_line
+
+#: What one table shows at most; a line under it says that there is more.
+_MOST_ROWS: Final = 60
+_MOST_COLUMNS: Final = 20
+#: Characters of a value that a cell shows.
+_LONGEST: Final = 120
+
+
+def html_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, note: str = "") -> str:
+    """Return a table as HTML, with nothing in it that a value could turn into markup.
+
+    Parameters
+    ----------
+    headers : sequence of str
+        One for each column.
+    rows : iterable of sequence
+        The values; numbers stand on the right.
+    note : str
+        A line below it.
+    """
+    head = "".join(f"<th>{_text(header)}</th>" for header in headers)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    below = f"<p>{_text(note)}</p>" if note else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+
+def table_of(records: Sequence[Any]) -> str | None:
+    """Return a list of JSON objects as a table; ``None`` if it is none, or a table would not show it well."""
+    if not records or not all(isinstance(record, Mapping) for record in records):
+        return None
+    columns: dict[str, None] = {}
+    for record in records[:_MOST_ROWS]:
+        columns.update(dict.fromkeys(record))
+    if not 0 < len(columns) <= _MOST_COLUMNS:
+        return None
+    rows = [[record.get(column, "") for column in columns] for record in records[:_MOST_ROWS]]
+    left = len(records) - len(rows)
+    return html_table(list(columns), rows, note=f"{len(rows)} of {len(records)} rows" if left else "")
+
+
+def _cell(value: Any) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f'<td style="text-align: {"right" if is_number else "left"}">{_text(value)}</td>'
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return escape(one_line(value if isinstance(value, str) else str(value), _LONGEST))
