@@ -52,7 +52,7 @@ supports_websockets = false
 async def jupyter_agentbox() -> AsyncIterator[Ask]:
     from jupyter_agentbox import AsyncAgent
 
-    async with AsyncAgent("openai:scripted", base_url=URL) as agent:
+    async with AsyncAgent("openai:scripted", base_url=URL, api_key="none") as agent:
         thread = await agent.thread_start()
 
         async def ask() -> str | None:

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from .imports import without_collections
+
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
@@ -58,4 +60,5 @@ class ModelClients:
 def _make(settings: ModelSettings) -> Model:
     from .models import make_model  # noqa: PLC0415  # it takes seconds to import
 
-    return make_model(settings)
+    with without_collections():
+        return make_model(settings)

@@ -23,6 +23,7 @@ from jupyter_agentbox.exceptions import (
 )
 
 from .clients import ModelClients
+from .imports import without_collections
 from .limits import HourlyUse, TurnLimits
 from .ports import AgentKernel, Catalog, KernelEvent, ModeKeeper
 from .record import TurnRecord
@@ -452,7 +453,8 @@ def _import_loop() -> None:
     AgentConfigurationError
     """
     try:
-        from . import turns  # noqa: F401, PLC0415
+        with without_collections():
+            from . import turns  # noqa: F401, PLC0415
     except ModuleNotFoundError as error:
         raise AgentConfigurationError(
             f'agents need a library that is missing: pip install "jupyter-agentbox[agent]" ({error})'

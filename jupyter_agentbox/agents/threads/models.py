@@ -89,9 +89,6 @@ def _make(maker: str, name: str, key: str, base_url: str | None) -> Model:
     from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
 
     provider = OpenAIProvider(base_url=base_url, api_key=key)
-    send_bodies_as_they_are(provider.client)
-    return (
-        OpenAIChatModel(name, provider=provider)
-        if maker == "openai-chat"
-        else OpenAIResponsesModel(name, provider=provider)
-    )
+    is_chat = maker == "openai-chat"
+    send_bodies_as_they_are(provider.client, is_chat=is_chat)
+    return OpenAIChatModel(name, provider=provider) if is_chat else OpenAIResponsesModel(name, provider=provider)

@@ -14,18 +14,29 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 
-def send_bodies_as_they_are(client: AsyncOpenAI) -> None:
-    """Have a client send the messages and functions of each request without looking through them."""
-    responses, completions = client.responses, client.chat.completions
-    responses.create = _as_extra(responses.create, "input", "tools")  # type: ignore[method-assign]  # of one object
-    completions.create = _as_extra(completions.create, "messages", "tools")  # type: ignore[method-assign]  # as above
+def send_bodies_as_they_are(client: AsyncOpenAI, *, is_chat: bool) -> None:
+    """Have a client send the messages and functions of each request without looking through them.
+
+    Parameters
+    ----------
+    client : AsyncOpenAI
+        The client.
+    is_chat : bool
+        Whether it is used for Chat Completions, or for Responses. The library imports each when it is first asked for.
+    """
+    if is_chat:
+        completions = client.chat.completions
+        completions.create = _as_extra(completions.create, "messages")  # type: ignore[method-assign]  # of one object
+    else:
+        responses = client.responses
+        responses.create = _as_extra(responses.create, "input")  # type: ignore[method-assign]  # as above
 
 
-def _as_extra(create: Callable[..., Awaitable[Any]], messages: str, tools: str) -> Any:
-    """Return `create` with these arguments moved to the extra part of the body."""
+def _as_extra(create: Callable[..., Awaitable[Any]], messages: str) -> Any:
+    """Return `create` with the messages and the functions moved to the extra part of the body."""
 
     async def create_with_extra(**options: Any) -> Any:
-        extra = {name: options[name] for name in (messages, tools) if options.get(name)}
+        extra = {name: options[name] for name in (messages, "tools") if options.get(name)}
         body = {**extra, **(options.pop("extra_body", None) or {})}
         return await create(**{**options, **dict.fromkeys(extra, ()), "extra_body": body})
 

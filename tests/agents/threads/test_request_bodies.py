@@ -47,11 +47,12 @@ PARAMETERS = ModelRequestParameters(
 @pytest.mark.parametrize("is_streamed", [False, True])
 async def test_a_request_is_what_the_library_would_have_sent(make: Any, is_streamed: bool) -> None:
     bodies = []
-    for prepare in (lambda _: None, send_bodies_as_they_are):
+    for is_as_it_is in (False, True):
         with MockModelServer() as model:
             model.enqueue_message("It is 42.")
             provider = OpenAIProvider(base_url=model.base_url, api_key="key")
-            prepare(provider.client)
+            if is_as_it_is:
+                send_bodies_as_they_are(provider.client, is_chat=make is OpenAIChatModel)
             async with make("scripted", provider=provider) as client:
                 if is_streamed:
                     async with client.request_stream(CONVERSATION, None, PARAMETERS) as answer:
@@ -75,7 +76,7 @@ async def test_the_library_looks_at_no_message_and_no_function(messages: str) ->
         asked.append(options)
 
     resource.create = create
-    send_bodies_as_they_are(client)
+    send_bodies_as_they_are(client, is_chat=messages == "messages")
     given = {messages: [{"role": "user", "content": "hello"}], "tools": [{"type": "function", "name": "run_code"}]}
     await resource.create(model="m", extra_body={"seed": 1}, **given)
     await client.close()
