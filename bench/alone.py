@@ -85,7 +85,7 @@ def milliseconds_since(begin: float) -> float:
 async def calls(config: Path, root: Path) -> None:
     """What deciding, recording and the kernel add to a call that needs no asking, each in turn."""
     settings = Settings(mcp_config_path=(config,), database_url=sqlite_url(str(root / "calls.sqlite")))
-    policy = Policy((Rule(tool="mini.*", effect=Effect.ALLOW),))
+    policy = Policy((Rule(server="mini", tool="*", effect=Effect.ALLOW),))
     box = build(settings, announcer=Silent(), policy=policy)
     await box.start()
     call = ToolCall(server="mini", tool="add", arguments={"a": 1, "b": 2})
@@ -146,7 +146,7 @@ async def large_outputs() -> None:
 
 async def agents() -> None:
     """What a turn adds to the code that it runs, and many turns at once."""
-    policy = Policy((Rule(tool="notebook.run_code", effect=Effect.ALLOW),))
+    policy = Policy((Rule(server="notebook", tool="run_code", effect=Effect.ALLOW),))
     model = ScriptedModel()
     with model.server:
         async with AsyncAgent("openai:scripted", base_url=model.server.base_url, policy=policy) as agent:

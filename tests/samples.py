@@ -88,11 +88,14 @@ tools = st.builds(
 )
 rules = st.builds(
     Rule,
+    server=texts,
     tool=texts,
     effect=st.sampled_from(Effect),
     layer=st.sampled_from(Layer),
     reason=texts,
     kernel_id=st.none() | texts,
+    file=texts,
+    line=st.integers(0, 9999),
 )
 reviewers = st.builds(
     Reviewer,

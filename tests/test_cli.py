@@ -77,13 +77,13 @@ def test_rules_decide_without_a_terminal(
     environment: dict[str, str], tmp_path: Path, effect: str, code: int, output: str
 ) -> None:
     rules = tmp_path / "rules.json"
-    rules.write_text(json.dumps({"rules": [{"tool": "mini.*", "effect": effect, "reason": "as told"}]}))
+    rules.write_text(json.dumps({"rules": [{"server": "mini", "tool": "*", "effect": effect, "reason": "as told"}]}))
     done = run(environment, "--rules", str(rules), code=CALL)
     assert (done.returncode, done.stdout) == (code, output)
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"rules": [{"tool": "*", "effect": "perhaps"}]}', '{"rules": [{"x": 1}]}']
+    "text", ["{", "[]", '{"rules": [{"server": "*", "tool": "*", "effect": "perhaps"}]}', '{"rules": [{"x": 1}]}']
 )
 def test_rules_that_are_not_understood_are_an_error_and_nothing_runs(
     environment: dict[str, str], tmp_path: Path, text: str

@@ -325,7 +325,6 @@ def request_to_json(
     """
     call, decision, outcome = request.call, request.decision, request.outcome
     arguments, omitted = _arguments_to_json(call.arguments, call.omitted, is_listed=is_listed)
-    rule = request.evaluation.rule
     return {
         "id": request.id,
         "status": request.status.value,
@@ -353,10 +352,7 @@ def request_to_json(
             "annotations": request.tool.annotations,
             "input_schema": request.tool.input_schema,
         },
-        "evaluation": {
-            "effect": request.evaluation.effect.value,
-            "rule": str(rule) if rule is not None else None,
-        },
+        "evaluation": request.evaluation.to_json(),
         "created_at": json_time(request.created_at),
         "expires_at": json_time(request.expires_at),
         "decision": None

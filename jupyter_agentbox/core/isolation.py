@@ -22,3 +22,8 @@ class Isolation(str, Enum):
 
     NONE = "none"
     """A plain process of the user."""
+
+    def at_least(self, level: Isolation) -> bool:
+        """Whether it keeps a kernel apart as far as another level does, or farther."""
+        order = list(Isolation)
+        return order.index(self) <= order.index(level)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from fnmatch import fnmatchcase
+from typing import Final
 
-from .calls import ToolCall
+from .argument_conditions import Conditions, conditions_of
+from .calls import JsonObject, JsonValue, ToolCall
+from .globs import Matcher, careful_matcher_of, is_literal, literal, matcher_of
+from .isolation import Isolation
 from .registration import OWN_SERVER, REGISTER_TOOL, REGISTRATION
+from .tools import ToolDescription
+
+#: Tools for which the rules that name them are known; more are forgotten, and found again.
+_MOST_KNOWN: Final = 1000
 
 
 class Effect(str, Enum):
@@ -36,67 +43,108 @@ class Layer(str, Enum):
     """No rules are written for it: it is what the approval mode of an agent's thread makes of a call."""
 
 
-def exactly(call: ToolCall) -> str:
-    """Return the pattern that fits the tool of a call, and no other."""
-    server, tool = (re.sub(r"([*?\[])", r"[\1]", name) for name in (call.server, call.tool))
-    return f"{server.replace('.', '[.]')}.{tool}"
-
-
-def _divided(pattern: str) -> tuple[str, str, str]:
-    """Return the patterns of the server and the tool, and the dot between them; none if one stands in brackets only."""
-    masked = re.sub(r"\[!?\]?[^]]*\]", lambda found: "x" * len(found[0]), pattern)
-    place = masked.find(".")
-    return (pattern, "", "") if place < 0 else (pattern[:place], ".", pattern[place + 1 :])
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """An effect for all calls that match.
+    """An effect for all calls that match all that the rule says of them.
 
     Parameters
     ----------
-    tool : str
-        Case-sensitive pattern of ``server.tool`` with ``*``, ``?`` and ``[...]``. Its first dot divides the two; a dot
-        in the name of a server is written ``[.]``. One without a dot is for the whole name. That an MCP server is added
-        is allowed by no pattern but its full name, ``agentbox.register_mcp_server``, and not for a session.
+    server, tool : str
+        Case-sensitive patterns of the server's and the tool's whole name, with ``*``, ``?`` and ``[...]``. That an MCP
+        server is added is allowed by no rule but one with both full names, ``agentbox`` and ``register_mcp_server``,
+        and not for a session.
     effect : Effect
         What becomes of a matching call.
     layer : Layer
         Whose rule it is.
     reason : str
         For people; shown with the evaluation and, for ``deny``, raised in the cell.
+    arguments : mapping
+        A condition for each of some arguments: see `argument_conditions`. An argument that the call does not have meets
+        none. Where it is unknown whether a condition holds, a rule that allows does not match, and others do.
+    notebook : str or None
+        Pattern of the path of the notebook, below the server's root directory, with ``/``. A call that comes from none
+        does not match.
+    isolation : Isolation
+        Limits the rule to kernels that are kept apart at least as far.
+    timeout : float or None
+        How long a call that this rule asks about waits for a decision, in seconds; ``None`` for as long as others.
     kernel_id : str or None
         Limits the rule to one kernel.
     definition : str or None
         Limits the rule to a tool as its server describes it now: the description's digest.
+    file : str
+        The file that has the rule; empty if none has.
+    line : int
+        The line in it, from 1.
+
+    Raises
+    ------
+    ValueError
+        If a condition of `arguments` is none.
     """
 
+    server: str
     tool: str
     effect: Effect
     layer: Layer = Layer.USER
     reason: str = ""
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict)
+    notebook: str | None = None
+    isolation: Isolation = Isolation.NONE
+    timeout: float | None = None
     kernel_id: str | None = None
     definition: str | None = None
+    file: str = ""
+    line: int = 0
+    _conditions: Conditions = field(init=False, repr=False, compare=False)
+    _notebook: Matcher | None = field(init=False, repr=False, compare=False)
 
-    def matches(self, call: ToolCall, definition: str | None = None) -> bool:
-        """Whether the rule speaks of this call of a tool with this description."""
-        if self.kernel_id is not None and self.kernel_id != call.origin.kernel_id:
-            return False
-        if self.definition is not None and self.definition != definition:
-            return False
-        return self._matches_name(call)
+    def __post_init__(self) -> None:
+        allows = self.effect is Effect.ALLOW
+        matcher = careful_matcher_of if allows else matcher_of
+        object.__setattr__(self, "_conditions", conditions_of(self.arguments, careful=allows))
+        object.__setattr__(self, "_notebook", None if self.notebook is None else matcher(self.notebook))
 
-    def _matches_name(self, call: ToolCall) -> bool:
-        if self.effect is Effect.ALLOW and (call.server, call.tool) == (OWN_SERVER, REGISTER_TOOL):
-            return self.tool == REGISTRATION and self.layer is not Layer.SESSION
-        server, dot, tool = _divided(self.tool)
-        if dot and fnmatchcase(call.server, server) and fnmatchcase(call.tool, tool):
-            return True
-        # `shop.*` allows nothing of a server `shop.evil`. What asks or refuses may reach further than was meant.
-        return (not dot or self.effect is not Effect.ALLOW) and fnmatchcase(call.qualified_name, self.tool)
+    @classmethod
+    def of_tool(cls, call: ToolCall, effect: Effect, *, layer: Layer, reason: str = "") -> Rule:
+        """Return a rule for the tool of a call, and for no other."""
+        return cls(server=literal(call.server), tool=literal(call.tool), effect=effect, layer=layer, reason=reason)
+
+    def matches(self, call: ToolCall, tool: ToolDescription | None = None) -> bool:
+        """Whether the rule speaks of this call of a tool that is described so."""
+        return self.names(call.server, call.tool) and self.covers(call, tool)
+
+    def names(self, server: str, tool: str) -> bool:
+        """Whether the rule can speak of calls of a tool."""
+        if self.effect is Effect.ALLOW and (server, tool) == (OWN_SERVER, REGISTER_TOOL):
+            return (self.server, self.tool) == (server, tool) and self.layer is not Layer.SESSION
+        return matcher_of(self.server)(server) and matcher_of(self.tool)(tool)
+
+    def covers(self, call: ToolCall, tool: ToolDescription | None = None) -> bool:
+        """Whether the rule speaks of this call, if it is one of a tool that it names."""
+        origin = call.origin
+        if self.kernel_id is not None and self.kernel_id != origin.kernel_id:
+            return False
+        if self.isolation is not Isolation.NONE and not origin.isolation.at_least(self.isolation):
+            return False
+        if self._notebook is not None and (origin.notebook_path is None or not self._notebook(origin.notebook_path)):
+            return False
+        if self._conditions and not self._meets_conditions(call, tool):
+            return False
+        return self.definition is None or (tool is not None and tool.digest == self.definition)
+
+    def _meets_conditions(self, call: ToolCall, tool: ToolDescription | None) -> bool:
+        allows = self.effect is Effect.ALLOW
+        given = call.arguments
+        if not allows and tool is not None and any(name not in given for name, _ in self._conditions):
+            # What is taken for a missing argument is the server's word: it makes a rule stricter, never milder.
+            given = {**tool.defaults, **given}
+        wanted = (True,) if allows else (True, None)
+        return all(name in given and holds(given[name]) in wanted for name, holds in self._conditions)
 
     def __str__(self) -> str:
-        return f"{self.layer.value}: {self.effect.value} {self.tool}"
+        return f"{self.layer.value}: {self.effect.value} {self.server}.{self.tool}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +173,20 @@ class Evaluation:
             return replace(self, model_may_allow=False)
         return self
 
+    def to_json(self) -> JsonObject:
+        """Return the evaluation, and where its rule stands, as the REST API sends it."""
+        rule = self.rule
+        if rule is None:
+            return {"effect": self.effect.value, **dict.fromkeys(("rule", "layer", "reason", "file", "line"))}
+        return {
+            "effect": self.effect.value,
+            "rule": str(rule),
+            "layer": rule.layer.value,
+            "reason": rule.reason,
+            "file": rule.file or None,
+            "line": rule.line or None,
+        }
+
     def without_asking(self, refusal: Rule) -> Evaluation:
         """Return what becomes of the call where nobody is asked: what would ask is refused, by this rule."""
         return Evaluation(effect=Effect.DENY, rule=refusal) if self.effect is Effect.ASK else self
@@ -139,31 +201,79 @@ class Policy:
     rules : tuple of Rule
         In any order: strictness decides, and among equals the first.
     model_may_allow : tuple of str
-        Patterns, like those of rules that allow, of the calls that a model may allow in the place of a person: in a
-        thread of an agent whose mode is ``auto_review``, and where no rule matches. A rule that asks wants a person.
+        Patterns of ``server.tool``, whose first dot divides the two, of the calls that a model may allow in the place
+        of a person: in a thread of an agent whose mode is ``auto_review``, and where no rule matches. A rule that asks
+        wants a person. A dot in the name of a server is written ``[.]``.
     """
 
     rules: tuple[Rule, ...] = ()
     model_may_allow: tuple[str, ...] = ()
+    _index: _RuleIndex = field(init=False, repr=False, compare=False)
 
-    def evaluate(self, call: ToolCall, definition: str | None = None) -> Evaluation:
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_index", _RuleIndex(self.rules))
+
+    def evaluate(self, call: ToolCall, tool: ToolDescription | None = None) -> Evaluation:
         """Return the strictest matching rule and its effect; ``ask`` if no rule matches.
 
         Parameters
         ----------
         call : ToolCall
             The call.
-        definition : str or None
-            The digest of what the server says of the tool; ``None`` if that is not known, and then no rule matches
-            that is bound to one.
+        tool : ToolDescription or None
+            The tool as its server describes it; ``None`` if that is not known, and then no rule matches that is bound
+            to a description.
         """
-        matching = [rule for rule in self.rules if rule.matches(call, definition)]
-        if not matching:
-            may = any(Rule(tool=one, effect=Effect.ALLOW).matches(call) for one in self.model_may_allow)
-            return Evaluation(effect=Effect.ASK, model_may_allow=may)
-        rule = max(matching, key=lambda found: found.effect.strictness)
-        return Evaluation(effect=rule.effect, rule=rule)
+        for rule in self._index.naming(call.server, call.tool):  # the strictest first
+            if rule.covers(call, tool):
+                return Evaluation(effect=rule.effect, rule=rule)
+        may = any(_leaves_to_model(pattern, call) for pattern in self.model_may_allow)
+        return Evaluation(effect=Effect.ASK, model_may_allow=may)
 
     def with_rules(self, rules: Iterable[Rule]) -> Policy:
         """Return a policy that has these rules as well."""
         return replace(self, rules=(*self.rules, *rules))
+
+
+class _RuleIndex:
+    """Finds the rules that name a tool, without a look at all others: most rules are about one server.
+
+    Parameters
+    ----------
+    rules : tuple of Rule
+        In the order in which equally strict ones count.
+    """
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        by_strictness = sorted(rules, key=lambda rule: -rule.effect.strictness)
+        self._of_server: dict[str, list[tuple[int, Rule]]] = {}
+        self._of_any: list[tuple[int, Rule]] = []
+        for place in enumerate(by_strictness):
+            server = place[1].server
+            (self._of_server.setdefault(server, []) if is_literal(server) else self._of_any).append(place)
+        self._found: dict[tuple[str, str], tuple[Rule, ...]] = {}
+
+    def naming(self, server: str, tool: str) -> tuple[Rule, ...]:
+        """Return the rules that can speak of calls of a tool, the strictest first."""
+        found = self._found.get((server, tool))
+        if found is None:
+            found = self._find(server, tool)
+            if len(self._found) >= _MOST_KNOWN:
+                self._found.clear()
+            self._found[server, tool] = found
+        return found
+
+    def _find(self, server: str, tool: str) -> tuple[Rule, ...]:
+        places = [*self._of_server.get(server, ()), *self._of_any]
+        return tuple(rule for _, rule in sorted(places, key=lambda place: place[0]) if rule.names(server, tool))
+
+
+def _leaves_to_model(pattern: str, call: ToolCall) -> bool:
+    """Whether a pattern leaves a call to a model. One without a dot is for the whole name."""
+    if (call.server, call.tool) == (OWN_SERVER, REGISTER_TOOL):
+        return pattern == REGISTRATION
+    masked = re.sub(r"\[!?\]?[^]]*\]", lambda found: "x" * len(found[0]), pattern)  # a dot in brackets divides nothing
+    place = masked.find(".")
+    if place < 0:
+        return matcher_of(pattern)(call.qualified_name)
+    return matcher_of(pattern[:place])(call.server) and matcher_of(pattern[place + 1 :])(call.tool)

@@ -47,6 +47,14 @@ class ToolDescription:
         }
 
     @property
+    def defaults(self) -> JsonObject:
+        """The values that the server says it takes for arguments that are not given."""
+        properties = self.input_schema.get("properties")
+        if not isinstance(properties, dict):
+            return {}
+        return {name: one["default"] for name, one in properties.items() if isinstance(one, dict) and "default" in one}
+
+    @property
     def digest(self) -> str:
         """SHA-256 of all that the server says of the tool, in lower-case hex: another digest, another tool."""
         return hashlib.sha256(canonical_json(self.to_json()).encode("utf-8", "surrogatepass")).hexdigest()

@@ -712,8 +712,10 @@ def _policy(policy: Policy | None, approve_tool_calls: bool) -> Policy:
     rules = policy or Policy()
     if approve_tool_calls:
         return rules
-    allowed = Rule(tool="*", effect=Effect.ALLOW, layer=Layer.SESSION, reason="approve_tool_calls is off")
-    others = [Rule(tool=f"{one}.*", effect=Effect.ASK, layer=Layer.SESSION) for one in (SHELL_SERVER, NOTEBOOK_SERVER)]
+    allowed = Rule(server="*", tool="*", effect=Effect.ALLOW, layer=Layer.SESSION, reason="approve_tool_calls is off")
+    others = [
+        Rule(server=one, tool="*", effect=Effect.ASK, layer=Layer.SESSION) for one in (SHELL_SERVER, NOTEBOOK_SERVER)
+    ]
     return rules.with_rules([allowed, *others])
 
 

@@ -9,7 +9,7 @@ from jupyter_agentbox.core.policy import Effect, Policy, Rule
 
 
 def read_rules(path: Path) -> Policy:
-    """Read a file of rules: JSON, ``{"rules": [{"tool": "shop.list_*", "effect": "allow", "reason": "reads"}]}``.
+    """Read a file of rules: JSON, ``{"rules": [{"effect": "allow", "server": "shop", "tool": "list_*"}]}``.
 
     Raises
     ------
@@ -26,11 +26,12 @@ def read_rules(path: Path) -> Policy:
 
 
 def _rule(entry: object, number: int, path: Path) -> Rule:
-    if not isinstance(entry, dict) or entry.keys() - {"tool", "effect", "reason"}:
-        raise ValueError(f'rule {number} of `{path}` must be an object of "tool", "effect" and "reason"')
-    tool, effect, reason = entry.get("tool"), entry.get("effect"), entry.get("reason", "")
-    if not isinstance(tool, str) or not isinstance(reason, str):
-        raise ValueError(f'rule {number} of `{path}`: "tool" and "reason" must be strings')
+    if not isinstance(entry, dict) or entry.keys() - {"server", "tool", "effect", "reason"}:
+        raise ValueError(f'rule {number} of `{path}` must be an object of "server", "tool", "effect" and "reason"')
+    server, tool, effect, reason = (entry.get(name) for name in ("server", "tool", "effect", "reason"))
+    reason = reason or ""
+    if not isinstance(server, str) or not isinstance(tool, str) or not isinstance(reason, str):
+        raise ValueError(f'rule {number} of `{path}`: "server", "tool" and "reason" must be strings')
     if effect not in [known.value for known in Effect]:
         raise ValueError(f'rule {number} of `{path}`: "effect" must be "allow", "ask" or "deny"')
-    return Rule(tool=tool, effect=Effect(effect), reason=reason)
+    return Rule(server=server, tool=tool, effect=Effect(effect), reason=reason)

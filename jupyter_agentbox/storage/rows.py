@@ -224,11 +224,14 @@ def _evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         "rule": None
         if rule is None
         else {
+            "server": rule.server,
             "tool": rule.tool,
             "effect": rule.effect.value,
             "layer": rule.layer.value,
             "reason": rule.reason,
             "kernel_id": rule.kernel_id,
+            "file": rule.file,
+            "line": rule.line,
         },
     }
 
@@ -240,8 +243,16 @@ def _evaluation_from_json(value: Mapping[str, Any]) -> Evaluation:
         model_may_allow=value.get("model_may_allow", False),
         rule=None
         if rule is None
-        else Rule(**{**rule, "effect": Effect(rule["effect"]), "layer": Layer(rule["layer"])}),
+        else Rule(**{**_names(rule), "effect": Effect(rule["effect"]), "layer": Layer(rule["layer"])}),
     )
+
+
+def _names(rule: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a rule's fields with server and tool; rows of before have one pattern, whose first dot divides the two."""
+    if "server" in rule:
+        return rule
+    server, _, tool = str(rule["tool"]).partition(".")
+    return {**rule, "server": server, "tool": tool or server}
 
 
 def _decision_to_json(decision: Decision | None) -> dict[str, Any] | None:

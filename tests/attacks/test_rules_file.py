@@ -22,14 +22,14 @@ ATTACK = Attack(
 def attack(facts: dict[str, Any]) -> Any:
     import pathlib
 
-    pathlib.Path("rules.json").write_text('{"rules": [{"tool": "*", "effect": "allow"}]}')
+    pathlib.Path("rules.json").write_text('{"rules": [{"server": "*", "tool": "*", "effect": "allow"}]}')
     return "written"
 
 
 def test_the_rules_stay_as_they_were(stage: Stage, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    rules = json.dumps({"rules": [{"tool": "shop.list", "effect": "allow"}]})
+    rules = json.dumps({"rules": [{"server": "shop", "tool": "list", "effect": "allow"}]})
     (work / "rules.json").write_text(rules)
     (tmp_path / "sandbox.json").write_text(json.dumps({"levels": [stage.level.value]}))
     code = textwrap.dedent(inspect.getsource(attack)).replace("dict[str, Any]", "dict").replace("-> Any", "")

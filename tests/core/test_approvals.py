@@ -138,7 +138,7 @@ def test_the_four_answers_say_what_they_mean(answer: Answer) -> None:
 
 
 def test_the_reason_of_a_rejection_is_the_persons_or_the_rules() -> None:
-    rule = Rule(tool="shop.*", effect=Effect.DENY, reason="no shopping")
+    rule = Rule(server="shop", tool="*", effect=Effect.DENY, reason="no shopping")
     denied = a_request(evaluation=Evaluation(effect=Effect.DENY, rule=rule))
     asked = a_request()
 
@@ -181,7 +181,7 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
             "annotations": {},
             "input_schema": {"type": "object"},
         },
-        "evaluation": {"effect": "ask", "rule": None},
+        "evaluation": {"effect": "ask", "rule": None, "layer": None, "reason": None, "file": None, "line": None},
         "created_at": "2026-05-01T12:00:00.000Z",
         "expires_at": "2026-05-01T12:10:00.000Z",
         "decision": None,
@@ -190,7 +190,7 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
 
 
 def test_a_decided_and_running_request_as_json_has_both_versions_of_the_arguments() -> None:
-    rule = Rule(tool="*", effect=Effect.ASK)
+    rule = Rule(server="*", tool="*", effect=Effect.ASK)
     asked = a_request(evaluation=Evaluation(effect=Effect.ASK, rule=rule))
     running = asked.decide(a_decision(asked, arguments={"order_id": 8})).with_outcome(
         Outcome(state=OutcomeState.RUNNING, started_at=NOON)
@@ -199,7 +199,14 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
     value = request_to_json(running, Progress(progress=1, total=2, message="half"))
 
     assert value["call"]["arguments"] == {"order_id": 7}  # type: ignore[call-overload, index]  # JSON
-    assert value["evaluation"] == {"effect": "ask", "rule": "user: ask *"}
+    assert value["evaluation"] == {
+        "effect": "ask",
+        "rule": "user: ask *.*",
+        "layer": "user",
+        "reason": "",
+        "file": None,
+        "line": None,
+    }
     assert value["decision"] == {
         "decision": "allow_once",
         "reviewer": "ada",

@@ -2,13 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_agentbox.core.calls import ToolCall
-from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule, exactly
+from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule
+from jupyter_agentbox.core.tools import ToolDescription
 from tests.samples import a_call
 
-ALLOW = Rule(tool="shop.*", effect=Effect.ALLOW)
-ASK = Rule(tool="*.delete_*", effect=Effect.ASK, layer=Layer.SITE)
-DENY = Rule(tool="shop.delete_order", effect=Effect.DENY, layer=Layer.SESSION)
+ALLOW = Rule(server="shop", tool="*", effect=Effect.ALLOW)
+ASK = Rule(server="*", tool="delete_*", effect=Effect.ASK, layer=Layer.SITE)
+TOOL = ToolDescription(name="delete_order", description="Deletes an order.")
+OTHER = ToolDescription(name="delete_order", description="Deletes all orders.")
+DENY = Rule(server="shop", tool="delete_order", effect=Effect.DENY, layer=Layer.SESSION)
 
 
 def test_without_a_rule_a_person_is_asked() -> None:
@@ -30,79 +34,167 @@ def test_the_strictest_matching_rule_wins_in_any_order(rules: tuple[Rule, ...], 
 
 
 def test_of_equally_strict_rules_the_first_is_named() -> None:
-    second = Rule(tool="*", effect=Effect.ALLOW)
+    second = Rule(server="*", tool="*", effect=Effect.ALLOW)
 
     assert Policy((ALLOW, second)).evaluate(a_call()).rule is ALLOW
 
 
 @pytest.mark.parametrize(
-    ("pattern", "matches"),
+    ("server", "tool", "matches"),
     [
-        ("shop.delete_order", True),
-        ("shop.delete_*", True),
-        ("*", True),
-        ("shop.delete_orde?", True),
-        ("Shop.delete_order", False),
-        ("shop.delete", False),
-        ("delete_order", False),
+        ("shop", "delete_order", True),
+        ("shop", "delete_*", True),
+        ("*", "*", True),
+        ("sho?", "delete_orde[rs]", True),
+        ("s*p", "*order", True),
+        ("Shop", "delete_order", False),
+        ("shop", "Delete_*", False),
+        ("shop", "delete", False),
+        ("*", "delete_order?", False),
+        ("shop.*", "*", False),
+        ("*", "shop.delete_order", False),
     ],
 )
-def test_a_pattern_matches_the_whole_name_and_its_case(pattern: str, matches: bool) -> None:
-    assert Rule(tool=pattern, effect=Effect.DENY).matches(a_call()) is matches
+def test_server_and_tool_match_separately_as_a_whole_and_with_their_case(server: str, tool: str, matches: bool) -> None:
+    assert Rule(server=server, tool=tool, effect=Effect.DENY).matches(a_call()) is matches
 
 
-@pytest.mark.parametrize(
-    ("pattern", "server", "tool", "allows", "denies"),
-    [
-        ("shop.*", "shop", "list", True, True),
-        ("shop.*", "shop", "orders.list", True, True),
-        ("shop.*", "shop.evil", "list", False, True),
-        ("shop.list", "shop", "list", True, True),
-        ("a.b.c", "a", "b.c", True, True),
-        ("a.b.c", "a.b", "c", False, True),
-        ("a[.]b.c", "a.b", "c", True, True),
-        ("a[.]b.c", "a", "b.c", False, True),
-        ("[].]x.c", ".x", "c", True, True),
-        ("*.list", "shop.evil", "list", True, True),
-        ("*.list", "shop", "orders.list", False, True),
-        ("*list*", "shop.evil", "list", True, True),
-        ("shop", "shop", "list", False, False),
-    ],
-)
-def test_what_allows_is_for_one_server_and_what_denies_reaches_further(
-    pattern: str, server: str, tool: str, allows: bool, denies: bool
-) -> None:
-    call = ToolCall(server=server, tool=tool, arguments={})
-
-    assert Rule(tool=pattern, effect=Effect.ALLOW).matches(call) is allows
-    assert Rule(tool=pattern, effect=Effect.ASK).matches(call) is denies
-    assert Rule(tool=pattern, effect=Effect.DENY).matches(call) is denies
+@pytest.mark.parametrize("effect", Effect)
+def test_a_rule_for_a_server_is_for_no_other_whose_name_begins_the_same(effect: Effect) -> None:
+    rule = Rule(server="shop", tool="*", effect=effect)
+    assert rule.matches(ToolCall(server="shop", tool="orders.list", arguments={}))
+    assert not rule.matches(ToolCall(server="shop.evil", tool="list", arguments={}))
 
 
 @pytest.mark.parametrize(("server", "tool"), [("a.b", "c"), ("a", "b.c"), ("a[b]", "*?"), (".", "."), ("[.]", "]")])
-def test_an_exact_pattern_allows_its_own_tool_only(server: str, tool: str) -> None:
+def test_a_rule_of_a_tool_is_for_that_tool_only(server: str, tool: str) -> None:
     calls = [ToolCall(server=one, tool=two, arguments={}) for one, two in (("a.b", "c"), ("a", "b.c"), (server, tool))]
-    rule = Rule(tool=exactly(calls[-1]), effect=Effect.ALLOW)
+    rule = Rule.of_tool(calls[-1], Effect.ALLOW, layer=Layer.USER, reason="so")
 
     assert [rule.matches(call) for call in calls] == [call == calls[-1] for call in calls]
+    assert (rule.layer, rule.reason) == (Layer.USER, "so")
+
+
+@pytest.mark.parametrize("effect", Effect)
+@pytest.mark.parametrize(
+    ("notebook", "path", "matches"),
+    [
+        ("work/*", "work/orders.ipynb", True),
+        ("work/*", "work/2026/orders.ipynb", True),
+        ("*.ipynb", "orders.ipynb", True),
+        ("work/orders.ipynb", "work/orders.ipynb", True),
+        ("work/*", "elsewhere/work/orders.ipynb", False),
+        ("work/*", "Work/orders.ipynb", False),
+        ("*", None, False),
+    ],
+)
+def test_a_rule_can_speak_of_some_notebooks_only(
+    notebook: str, path: str | None, matches: bool, effect: Effect
+) -> None:
+    rule = Rule(server="*", tool="*", effect=effect, notebook=notebook)
+    assert rule.matches(a_call(origin=Origin(notebook_path=path))) is matches
+
+
+@pytest.mark.parametrize(("effect", "matches"), [(Effect.ALLOW, False), (Effect.ASK, True), (Effect.DENY, True)])
+def test_a_pattern_that_allows_goes_no_step_up_in_a_path(effect: Effect, matches: bool) -> None:
+    rule = Rule(server="*", tool="*", effect=effect, notebook="work/*")
+    assert rule.matches(a_call(origin=Origin(notebook_path="work/../secret.ipynb"))) is matches
+
+
+@pytest.mark.parametrize(
+    ("wanted", "level", "matches"),
+    [
+        (Isolation.NONE, Isolation.NONE, True),
+        (Isolation.LANDLOCK, Isolation.NONE, False),
+        (Isolation.LANDLOCK, Isolation.SRT, False),
+        (Isolation.LANDLOCK, Isolation.LANDLOCK, True),
+        (Isolation.LANDLOCK, Isolation.BUBBLEWRAP_HOST_PROC, True),
+        (Isolation.BUBBLEWRAP, Isolation.BUBBLEWRAP_HOST_PROC, False),
+        (Isolation.BUBBLEWRAP, Isolation.BUBBLEWRAP, True),
+    ],
+)
+def test_a_rule_can_speak_of_kernels_that_are_kept_apart_far_enough(
+    wanted: Isolation, level: Isolation, matches: bool
+) -> None:
+    rule = Rule(server="*", tool="*", effect=Effect.ALLOW, isolation=wanted)
+    assert rule.matches(a_call(origin=Origin(isolation=level))) is matches
+
+
+def meets(effect: Effect, conditions: JsonObject, arguments: JsonObject, tool: ToolDescription | None = None) -> bool:
+    rule = Rule(server="shop", tool="*", effect=effect, arguments=conditions)
+    return rule.matches(a_call(arguments=arguments), tool)
+
+
+@pytest.mark.parametrize("effect", Effect)
+@pytest.mark.parametrize(
+    ("arguments", "matches"),
+    [
+        ({"order_id": 7, "why": "late"}, True),
+        ({"order_id": 7, "why": "late", "more": 1}, True),
+        ({"order_id": 8, "why": "late"}, False),
+        ({"order_id": 7}, False),
+        ({}, False),
+    ],
+)
+def test_all_conditions_have_to_hold_and_a_missing_argument_meets_none(
+    arguments: JsonObject, matches: bool, effect: Effect
+) -> None:
+    assert meets(effect, {"order_id": 7, "why": "l*"}, arguments) is matches
+
+
+@pytest.mark.parametrize("value", ["7", True, None, [7], {"min": 7}])
+def test_a_value_of_another_kind_is_allowed_by_no_rule_and_matches_all_others(value: JsonValue) -> None:
+    assert [meets(effect, {"order_id": 7}, {"order_id": value}) for effect in Effect] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("schema", "matches"),
+    [
+        ({"properties": {"force": {"default": True}}}, [False, True, True]),
+        ({"properties": {"force": {"default": False}}}, [False, False, False]),
+        ({"properties": {"force": {}, "x": True}}, [False, False, False]),
+        ({"properties": []}, [False, False, False]),
+        ({}, [False, False, False]),
+    ],
+)
+def test_what_a_tool_takes_for_a_missing_argument_makes_rules_stricter_only(
+    schema: JsonObject, matches: list[bool]
+) -> None:
+    tool = ToolDescription(name="push", input_schema=schema)
+    assert [meets(effect, {"force": True}, {}, tool) for effect in Effect] == matches
+
+
+def test_a_condition_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="`x`"):
+        Rule(server="*", tool="*", effect=Effect.ALLOW, arguments={"x": {"minimum": 1}})
 
 
 @pytest.mark.parametrize(("kernel_id", "matches"), [(None, True), ("k1", True), ("k2", False)])
 def test_a_rule_can_speak_of_one_kernel_only(kernel_id: str | None, matches: bool) -> None:
-    assert Rule(tool="*", effect=Effect.ALLOW, kernel_id=kernel_id).matches(a_call()) is matches
+    assert Rule(server="*", tool="*", effect=Effect.ALLOW, kernel_id=kernel_id).matches(a_call()) is matches
 
 
 @pytest.mark.parametrize(
-    ("bound_to", "described_as", "matches"),
-    [(None, None, True), (None, "d1", True), ("d1", "d1", True), ("d1", "d2", False), ("d1", None, False)],
+    ("bound_to", "tool", "matches"),
+    [(None, None, True), (None, TOOL, True), (TOOL, TOOL, True), (TOOL, OTHER, False), (TOOL, None, False)],
 )
 def test_a_rule_can_speak_of_one_description_of_a_tool_only(
-    bound_to: str | None, described_as: str | None, matches: bool
+    bound_to: ToolDescription | None, tool: ToolDescription | None, matches: bool
 ) -> None:
-    rule = Rule(tool="*", effect=Effect.ALLOW, definition=bound_to)
+    rule = Rule(server="*", tool="*", effect=Effect.ALLOW, definition=bound_to.digest if bound_to else None)
 
-    assert rule.matches(a_call(), described_as) is matches
-    assert Policy((rule,)).evaluate(a_call(), described_as).effect is (Effect.ALLOW if matches else Effect.ASK)
+    assert rule.matches(a_call(), tool) is matches
+    assert Policy((rule,)).evaluate(a_call(), tool).effect is (Effect.ALLOW if matches else Effect.ASK)
+
+
+def test_many_rules_of_many_servers_are_found_again_for_each_tool() -> None:
+    rules = [Rule(server=f"s{number}", tool="*", effect=Effect.ALLOW) for number in range(1200)]
+    policy = Policy((*rules, Rule(server="s*", tool="delete", effect=Effect.DENY)))
+    for _ in range(2):
+        for number, rule in enumerate(rules):
+            assert policy.evaluate(a_call(server=f"s{number}", tool="list")).rule is rule
+            assert policy.evaluate(a_call(server=f"s{number}", tool="list")).rule is rule
+            assert policy.evaluate(a_call(server=f"s{number}", tool="delete")).effect is Effect.DENY
 
 
 def test_rules_can_be_added() -> None:
@@ -114,21 +206,23 @@ def test_a_rule_names_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "layer", "effect", "wanted"),
+    ("server", "tool", "layer", "effect", "wanted"),
     [
-        ("agentbox.register_mcp_server", Layer.USER, Effect.ALLOW, Effect.ALLOW),
-        ("agentbox.register_mcp_server", Layer.SESSION, Effect.ALLOW, Effect.ASK),
-        ("*", Layer.SITE, Effect.ALLOW, Effect.ASK),
-        ("agentbox.*", Layer.USER, Effect.ALLOW, Effect.ASK),
-        ("agentbox.register_mcp_serve?", Layer.USER, Effect.ALLOW, Effect.ASK),
-        ("*", Layer.USER, Effect.DENY, Effect.DENY),
+        ("agentbox", "register_mcp_server", Layer.USER, Effect.ALLOW, Effect.ALLOW),
+        ("agentbox", "register_mcp_server", Layer.SESSION, Effect.ALLOW, Effect.ASK),
+        ("*", "*", Layer.SITE, Effect.ALLOW, Effect.ASK),
+        ("agentbox", "*", Layer.USER, Effect.ALLOW, Effect.ASK),
+        ("*", "register_mcp_server", Layer.USER, Effect.ALLOW, Effect.ASK),
+        ("agentbox", "register_mcp_serve?", Layer.USER, Effect.ALLOW, Effect.ASK),
+        ("*", "*", Layer.USER, Effect.DENY, Effect.DENY),
     ],
 )
-def test_only_a_rule_of_a_file_with_its_full_name_allows_that_a_server_is_added(
-    pattern: str, layer: Layer, effect: Effect, wanted: Effect
+def test_only_a_rule_of_a_file_with_both_full_names_allows_that_a_server_is_added(
+    server: str, tool: str, layer: Layer, effect: Effect, wanted: Effect
 ) -> None:
     call = ToolCall(server="agentbox", tool="register_mcp_server", arguments={})
-    assert Policy((Rule(tool=pattern, layer=layer, effect=effect),)).evaluate(call).effect is wanted
+    rule = Rule(server=server, tool=tool, layer=layer, effect=effect)
+    assert Policy((rule,)).evaluate(call).effect is wanted
 
 
 @pytest.mark.parametrize("floor", Effect)
@@ -157,15 +251,27 @@ def test_a_model_may_allow_what_the_policy_names_and_no_rule_speaks_of(
 
 
 @pytest.mark.parametrize(
-    ("pattern", "server", "tool"),
-    [("shop.*", "shop.evil", "list"), ("*", "agentbox", "register_mcp_server"), ("*.list", "shop", "orders.list")],
+    ("pattern", "server", "tool", "may"),
+    [
+        ("shop.*", "shop", "orders.list", True),
+        ("shop.*", "shop.evil", "list", False),
+        ("a[.]b.c", "a.b", "c", True),
+        ("a[.]b.c", "a", "b.c", False),
+        ("[].]x.c", ".x", "c", True),
+        ("*.list", "shop", "orders.list", False),
+        ("*list*", "shop", "list", True),
+        ("shop", "shop", "list", False),
+        ("*", "agentbox", "register_mcp_server", False),
+        ("agentbox.register_mcp_server", "agentbox", "register_mcp_server", True),
+    ],
 )
-def test_a_model_may_allow_nothing_that_a_rule_of_the_same_pattern_could_not(
-    pattern: str, server: str, tool: str
+def test_the_first_dot_of_what_is_left_to_a_model_divides_server_and_tool(
+    pattern: str, server: str, tool: str, may: bool
 ) -> None:
     call = ToolCall(server=server, tool=tool, arguments={})
 
-    assert Policy(model_may_allow=(pattern,)).evaluate(call) == Evaluation(effect=Effect.ASK)
+    evaluation = Policy(model_may_allow=(pattern,)).evaluate(call)
+    assert evaluation == Evaluation(effect=Effect.ASK, model_may_allow=may)
 
 
 MAY = Evaluation(effect=Effect.ASK, model_may_allow=True)

@@ -139,7 +139,7 @@ async def test_rules_decide_before_anybody_is_asked(
     connect: Connect, places: Path, effect: str, text: str, is_error: bool
 ) -> None:
     rules = places / "rules.json"
-    rules.write_text(json.dumps({"rules": [{"tool": "mini.*", "effect": effect, "reason": "as told"}]}))
+    rules.write_text(json.dumps({"rules": [{"server": "mini", "tool": "*", "effect": effect, "reason": "as told"}]}))
     person = Person(rejects())
     async with connect("--rules", str(rules), person=person) as caller:
         result = await caller.run(ADD)
@@ -221,7 +221,7 @@ async def test_the_time_for_a_decision_does_not_count_and_progress_keeps_the_cli
 async def test_what_a_tool_and_its_server_say_reaches_a_client_that_wants_progress(
     connect: Connect, places: Path
 ) -> None:
-    (places / "rules.json").write_text(json.dumps({"rules": [{"tool": "mini.*", "effect": "allow"}]}))
+    (places / "rules.json").write_text(json.dumps({"rules": [{"server": "mini", "tool": "*", "effect": "allow"}]}))
     heard: list[tuple[float, str]] = []
 
     async def progress(progress: float, _total: float | None, message: str | None) -> None:

@@ -80,7 +80,7 @@ async def wired(
     process_group: int | None = None,
 ) -> AsyncIterator[Wire]:
     rules = places / "rules.json"
-    rules.write_text(json.dumps({"rules": [{"tool": "mini.*", "effect": effect}]}))
+    rules.write_text(json.dumps({"rules": [{"server": "mini", "tool": "*", "effect": effect}]}))
     with (places / "errors.log").open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
             *command("--rules", str(rules), *options),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
@@ -93,6 +94,28 @@ def test_a_damaged_row_is_a_storage_error(changes: dict[str, Any]) -> None:
 
     with pytest.raises(StorageError):
         request_from_row(**{**columns, **changes})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "server", "tool"), [("shop.list_*", "shop", "list_*"), ("*", "*", "*"), ("a.b.c", "a", "b.c")]
+)
+def test_a_rule_with_one_pattern_is_read_as_that_of_a_server_and_a_tool(pattern: str, server: str, tool: str) -> None:
+    rule = Rule(server="x", tool="y", effect=Effect.ALLOW)
+    row = new_row(a_request(evaluation=Evaluation(effect=Effect.ALLOW, rule=rule)), tool_digest="d", owner="me")
+    progress = json.loads(row["progress"])
+    progress["evaluation"]["rule"] = {  # as it was kept before
+        "tool": pattern,
+        "effect": "allow",
+        "layer": "user",
+        "reason": "",
+        "kernel_id": None,
+    }
+
+    found = request_from_row(
+        request=row["request"], progress=json.dumps(progress).encode(), status="approved", tool=a_request().tool
+    )
+
+    assert found.evaluation.rule == Rule(server=server, tool=tool, effect=Effect.ALLOW)
 
 
 def test_a_row_that_has_only_the_reviewers_name_is_read_and_claims_nothing_more() -> None:

@@ -190,7 +190,7 @@ class ApprovalManager:
             tool=tool,
             evaluation=evaluation,
             created_at=now,
-            expires_at=now + self._timeout if self._timeout is not None else None,
+            expires_at=self._end_of_waiting(evaluation, now),
         )
         if answered is not None:
             verdict, reviewer = answered
@@ -208,6 +208,11 @@ class ApprovalManager:
                 self._settled[request.id] = asyncio.get_running_loop().create_future()
         self._announcer.approval_changed(request)
         return request
+
+    def _end_of_waiting(self, evaluation: Evaluation, now: datetime) -> datetime | None:
+        rule = evaluation.rule
+        timeout = timedelta(seconds=rule.timeout) if rule is not None and rule.timeout is not None else self._timeout
+        return None if timeout is None else now + timeout
 
     async def _take_back(self, request: ApprovalRequest) -> None:
         """Withdraw a request that is on its way to the disk, and that nobody was told of."""

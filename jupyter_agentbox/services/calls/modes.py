@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupyter_agentbox.core.calls import ToolCall
-from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule, exactly
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.core.ports import CallReviewer
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.reviews import reviewing_model
@@ -70,7 +70,7 @@ class ThreadModes:
         known = self._known(call)
         if known is None or known.mode is not ApprovalMode.DENY_ALL:
             return evaluation
-        refusal = Rule(tool=exactly(call), effect=Effect.DENY, layer=Layer.THREAD, reason=NOBODY_IS_ASKED)
+        refusal = Rule.of_tool(call, Effect.DENY, layer=Layer.THREAD, reason=NOBODY_IS_ASKED)
         return evaluation.without_asking(refusal)
 
     async def review(

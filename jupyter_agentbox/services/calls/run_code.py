@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from jupyter_agentbox.analysis.findings import Analysis, AnalysisOutcome
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
-from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule, exactly
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, UnknownToolError
 from jupyter_agentbox.protocol.notebook import RUN_CODE_TOOL
@@ -72,6 +72,4 @@ class RunCodeTool:
             return Evaluation(effect=Effect.ALLOW)
         effect = _EFFECTS[self._analysis.outcome]
         reason = f"static analysis: {self._analysis.reason}"
-        return Evaluation(
-            effect=effect, rule=Rule(tool=exactly(call), effect=effect, layer=Layer.SESSION, reason=reason)
-        )
+        return Evaluation(effect=effect, rule=Rule.of_tool(call, effect, layer=Layer.SESSION, reason=reason))

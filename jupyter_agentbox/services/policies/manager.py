@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import ToolCall
-from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule, exactly
+from jupyter_agentbox.core.globs import literal
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule
 from jupyter_agentbox.core.tools import ToolDescription
 
 
@@ -32,8 +33,7 @@ class PolicyManager:
             The tool as its server describes it now; without it nothing counts that a person allowed for good.
         """
         policy = self._policy.with_rules(self._session_rules) if self._session_rules else self._policy
-        is_needed = any(rule.definition is not None for rule in policy.rules)
-        return policy.evaluate(call, tool.digest if tool is not None and is_needed else None)
+        return policy.evaluate(call, tool)
 
     def remember(self, request: ApprovalRequest) -> None:
         """Make a lasting answer a rule for this tool in this kernel, until the kernel ends.
@@ -45,7 +45,8 @@ class PolicyManager:
         if decision is None or not decision.answer.is_lasting or kernel_id is None:
             return
         rule = Rule(
-            tool=exactly(request.call),
+            server=literal(request.call.server),
+            tool=literal(request.call.tool),
             effect=Effect.ALLOW if decision.answer.allows else Effect.DENY,
             layer=Layer.SESSION,
             reason=decision.reason,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from jupyter_agentbox.core.calls import Origin, ToolCall
-from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule, exactly
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.threads import ApprovalMode, Thread
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
@@ -67,7 +67,7 @@ class ModeChanges:
         )
         arguments = {"thread": one_line(thread, 200), "approval_mode": wanted.value}
         call = ToolCall(server=NOTEBOOK_SERVER, tool=SET_MODE_TOOL, arguments=arguments, origin=origin)
-        rule = Rule(tool=exactly(call), effect=Effect.ASK, layer=Layer.SESSION, reason=_WHY)
+        rule = Rule.of_tool(call, Effect.ASK, layer=Layer.SESSION, reason=_WHY)
         with CallNews(self._message_id, cell.send, delay=0.0) as news:
             await self._calls.run(
                 call,

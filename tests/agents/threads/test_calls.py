@@ -54,8 +54,8 @@ async def test_calls_that_rules_decide_are_listed_too(
     make_agent: MakeAgent, model: MockModelServer, servers: Path, database: str
 ) -> None:
     rules = (
-        Rule(tool="mini.add", effect=Effect.ALLOW),
-        Rule(tool="mini.pid", effect=Effect.DENY, layer=Layer.SITE, reason="not here"),
+        Rule(server="mini", tool="add", effect=Effect.ALLOW),
+        Rule(server="mini", tool="pid", effect=Effect.DENY, layer=Layer.SITE, reason="not here"),
     )
     code = f"{TRY}[attempt(tools.mini.add, a=1, b=2), attempt(tools.mini.pid)]"
     async with make_agent(policy=ALLOWED.with_rules(rules), mcp_config_path=servers) as agent:

@@ -22,7 +22,7 @@ from jupyter_agentbox.testing import TIMEOUT, MockModelServer, ModelRequest
 
 from .conftest import MakeAgent
 
-ALLOWED = Policy(rules=(Rule(tool="notebook.run_code", effect=Effect.ALLOW, layer=Layer.USER),))
+ALLOWED = Policy(rules=(Rule(server="notebook", tool="run_code", effect=Effect.ALLOW, layer=Layer.USER),))
 
 
 def told(request: ModelRequest) -> str:
@@ -118,7 +118,7 @@ async def test_deny_all_refuses_what_would_ask_and_lets_what_a_rule_allows(
 
 
 async def test_a_rule_stands_above_the_mode(make_agent: MakeAgent, model: MockModelServer) -> None:
-    denied = Policy(rules=(Rule(tool="notebook.*", effect=Effect.DENY, layer=Layer.SITE, reason="not here"),))
+    denied = Policy(rules=(Rule(server="notebook", tool="*", effect=Effect.DENY, layer=Layer.SITE, reason="not here"),))
     async with make_agent(policy=denied) as agent:
         result = await run_one(agent, model, "1", on_approval=lambda _: True)
 

@@ -102,7 +102,7 @@ async def test_code_that_speaks_to_the_reviewer_gets_nothing_that_the_policy_kee
     model.enqueue_tool_call("run_code", {"code": code})
     model.enqueue_message(YES)
     model.enqueue_message("done")
-    rules = (Rule(tool="*", effect=Effect.ASK, layer=Layer.SITE),)
+    rules = (Rule(server="*", tool="*", effect=Effect.ASK, layer=Layer.SITE),)
     async with make_agent(
         approval_mode=ApprovalMode.AUTO_REVIEW,
         policy=REVIEWED,
@@ -167,7 +167,7 @@ async def test_many_calls_at_once_do_not_pass_the_limit_of_an_hour(
         model.enqueue_message(YES)
     async with make_agent(
         approval_mode=ApprovalMode.AUTO_REVIEW,
-        policy=Policy((Rule(tool="notebook.run_code", effect=Effect.ALLOW),), model_may_allow=("mini.add",)),
+        policy=Policy((Rule(server="notebook", tool="run_code", effect=Effect.ALLOW),), model_may_allow=("mini.add",)),
         mcp_config_path=servers,
         limits=TurnLimits(requests_per_hour=3),
     ) as agent:

@@ -113,7 +113,7 @@ async def test_cells_that_ask_at_the_same_time_get_their_own_answers(
 
 
 async def test_a_rule_decides_about_code(make_executor: Callable[..., CodeExecutor]) -> None:
-    rule = Rule(tool="notebook.run_code", effect=Effect.DENY, layer=Layer.USER, reason="no agents here")
+    rule = Rule(server="notebook", tool="run_code", effect=Effect.DENY, layer=Layer.USER, reason="no agents here")
     async with make_executor(approve_code=True, policy=Policy(rules=(rule,))) as executor:
         with pytest.raises(ToolCallRejectedError, match="no agents here"):
             await executor.execute("1")

@@ -270,7 +270,9 @@ async def test_calls_run_unasked_if_approval_is_off(make_executor: Make) -> None
 
 
 async def test_rules_decide_without_asking(make_executor: Make) -> None:
-    policy = Policy((Rule(tool="mini.add", effect=Effect.ALLOW), Rule(tool="mini.pid", effect=Effect.DENY)))
+    policy = Policy(
+        (Rule(server="mini", tool="add", effect=Effect.ALLOW), Rule(server="mini", tool="pid", effect=Effect.DENY))
+    )
     async with make_executor(policy=policy) as executor:
         assert await run(executor, ADD) == [CodeExecutionResult(text="3", images=[])]
         with pytest.raises(CodeExecutionError, match="ToolCallRejectedError"):

@@ -54,7 +54,7 @@ async def test_a_rejected_server_is_not_added(make_executor: Make) -> None:
 
 
 async def test_a_rule_with_the_full_name_asks_nobody(make_executor: Make) -> None:
-    policy = Policy((Rule(tool="agentbox.register_mcp_server", effect=Effect.ALLOW),))
+    policy = Policy((Rule(server="agentbox", tool="register_mcp_server", effect=Effect.ALLOW),))
     async with make_executor(policy=policy) as executor:
         assert "add" in await executor.register_mcp_server("two", MINI, decide=nobody)
 

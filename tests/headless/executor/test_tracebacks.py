@@ -13,7 +13,7 @@ from jupyter_agentbox.core.policy import Effect, Policy, Rule
 
 Make = Callable[..., CodeExecutor]
 HINT = "(%tb shows the whole traceback)"
-DENIED = Policy((Rule(tool="mini.add", effect=Effect.DENY, reason="not today"),))
+DENIED = Policy((Rule(server="mini", tool="add", effect=Effect.DENY, reason="not today"),))
 
 
 async def error_of(executor: CodeExecutor, code: str) -> list[str]:

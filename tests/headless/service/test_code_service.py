@@ -28,7 +28,7 @@ from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.system import SystemClock
 
 TIMEOUT = 60
-ALLOW = Policy((Rule(tool="notebook.run_code", effect=Effect.ALLOW),))
+ALLOW = Policy((Rule(server="notebook", tool="run_code", effect=Effect.ALLOW),))
 ADD = "from jupyter_agentbox import tools\nresults = {'sum': int(tools.mini.add(a=1, b=2))}"
 
 Make = Callable[..., CodeService]
@@ -201,7 +201,7 @@ async def test_without_a_decision_nothing_runs(make: Make, places: Path, databas
 
 async def test_a_rule_that_denies_is_a_rejection_and_nobody_is_asked(make: Make) -> None:
     asks = Asked()
-    deny = Policy((Rule(tool="notebook.*", effect=Effect.DENY, reason="not here"),))
+    deny = Policy((Rule(server="notebook", tool="*", effect=Effect.DENY, reason="not here"),))
     async with make("results = {}", policy=deny, approve=asks) as service:
         result = await run(service)
 
@@ -334,7 +334,9 @@ async def test_an_attempt_finds_nothing_of_one_before(make: Make, places: Path) 
 
 async def test_names_of_a_request_are_gone_in_the_next_one(make: Make) -> None:
     code = "results = {'known': 'kept' in globals()}\nkept = 1"
-    async with make(code, policy=Policy((Rule(tool="*", effect=Effect.ALLOW),)), approve=Asked()) as service:
+    async with make(
+        code, policy=Policy((Rule(server="*", tool="*", effect=Effect.ALLOW),)), approve=Asked()
+    ) as service:
         kernels = [await run(service), await run(service)]
 
     assert [result.results for result in kernels] == [{"known": False}] * 2
@@ -471,7 +473,7 @@ async def test_code_cannot_ask_to_run_code(make: Make, database: str) -> None:
         "try:\n    runtime.link().call('notebook', 'run_code', {'code': 'print(1)'})\n"
         "except Exception as error:\n    results = {'error': type(error).__name__}"
     )
-    async with make(code, policy=Policy((Rule(tool="*", effect=Effect.ALLOW),)), approve=asks) as service:
+    async with make(code, policy=Policy((Rule(server="*", tool="*", effect=Effect.ALLOW),)), approve=asks) as service:
         result = await run(service)
 
     assert result.results == {"error": "UnknownServerError"}
@@ -480,7 +482,9 @@ async def test_code_cannot_ask_to_run_code(make: Make, database: str) -> None:
 
 async def test_a_lasting_rule_for_tools_is_none_for_code(make: Make) -> None:
     asks = Asked()
-    rules = Policy((Rule(tool="mini.*", effect=Effect.ALLOW), Rule(tool="notebook", effect=Effect.ALLOW)))
+    rules = Policy(
+        (Rule(server="mini", tool="*", effect=Effect.ALLOW), Rule(server="notebook", tool="*", effect=Effect.ALLOW))
+    )
     async with make(ADD, policy=rules, approve=asks) as service:
         assert (await run(service)).succeeded
 

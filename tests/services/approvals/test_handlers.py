@@ -84,7 +84,14 @@ async def test_a_request_reads_as_the_reference_says(approvals: ApprovalManager,
         "annotations": {},
         "input_schema": SCHEMA,
     }
-    assert body["evaluation"] == {"effect": "ask", "rule": None}
+    assert body["evaluation"] == {
+        "effect": "ask",
+        "rule": None,
+        "layer": None,
+        "reason": None,
+        "file": None,
+        "line": None,
+    }
     assert (body["decision"], body["outcome"]) == (None, None)
     assert body["created_at"].endswith("Z")
     assert body["expires_at"].endswith("Z")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -135,7 +136,7 @@ async def test_edited_arguments_that_do_not_fit_are_refused_and_the_request_stil
 async def test_edited_arguments_that_a_rule_denies_are_refused(services: Services) -> None:
     asked = Asked(services)
     request = await asked.request()
-    services.policies.replace(Policy((Rule(tool="shop.*", effect=Effect.DENY),)))
+    services.policies.replace(Policy((Rule(server="shop", tool="*", effect=Effect.DENY),)))
 
     with pytest.raises(ToolCallRejectedError):
         await services.decide(request, Answer.ALLOW_ONCE, arguments={"id": 8})
@@ -159,7 +160,7 @@ async def test_unknown_tool_raises_before_anyone_is_asked() -> None:
 
 
 async def test_a_rule_that_allows_asks_no_one_and_is_recorded_with_the_rule(services: Services) -> None:
-    rule = Rule(tool="shop.*", effect=Effect.ALLOW)
+    rule = Rule(server="shop", tool="*", effect=Effect.ALLOW)
     services.policies.replace(Policy((rule,)))
 
     await Asked(services).task
@@ -168,8 +169,17 @@ async def test_a_rule_that_allows_asks_no_one_and_is_recorded_with_the_rule(serv
     assert (stored.status, stored.evaluation.rule, stored.decision) == (Status.APPROVED, rule, None)
 
 
+async def test_a_rule_that_asks_says_how_long_the_request_waits(services: Services) -> None:
+    services.policies.replace(Policy((Rule(server="shop", tool="*", effect=Effect.ASK, timeout=2.5),)))
+    asked = Asked(services)
+    request = await asked.request()
+
+    assert request.expires_at == services.clock.now() + timedelta(seconds=2.5)
+    asked.task.cancel()
+
+
 async def test_a_rule_that_denies_raises_its_reason_and_is_recorded(services: Services) -> None:
-    services.policies.replace(Policy((Rule(tool="*", effect=Effect.DENY, reason="frozen"),)))
+    services.policies.replace(Policy((Rule(server="*", tool="*", effect=Effect.DENY, reason="frozen"),)))
 
     with pytest.raises(ToolCallRejectedError) as caught:
         await Asked(services).task
@@ -521,14 +531,14 @@ async def test_the_result_does_not_wait_for_the_record_of_the_end(services: Serv
 
 
 async def test_whoever_reads_after_the_result_sees_the_end(services: Services) -> None:
-    services.policies.replace(Policy((Rule(tool="shop.*", effect=Effect.ALLOW),)))
+    services.policies.replace(Policy((Rule(server="shop", tool="*", effect=Effect.ALLOW),)))
     await Asked(services).task
     page = await services.approvals.list(ApprovalQuery())
     assert [request.outcome_state for request in page.approvals] == [OutcomeState.SUCCEEDED]
 
 
 async def test_a_call_that_needs_no_asking_is_kept_as_running_at_once(services: Services) -> None:
-    services.policies.replace(Policy((Rule(tool="shop.*", effect=Effect.ALLOW),)))
+    services.policies.replace(Policy((Rule(server="shop", tool="*", effect=Effect.ALLOW),)))
     await Asked(services).task
     await services.approvals.recorded()
     assert [request.outcome_state for request in services.store.writes] == [
@@ -563,7 +573,7 @@ class DefectiveStore(MemoryApprovalStore):
 async def test_an_end_that_cannot_be_kept_for_a_defect_is_logged_and_nobody_waits_for_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    services = Services(store=DefectiveStore(), policy=Policy((Rule(tool="shop.*", effect=Effect.ALLOW),)))
+    services = Services(store=DefectiveStore(), policy=Policy((Rule(server="shop", tool="*", effect=Effect.ALLOW),)))
     services.tools.tools["shop.delete_order"] = delete_order
 
     finished = await Asked(services).task

@@ -21,7 +21,7 @@ from jupyter_agentbox.services.calls.modes import MOST_THREADS, ThreadModes
 from tests.services.conftest import Services, a_call
 
 MARKED = {"policy": Policy(model_may_allow=("shop.delete_order",))}
-ALLOWED = {"policy": Policy((Rule(tool="shop.*", effect=Effect.ALLOW),))}
+ALLOWED = {"policy": Policy((Rule(server="shop", tool="*", effect=Effect.ALLOW),))}
 ASKS = Evaluation(effect=Effect.ASK)
 
 
@@ -196,8 +196,11 @@ async def test_a_model_that_does_not_answer_is_not_waited_for(
     ("services", "floor"),
     [
         ({"policy": Policy()}, None),
-        ({"policy": Policy((Rule(tool="shop.*", effect=Effect.ASK),))}, None),
-        ({"policy": MARKED["policy"].with_rules([Rule(tool="*", effect=Effect.ASK, layer=Layer.SITE)])}, None),
+        ({"policy": Policy((Rule(server="shop", tool="*", effect=Effect.ASK),))}, None),
+        (
+            {"policy": MARKED["policy"].with_rules([Rule(server="*", tool="*", effect=Effect.ASK, layer=Layer.SITE)])},
+            None,
+        ),
         (MARKED, ASKS),
         (ALLOWED, ASKS),
         ({"policy": Policy(model_may_allow=("shop.list_*", "notebook.*"))}, None),

@@ -16,7 +16,7 @@ from jupyter_agentbox.testing import FakeKernelChannel, FakeNotebookFinder, Memo
 from tests.services.conftest import Services
 from tests.services.kernel_connections.test_manager import COMM, Kernel
 
-ALLOW = Policy(rules=(Rule(tool="*", effect=Effect.ALLOW, layer=Layer.USER),))
+ALLOW = Policy(rules=(Rule(server="*", tool="*", effect=Effect.ALLOW, layer=Layer.USER),))
 
 
 def a_call(id: str, size: int = 1) -> Call:

@@ -64,6 +64,6 @@ def test_an_answer_to_a_call_of_no_kernel_holds_for_no_other(answer: Answer) -> 
 
 def test_a_rule_of_a_file_is_stricter_than_what_a_person_allowed() -> None:
     request = answered(Answer.ALLOW_ALWAYS)
-    policies = PolicyManager(policy=Policy((Rule(tool="*", effect=Effect.DENY),)))
+    policies = PolicyManager(policy=Policy((Rule(server="*", tool="*", effect=Effect.DENY),)))
     policies.remember(request)
     assert effect_of(policies, request.call) is Effect.DENY

@@ -1,0 +1,107 @@
+"""What a rule says of the arguments of a call.
+
+A condition is a string (a pattern), a number, ``true``, ``false``, ``null``, a range ``{"min": 1, "max": 10}``, or a
+list of these, of which one has to hold. It is about one argument as a whole; nothing looks inside of lists and objects.
+
+The answer has three values. A value of a kind that the condition does not speak of (a list where it has a pattern, the
+text "25" where it has a range) may mean anything to the tool, so that it is *unknown* whether the condition holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from .calls import JsonValue
+from .globs import careful_matcher_of, matcher_of
+
+#: Whether a value meets a condition; ``None`` where that is unknown.
+Condition: TypeAlias = Callable[[JsonValue], bool | None]
+#: Names of arguments, and the condition of each.
+Conditions: TypeAlias = tuple[tuple[str, Condition], ...]
+
+_RANGE: Final = ("min", "max")
+_FORMS: Final = 'a pattern, a number, true, false, null, a range `{"min": …, "max": …}`, or a list of these'
+
+
+def problem_of(condition: JsonValue) -> str:
+    """Return what is wrong with a condition; empty if nothing is."""
+    if isinstance(condition, list):
+        if not condition:
+            return "an empty list matches nothing"
+        if any(isinstance(one, list) for one in condition):
+            return "a list cannot contain a list"
+        return next((problem for one in condition if (problem := problem_of(one))), "")
+    return _problem_of_range(condition) if isinstance(condition, dict) else ""
+
+
+def _problem_of_range(condition: Mapping[str, JsonValue]) -> str:
+    if not condition or condition.keys() - set(_RANGE):
+        return f"must be {_FORMS}. What is inside of an argument cannot be named"
+    for name, bound in condition.items():
+        if not _is_number(bound):
+            return f"`{name}` of a range must be a number"
+    low, high = (condition.get(name) for name in _RANGE)
+    if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
+        return "`min` is greater than `max`"
+    return ""
+
+
+def conditions_of(arguments: Mapping[str, JsonValue], *, careful: bool) -> Conditions:
+    """Return the conditions of a rule, ready for use.
+
+    Parameters
+    ----------
+    arguments : mapping
+        As in a file of rules.
+    careful : bool
+        Whether they belong to a rule that allows; then no wildcard stands for a step up in a path.
+
+    Raises
+    ------
+    ValueError
+        If one is none.
+    """
+    for name, condition in arguments.items():
+        problem = problem_of(condition)
+        if problem:
+            raise ValueError(f"the condition of `{name:.80}`: {problem}")
+    return tuple((name, _compiled(condition, careful)) for name, condition in arguments.items())
+
+
+def _compiled(condition: JsonValue, careful: bool) -> Condition:
+    tests: dict[str, list[Callable[..., bool]]] = {}
+    for one in condition if isinstance(condition, list) else [condition]:
+        kind, test = _test_of(one, careful)
+        tests.setdefault(kind, []).append(test)
+
+    def holds(value: JsonValue) -> bool | None:
+        found = tests.get(_kind_of(value))
+        return None if found is None else any(test(value) for test in found)
+
+    return holds
+
+
+def _test_of(condition: JsonValue, careful: bool) -> tuple[str, Callable[..., bool]]:
+    """Return the kind of values that a condition speaks of, and what tests one."""
+    if isinstance(condition, str):
+        return "string", careful_matcher_of(condition) if careful else matcher_of(condition)
+    if isinstance(condition, dict):
+        low, high = (condition.get(name) for name in _RANGE)
+        return "number", lambda value: (low is None or low <= value) and (high is None or value <= high)
+    # Python compares integers and floating-point numbers by their exact values.
+    return _kind_of(condition), lambda value: bool(value == condition)
+
+
+def _kind_of(value: JsonValue) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, str):
+        return "string"
+    return "number" if isinstance(value, int | float) else "other"
+
+
+def _is_number(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,55 @@
+"""Patterns of names and values: ``*``, ``?`` and ``[...]``, case-sensitive, always of the whole text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fnmatch import translate
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+#: Says whether a text matches.
+Matcher: TypeAlias = Callable[[str], bool]
+
+_WILD: Final = re.compile(r"[*?[]")
+#: A step up in a path or a URL.
+_STEP_UP: Final = re.compile(r"(?:^|[/\\])(?:\.|%2e){2}(?:[/\\]|$)", re.IGNORECASE)
+
+
+def literal(text: str) -> str:
+    """Return the pattern that matches this text and no other."""
+    return re.sub(r"([*?\[])", r"[\1]", text)
+
+
+def is_literal(pattern: str) -> bool:
+    """Whether a pattern has no wildcard, so that it matches the text that it is."""
+    return _WILD.search(pattern) is None
+
+
+@lru_cache(maxsize=8192)
+def matcher_of(pattern: str) -> Matcher:
+    """Return what matches texts with a pattern. ``*`` stands for anything, a ``/`` and a line's end too."""
+    if is_literal(pattern):
+        return pattern.__eq__
+    if pattern == "*":
+        return _always
+    start = pattern[:-1]
+    if pattern.endswith("*") and is_literal(start):  # most patterns are of this form, and compiling takes long
+        return lambda text: text.startswith(start)
+    match = re.compile(translate(pattern)).match
+    return lambda text: match(text) is not None
+
+
+def careful_matcher_of(pattern: str) -> Matcher:
+    """Return what matches texts for a rule that allows: a wildcard stands for no step up in a path, such as ``/../``.
+
+    Otherwise ``/data/*`` would match ``/data/../etc/passwd``.
+    """
+    matches = matcher_of(pattern)
+    if is_literal(pattern):
+        return matches
+    return lambda text: matches(text) and _STEP_UP.search(text) is None
+
+
+def _always(_text: str) -> bool:
+    return True
