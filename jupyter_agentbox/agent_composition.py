@@ -22,6 +22,7 @@ from jupyter_agentbox.services.threads.cell_turns import CellTurns, ReadCells
 from jupyter_agentbox.services.threads.manager import NotebookThreads
 from jupyter_agentbox.services.threads.turn_requests import TurnRequests
 from jupyter_agentbox.storage.database import JournalMode
+from jupyter_agentbox.storage.thread_retention import ThreadLimits
 from jupyter_agentbox.storage.threads import SqlThreadStore
 from jupyter_agentbox.system import RandomIds, SystemClock
 
@@ -47,6 +48,8 @@ class AgentSettings:
         The model that reviews calls in the mode ``auto_review``; empty for the thread's own.
     limits : TurnLimits
         What turns may use.
+    kept : ThreadLimits
+        Which threads are kept.
     """
 
     database_url: str
@@ -55,6 +58,7 @@ class AgentSettings:
     base_url: str | None = None
     review_model: str = ""
     limits: TurnLimits = field(default_factory=TurnLimits)
+    kept: ThreadLimits = field(default_factory=ThreadLimits)
 
     def model_settings(self, model: str) -> ModelSettings:
         """Return how a model is reached. Asks it nothing.
@@ -92,7 +96,7 @@ def build_threads(
         Told of a thread that changed.
     """
     clock = SystemClock()
-    store = SqlThreadStore(settings.database_url, clock=clock, journal_mode=settings.journal_mode)
+    store = SqlThreadStore(settings.database_url, clock=clock, journal_mode=settings.journal_mode, limits=settings.kept)
     threads = ThreadManager(
         store=store,
         workplace=kernels,

@@ -52,6 +52,7 @@ from jupyter_agentbox.services.threads.notebook_cells import NotebookCells
 from jupyter_agentbox.services.threads.turn_requests import TurnRequests
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.retention import RetentionLimits
+from jupyter_agentbox.storage.thread_retention import ThreadLimits
 from jupyter_agentbox.system import RandomIds, SystemClock
 
 if TYPE_CHECKING:
@@ -274,6 +275,23 @@ class AgentBoxApp(ExtensionApp):
         help="How many tokens all agents of this server may use in an hour, in and out. None: no limit.",
     ).tag(config=True)
 
+    agent_history_days = Float(
+        None,
+        min=0.0,
+        allow_none=True,
+        help="After how many days without a change an agent's thread is removed from the database. Default: never.",
+    ).tag(config=True)
+
+    agent_history_threads = Int(
+        5_000,
+        min=0,
+        allow_none=True,
+        help=(
+            "How many threads of agents the database keeps: those that changed last, with those that were archived."
+            " None: no limit."
+        ),
+    ).tag(config=True)
+
     keep_model_keys = Bool(
         False,
         help=(
@@ -417,6 +435,7 @@ class AgentBoxApp(ExtensionApp):
                 base_url=self.agent_base_url or None,
                 review_model=self.agent_review_model,
                 limits=limits,
+                kept=ThreadLimits(days=self.agent_history_days, count=self.agent_history_threads),
             )
             self._threads = agent_composition.build_threads(
                 settings,

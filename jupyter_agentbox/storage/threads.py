@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Row, Select, func, select, tuple_
 
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.pagination import Cursor, microseconds
-from jupyter_agentbox.core.ports import ThreadPage, ThreadQuery
+from jupyter_agentbox.core.ports import Clock, ThreadPage, ThreadQuery
 from jupyter_agentbox.core.threads import (
     Thread,
     Turn,
@@ -26,9 +29,11 @@ from jupyter_agentbox.core.threads import (
 )
 from jupyter_agentbox.exceptions import StorageError, ThreadBusyError, UnknownThreadError
 
+from .database import JournalMode
 from .rows import dump_json, text_key
 from .schema import summaries, threads, turns
 from .store import SqlStore
+from .thread_retention import ThreadLimits, ThreadRetention, remove
 
 T = TypeVar("T")
 
@@ -43,7 +48,28 @@ class SqlThreadStore(SqlStore):
     ----------
     url, clock, journal_mode, busy_timeout
         As for `SqlStore`. The clock also gives the times at which turns are interrupted.
+    limits : ThreadLimits, optional
+        What is kept; looked after while turns begin. Everything by default.
     """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock,
+        journal_mode: JournalMode = "wal",
+        busy_timeout: float = 5.0,
+        limits: ThreadLimits | None = None,
+    ) -> None:
+        super().__init__(url, clock=clock, journal_mode=journal_mode, busy_timeout=busy_timeout)
+        self._retention = ThreadRetention(limits or ThreadLimits())
+        self._sweeping: asyncio.Task[None] | None = None
+
+    async def aclose(self) -> None:
+        """Finish what was asked for and close the database."""
+        if self._sweeping is not None:
+            await asyncio.wait([self._sweeping])
+        await super().aclose()
 
     async def put(self, thread: Thread) -> None:
         """Keep a new thread; its turns are kept by `begin` and `put_turn`."""
@@ -91,10 +117,7 @@ class SqlThreadStore(SqlStore):
         def job(connection: Connection) -> None:
             _lock(connection, thread_id)
             self._require_idle(connection, thread_id)
-            own = turns.c.thread_id == text_key(thread_id)
-            connection.execute(summaries.delete().where(summaries.c.id.in_(select(turns.c.id).where(own))))
-            connection.execute(turns.delete().where(own))
-            connection.execute(threads.delete().where(threads.c.id == text_key(thread_id)))
+            remove(connection, [text_key(thread_id)])
 
         await self._committer.run(job, write=True)
 
@@ -110,6 +133,8 @@ class SqlThreadStore(SqlStore):
             self._insert(connection, turn, number=number, history=b"")
 
         await self._committer.run(job, write=True)
+        if self._retention.is_due(time.monotonic()) and (self._sweeping is None or self._sweeping.done()):
+            self._sweeping = in_background(self._sweep(), what="removing old threads")
 
     async def put_turn(self, turn: Turn, history: bytes) -> None:
         """Keep what became of a turn that this process began, and the model's own history of it."""
@@ -200,6 +225,15 @@ class SqlThreadStore(SqlStore):
                 self._insert(connection, turn, number=row.number, history=row.history)
 
         await self._committer.run(job, write=True)
+
+    async def _sweep(self) -> None:
+        now = microseconds(self._clock.now())
+
+        def job(connection: Connection) -> bool:
+            return self._retention.sweep(connection, now, is_gone=lambda owner: self._owners.is_gone(connection, owner))
+
+        while await self._committer.run(job, write=True, durable=False):
+            pass  # in steps, so that turns need not wait for all of them
 
     def _get(self, connection: Connection, thread_id: str, *, include_turns: bool) -> Thread:
         key = text_key(thread_id)

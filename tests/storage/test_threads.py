@@ -25,7 +25,9 @@ from jupyter_agentbox.core.threads import (
 )
 from jupyter_agentbox.exceptions import StorageError, ThreadBusyError, UnknownThreadError
 from jupyter_agentbox.storage.approvals import sqlite_url
+from jupyter_agentbox.storage.leases import SILENCE
 from jupyter_agentbox.storage.schema import summaries, threads, turns
+from jupyter_agentbox.storage.thread_retention import ThreadLimits
 from jupyter_agentbox.storage.threads import SqlThreadStore
 from jupyter_agentbox.testing import FakeClock
 from tests.samples import NOON
@@ -232,6 +234,37 @@ async def test_to_begin_a_turn_and_to_delete_a_thread_nothing_of_ended_turns_is_
 
     with pytest.raises(UnknownThreadError):
         await store.begin(a_turn("t4"))
+
+
+async def test_threads_are_kept_by_age_and_number_and_while_a_turn_is_in_progress(url: str) -> None:
+    clock = FakeClock()
+    ages = {"new": 0, "old": 3, "older": 4, "working": 5, "its server is gone": 6}
+    gone = SqlThreadStore(url, clock=clock)
+    for id, days in ages.items():
+        await gone.put(a_thread(id, updated_at=clock.now() - timedelta(days=days), is_archived=days == 3))
+    await gone.begin(a_turn("t1", "its server is gone"))
+    await gone.aclose()
+    clock.advance(3 * SILENCE)  # where no file lock says that it is gone
+    here = SqlThreadStore(url, clock=clock)
+    await here.begin(a_turn("t2", "working"))
+    for limits, left in (
+        (ThreadLimits(), [*ages]),
+        (ThreadLimits(days=3.5), ["new", "old", "working"]),
+        (ThreadLimits(count=3), ["new", "working"]),
+        (ThreadLimits(days=0.001), ["working"]),
+    ):
+        sweeping = SqlThreadStore(url, clock=clock, limits=limits)
+        await sweeping.put(a_thread("other", updated_at=clock.now()))
+        await sweeping.begin(a_turn("t3", "other"))
+        await sweeping.put_turn(a_turn("t3", "other").end(TurnStatus.COMPLETED, at=NOON), b"")
+        await sweeping.aclose()
+        lists = [await here.list(ThreadQuery(is_archived=archived)) for archived in (False, True)]
+        await here.delete("other")
+        assert sorted(one.id for page in lists for one in page.threads) == sorted([*left, "other"])
+
+    rows = await here._committer.run(lambda connection: connection.execute(summaries.select()).all(), write=False)
+    await here.aclose()
+    assert [row.id for row in rows] == ["t2"]
 
 
 async def test_a_turn_is_found_by_its_id_and_interrupted_where_its_process_is_gone(tmp_path: Path) -> None:
