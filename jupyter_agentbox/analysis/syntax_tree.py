@@ -135,8 +135,9 @@ class _Pass:
         if dotted.startswith("get_ipython()"):
             yield from _shell_call(node, dotted.removeprefix("get_ipython()."))
         for prefix in TOOLS:
-            if dotted.startswith(f"{prefix}."):
-                yield _tool_call(dotted.removeprefix(f"{prefix}."), node)
+            name = dotted.removeprefix(f"{prefix}.")
+            if name != dotted and "." in name:
+                yield _tool_call(name, node)
 
     def _dotted(self, node: ast.expr) -> str:
         """Return the name of an expression, imports resolved; what is no name begins with a star."""
@@ -154,8 +155,11 @@ class _Pass:
 
 
 def _imported_names(nodes: Iterable[ast.AST]) -> dict[str, str]:
-    """Return the dotted name for each name that an import binds, or an assignment of one that does."""
-    names: dict[str, str] = {}
+    """Return the dotted name for each name that an import binds, or an assignment of one that does.
+
+    `tools` is taken for ours where the code does not say what it is: earlier code in the kernel has imported it.
+    """
+    names = {} if any(_binds_tools(node) for node in nodes) else {"tools": TOOLS[0]}
     assigned: list[tuple[str, ast.expr]] = []
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -175,6 +179,18 @@ def _imported_names(nodes: Iterable[ast.AST]) -> dict[str, str]:
         if root in names and name not in names:
             names[name] = f"{names[root]}{dot}{rest}"
     return names
+
+
+def _binds_tools(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id="tools"):
+            return not isinstance(node.ctx, ast.Load)
+        case ast.arg(arg="tools"):
+            return True
+        case ast.FunctionDef(name="tools") | ast.AsyncFunctionDef(name="tools") | ast.ClassDef(name="tools"):
+            return True
+        case _:
+            return False
 
 
 def _plain_name(node: ast.expr) -> str:

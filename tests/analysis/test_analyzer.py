@@ -46,6 +46,8 @@ async def codes(analyzer: CodeAnalyzer, code: str) -> set[str]:
         "from IPython.display import Markdown, display\ndisplay(Markdown('# Done'))\nresults = {}",
         "import random\nassert True\nresults = {'a': random.random()}",
         "code = []\ncode.append(1)\nsh = 2\nresults = {'code': code, 'sh': sh}",
+        "tools.append(1)\nresults = {}",
+        "def send(tools):\n    tools.mail.send()\nresults = {}",
         "results = {'x': await_me} if (await_me := 1) else {}",
     ],
 )
@@ -113,6 +115,8 @@ async def test_ordinary_code_is_allowed(analyzer: CodeAnalyzer, code: str) -> No
         ("import threading", "AB209"),
         ("from jupyter_agentbox import tools\ntools.shop.list_orders()", "AB301"),
         ("from jupyter_agentbox import tools\ntools.shop.delete_order(id=1)", "AB302"),
+        ("tools.shop.list_orders()", "AB301"),  # imported in an earlier cell
+        ("shop = tools.shop\nshop.delete_order(id=1)", "AB302"),
         ("from jupyter_agentbox.tools import shop\nshop.set_price.raw(sku='a')", "AB302"),
         ("write_channel('A', 1)", "AB302"),
         ("from osprey.runtime import write_channel as w\nw('A', 1)", "AB302"),
