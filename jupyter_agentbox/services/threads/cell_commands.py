@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import Final
 
 from jupyter_agentbox.core.ports import ThreadQuery
@@ -158,9 +159,16 @@ class CellCommands:
         await self._require_next(source)
         fork = await self._threads.fork(source.id)
         if source.name:
-            await self._threads.change(fork.id, name=f"{source.name} (copy)"[:_NAME])
-        await self._threads.resume(fork.id, self._path)
-        return f"The next %%agent goes on with thread `{fork.id[:_ID]}`, a copy of `{label_of(source)}`."
+            await self._threads.change(fork.id, name=await self._name_of_copy(source.name))
+        fork = await self._threads.resume(fork.id, self._path)
+        return f"The next %%agent goes on with thread `{label_of(fork)}`, a copy of `{label_of(source)}`."
+
+    async def _name_of_copy(self, name: str) -> str:
+        """Return a name that no thread of the notebook has, so that it names this one."""
+        entries = [*await self._entries(archived=False), *await self._entries(archived=True)]
+        taken = {entry.thread.name for entry in entries}
+        endings = (f" (copy {number})" if number > 1 else " (copy)" for number in count(1))
+        return next(made for ending in endings if (made := f"{name[: _NAME - len(ending)]}{ending}") not in taken)
 
     async def _name(self, arguments: list[str]) -> str:
         name = _joined_name(arguments)
@@ -290,8 +298,10 @@ def _item_lines(item: Item) -> list[str]:
             return [f"You: {without_controls(text)}"]
         case AgentMessage(text=text):
             return [f"Agent: {without_controls(text)}"]
-        case CodeRun(code=code, status=status):
-            return [f"Code ({status.value}):", *(f"    {line}" for line in without_controls(code).splitlines())]
+        case CodeRun(code=code, status=status, error=error):
+            why = error.strip().rpartition("\n")[2]
+            head = one_line(f"Code ({status.value}): {why}", 1000)
+            return [head, *(f"    {line}" for line in without_controls(code).splitlines())]
         case ToolCallItem(server=server, tool=tool, status=status):
             return [one_line(f"Tool {server}.{tool} ({status.value})")]
         case Notice(text=text):

@@ -15,6 +15,7 @@ from jupyter_agentbox.services.threads import turn_options
 from jupyter_agentbox.services.threads.cell_commands import CellCommands
 from jupyter_agentbox.services.threads.cell_kernels import CellKernels
 from jupyter_agentbox.services.threads.manager import NotebookThreads
+from jupyter_agentbox.services.threads.mode_changes import ModeChanges
 
 NOTEBOOK = "a.ipynb"
 #: No command here lets a thread ask less.
@@ -60,6 +61,17 @@ async def test_of_several_threads_of_a_name_none_is_taken(threads: NotebookThrea
 
     assert not isinstance(refused.value, UnknownThreadError)
     assert [one.id for one in both if one.id[:8] not in str(refused.value)] == []
+
+
+async def test_copies_of_a_thread_have_names_of_their_own(threads: NotebookThreads) -> None:
+    commands = CellCommands(threads, NOTEBOOK, ModeChanges(UNASKED, UNASKED, "m1"))
+    await threads.start(NOTEBOOK, name="sales")
+
+    said = [await commands.answer("fork", ["sales"]) for _ in range(2)]
+
+    goes_on = "The next %%agent goes on with thread"
+    assert said == [f"{goes_on} `sales (copy)`, a copy of `sales`.", f"{goes_on} `sales (copy 2)`, a copy of `sales`."]
+    assert (await commands.find("sales (copy 2)")).thread.forked_from is not None
 
 
 async def test_the_magic_offers_what_the_server_takes(threads: NotebookThreads) -> None:
