@@ -32,6 +32,10 @@ _RESTARTED: Final = (
     "`{what}` was cut off because the Jupyter server was restarted. It may have had an effect: check "
     "before you repeat it."
 )
+_TURN_CUT_OFF: Final = (
+    "the agent's turn was cut off: {why}. What ran, ran: `%agent show` says how far it came, and the next `%%agent`"
+    " goes on with the thread."
+)
 _NOT_TAKEN: Final = (
     "`{what}` was sent repeatedly, but the agentbox server, which answers, does not know of it. Perhaps"
     " its arguments are too large. It may have had an effect: check before you repeat it."
@@ -62,6 +66,17 @@ def server_lost(what: str, seconds: float) -> NoServerError:
 def server_restarted(what: str) -> ToolCallInterruptedError:
     """Return the error of a request that the server no longer knows."""
     return ToolCallInterruptedError(_RESTARTED.format(what=what))
+
+
+def turn_lost(seconds: float) -> NoServerError:
+    """Return the error of an agent's turn whose server fell silent."""
+    why = f"the agentbox server has not answered for {seconds:g} s"
+    return NoServerError(_TURN_CUT_OFF.format(why=why))
+
+
+def turn_cut_off() -> ToolCallInterruptedError:
+    """Return the error of an agent's turn that the server no longer knows."""
+    return ToolCallInterruptedError(_TURN_CUT_OFF.format(why="the Jupyter server was restarted"))
 
 
 def not_taken(what: str) -> ToolCallInterruptedError:

@@ -44,7 +44,16 @@ from .arguments import plain_arguments
 from .cells import Cell, Cells
 from .display import Card, attempt
 from .endings import ending_line
-from .failures import error_of, no_answer, not_in_kernel, not_taken, server_lost, server_restarted
+from .failures import (
+    error_of,
+    no_answer,
+    not_in_kernel,
+    not_taken,
+    server_lost,
+    server_restarted,
+    turn_cut_off,
+    turn_lost,
+)
 from .pending_requests import Patience, PendingRequest, PendingRequests, ServerAnswer
 from .results import CallResult, result_of
 from .transport import Transport
@@ -292,7 +301,7 @@ class Link:
         if pending.give_up_at is not None and now >= pending.give_up_at:
             raise no_answer(now - pending.sent_at, self._problem)
         if silence >= limit:
-            raise server_lost(pending.what, limit) if pending.answered else no_answer(limit, self._problem)
+            raise _lost(pending, limit) if pending.answered else no_answer(limit, self._problem)
         if not pending.answered:
             if pending.times_unknown >= _UNKNOWN_TWICE and now - pending.sent_at >= limit:
                 raise not_taken(pending.what)
@@ -317,7 +326,7 @@ class Link:
     def _forgotten(self, ids: list[str]) -> None:
         for pending in self._pending.forgotten_by_server(ids):
             self.welcome = None
-            pending.deliver(_local_failure(pending, "interrupted", str(server_restarted(pending.what))))
+            pending.deliver(_local_failure(pending, "interrupted", str(_restarted(pending))))
 
     def _send(self, message: FromKernel) -> None:
         self.transport.send(to_json(message))
@@ -341,6 +350,16 @@ def _outcome(what: str, reply: Reply) -> CallResult:
         message = result.text or f"`{what}` failed and gave no reason"
         raise ToolError(message, request_id=reply.request_id, result=result)
     return result
+
+
+def _lost(pending: PendingRequest, seconds: float) -> AgentBoxError:
+    is_turn = isinstance(pending.question, StartTurn)
+    return turn_lost(seconds) if is_turn else server_lost(pending.what, seconds)
+
+
+def _restarted(pending: PendingRequest) -> AgentBoxError:
+    is_turn = isinstance(pending.question, StartTurn)
+    return turn_cut_off() if is_turn else server_restarted(pending.what)
 
 
 def _ending(code: str, error: AgentBoxError) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox.exceptions import (
+    AgentBoxError,
     ApprovalCancelledError,
     ApprovalExpiredError,
     NoServerError,
@@ -27,6 +28,9 @@ from jupyter_agentbox.protocol.messages import (
     Ping,
     Pong,
     Running,
+    StartTurn,
+    TurnEvent,
+    TurnNews,
     Waiting,
     Welcome,
 )
@@ -187,6 +191,35 @@ def test_wait_that_a_new_server_does_not_know_was_interrupted(
 
     assert link.welcome is None
     assert transport.texts[-1].startswith("✗ shop.a(…) — cut off")
+
+
+@pytest.mark.parametrize(
+    ("then", "error"),
+    [
+        (lambda ping: [Pong(unknown=ping.ids)], "ToolCallInterruptedError: the agent's turn was cut off: the Jupyter"),
+        (lambda _ping: [], "NoServerError: the agent's turn was cut off: the agentbox server has not answered"),
+    ],
+    ids=["a new server does not know it", "no server answers"],
+)
+async def test_a_turn_whose_server_is_gone_says_that_it_was_cut_off_and_can_be_gone_on_with(
+    link: Link, server: ServerEnd, then: Any, error: str
+) -> None:
+    news = TurnEvent(id="q1", event={"type": "turn_started"})
+
+    def answers(message: Any) -> Any:
+        return then(message) if isinstance(message, Ping) else [news]
+
+    server.answers = answers  # type: ignore[method-assign]
+
+    async def act(_news: TurnNews) -> None:
+        pass
+
+    with pytest.raises(AgentBoxError) as raised:
+        await link.run_turn(StartTurn(id="q1", prompt="Go", options={}), act)
+
+    said = f"{type(raised.value).__name__}: {raised.value}"
+    assert said.startswith(error)
+    assert said.endswith("`%agent show` says how far it came, and the next `%%agent` goes on with the thread.")
 
 
 def test_unanswered_question_is_repeated_although_the_server_does_not_know_it(link: Link, server: ServerEnd) -> None:
