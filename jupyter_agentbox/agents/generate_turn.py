@@ -48,6 +48,7 @@ class GenerateRunner(TurnRunner):
         """Take the request to its end, and answer."""
         generator = _Generator(self, context=transcript(conversation.messages) if conversation.messages else "")
         conversation.messages.append(ModelRequest(parts=[UserPromptPart(prompt)]))
+        await self.context.keep()
         analyzer = CodeAnalyzer()
         pipeline = CodePipeline(generator=generator, analyzer=analyzer)
         request = CodeRequest(user_query=prompt, task_objective=prompt, max_attempts=self.limits.attempts)

@@ -72,7 +72,9 @@ class ExecutorKernel:
             ended = CodeEnded(code=code, status=ItemStatus.FAILED, text=final_text(text or ""), error=f"{error}{lost}")
         except (ToolCallRejectedError, ApprovalExpiredError, ApprovalCancelledError) as error:
             ran.request_id = error.request_id
-            ended = CodeEnded(code=code, status=ItemStatus.DECLINED, error=str(error))
+            was_withdrawn = isinstance(error, ApprovalCancelledError)
+            status = ItemStatus.INTERRUPTED if was_withdrawn else ItemStatus.DECLINED
+            ended = CodeEnded(code=code, status=status, error=str(error))
         for request_id in calls.open:  # its end may be on its way to the disk
             for event in calls.changed(await self._executor.request(request_id)):
                 yield event

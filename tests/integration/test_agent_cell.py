@@ -413,14 +413,17 @@ async def test_interrupt_while_a_tool_of_the_code_waits(server: Server, model: M
 
     async with notebook_kernel(server, "tool.ipynb", ipykernel) as kernel:
         async with running(kernel, "%%agent --new\nGo") as cell:
-            await approve(server)
+            code = await approve(server)
             approval = await server.pending("list_orders")
             await interrupt(server, kernel)
         assert cell.result().tracebacks == [["KeyboardInterrupt: the agent's turn was interrupted"]]
         withdrawn = await server.approval(lambda found: found["id"] == approval["id"] and found["status"] != "pending")
+        turn = await ended_turn(server)
         await goes_on(server, kernel, model)
 
     assert withdrawn["status"] == "cancelled"
+    ended = [(item["status"], item["request_id"]) for item in turn["items"] if "request_id" in item]
+    assert ended == [("interrupted", code["id"]), ("interrupted", approval["id"])]
 
 
 async def test_a_turn_that_is_stopped_elsewhere_breaks_off_its_code(server: Server, model: MockModelServer) -> None:
@@ -533,11 +536,13 @@ async def test_a_restarted_kernel_goes_on_with_the_thread(server: Server, model:
         await server.api("POST", f"api/kernels/{kernel.id}/restart")
         cell.cancel()
         ended = await server.approval(lambda found: found["id"] == approval["id"] and found["status"] != "pending")
+        turn = await ended_turn(server)
         await kernel.ready()
         await has_agents(kernel)
         await goes_on(server, kernel, model)
 
     assert ended["status"] == "orphaned"
+    assert [item["status"] for item in turn["items"] if item["type"] == "code_run"] == ["interrupted"]
 
 
 async def test_a_word_while_it_works_is_heard_and_shown(server: Server, model: MockModelServer) -> None:

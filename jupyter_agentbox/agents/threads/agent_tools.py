@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Final
 from pydantic_ai import FunctionToolset, RunContext
 
 from jupyter_agentbox.analysis.findings import Analysis
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import TurnRef
 from jupyter_agentbox.core.threads import CodeRun, ItemStatus, ToolCallItem
 from jupyter_agentbox.exceptions import AgentBoxError
@@ -23,6 +25,10 @@ from .work_clock import WorkClock
 
 #: Characters of an output that a turn keeps: the beginning and the end. The notebook, or the program, has all.
 _MOST_RECORDED: Final = 1_000_000
+
+
+async def _keep_nothing() -> None:
+    """Do nothing."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,15 +45,19 @@ class TurnContext:
         The turn's time.
     limits : TurnLimits
         How much of an output the model is sent, and how many calls are listed.
+    keep : callable
+        Keeps the turn as it is now; whoever works on the turn sets it.
     """
 
     record: TurnRecord
     kernel: AgentKernel
     clock: WorkClock
     limits: TurnLimits
+    keep: Callable[[], Coroutine[object, object, None]] = _keep_nothing
     _calls: dict[str, ToolCallItem] = field(default_factory=dict)
     _listed: int = 0
     _waiting: set[asyncio.Task[None]] = field(default_factory=set)
+    _keeping: asyncio.Task[None] | None = None
 
     async def run_code(self, code: str) -> str:
         """Run code, and return what the model is told of it."""
@@ -66,6 +76,7 @@ class TurnContext:
         """
         item = CodeRun(id=self.record.new_id(), code=code, status=ItemStatus.IN_PROGRESS)
         self.record.start(item)
+        await self.keep()
         turn = TurnRef(thread_id=self.record.turn.thread_id, turn_id=self.record.turn.id)
         running = self.kernel.run(code, turn=turn, analysis=analysis)
         async with aclosing(running) as events:
@@ -73,6 +84,8 @@ class TurnContext:
                 match event:
                     case ApprovalAsked(request=request) if request.server_name == "notebook":
                         item = replace(item, request_id=request.id)
+                        self.record.change(item)
+                        self._keeping = in_background(self.keep(), what="keeping a turn that waits for a person")
                         self._ask(item.id, request)
                     case ApprovalAsked(request=request):
                         asked = self._start_call(request.id, request.server_name, request.tool_name)

@@ -66,7 +66,7 @@ class CodeEnded:
     code : str
         What ran, after edits.
     status : ItemStatus
-        `ItemStatus.DECLINED` if it did not run.
+        `ItemStatus.DECLINED` if it was not allowed to run, `ItemStatus.INTERRUPTED` if nobody could decide any more.
     text : str
         What it printed, displayed and returned, as text.
     error : str

@@ -54,6 +54,10 @@ class TurnRecord:
         self.turn = self.turn.with_item(item)
         self._stream.put(ItemStarted(turn_id=self.turn.id, item=item))
 
+    def change(self, item: Item) -> None:
+        """Take what changed of an item that has not ended; another event tells the readers."""
+        self.turn = self.turn.with_item(item)
+
     def delta(self, item_id: str, text: str) -> None:
         """Tell the readers the next piece of a message."""
         self._stream.put(AgentMessageDelta(turn_id=self.turn.id, item_id=item_id, delta=text))

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pydantic_ai import Agent, AgentRun
@@ -83,7 +84,7 @@ class TurnRunner:
     clock : Clock
         The time of the turn's end.
     keep : callable
-        Keeps the turn after each step.
+        Keeps the turn, before each step and each run of code: if the server dies, it is known what was going on.
     """
 
     record: TurnRecord
@@ -117,6 +118,7 @@ class TurnRunner:
             Returns what was said in earlier turns.
         """
         conversation = Conversation([], 0)
+        self.context.keep = partial(self._keep, conversation)
         self.record.complete(UserMessage(id=self.record.new_id(), text=prompt))
         status, error = await self._outcome(prompt, conversation, history)
         self.context.close()
@@ -219,12 +221,11 @@ class TurnRunner:
                     if Agent.is_model_request_node(node):
                         conversation.messages = [*before, *run.new_messages(), node.request]
                         self.meter.begin_request()
+                        await self._keep(conversation)
                         await self._listen(node, run.ctx)
                         self.meter.count_run(run.usage)
                     node = await run.next(node)
                     conversation.messages = [*before, *run.new_messages()]
-                    if not _is_answered(node):
-                        await self._keep(conversation)
 
     @contextmanager
     def _noting(self, conversation: Conversation, before: list[ModelMessage], run: AgentRun[TurnContext, str]) -> Any:
@@ -274,13 +275,6 @@ class TurnRunner:
         self.record.start(item)
         if isinstance(part, TextPart) and part.content:
             self.record.delta(item.id, part.content)
-
-
-def _is_answered(node: Any) -> bool:
-    """Whether the model has answered: the turn ends now, and is kept as it ended."""
-    if Agent.is_call_tools_node(node):
-        return not node.model_response.tool_calls
-    return Agent.is_end_node(node)
 
 
 def _item(item_id: str, part: TextPart | ThinkingPart) -> AgentMessage | Reasoning:

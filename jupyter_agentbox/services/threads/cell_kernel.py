@@ -307,9 +307,9 @@ class _CodeRun:
                 own=tool,
                 floor=tool.floor(self._call),
             )
-        except (ToolCallRejectedError, ApprovalExpiredError, ApprovalCancelledError) as error:
+        except (ToolCallRejectedError, ApprovalExpiredError) as error:
             return self._not_run(ItemStatus.DECLINED, error)
-        except ToolCallInterruptedError as error:
+        except (ToolCallInterruptedError, ApprovalCancelledError) as error:
             return self._not_run(ItemStatus.INTERRUPTED, error)
         return replace(read_code_ended(self._code, self._told or {}), request_id=self._request_id)
 
