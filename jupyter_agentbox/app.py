@@ -24,7 +24,7 @@ from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
 from jupyter_agentbox.bridge.model_keys import keep_model_keys_out
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
 from jupyter_agentbox.bridge.renames import Renames
-from jupyter_agentbox.composition import AgentBox, Settings, build, module_json
+from jupyter_agentbox.composition import AgentBox, Settings, build, module_json, rule_files
 from jupyter_agentbox.contents.managers import KernelDirectories, harden_contents_manager
 from jupyter_agentbox.contents.served_files import serve_no_links
 from jupyter_agentbox.core.content_security import check_sources
@@ -33,7 +33,7 @@ from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.events import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError, ThreadError
 from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
-from jupyter_agentbox.paths import added_servers_path, trusted_servers_path
+from jupyter_agentbox.paths import added_servers_path, trusted_servers_path, user_rules_path
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_directories
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
@@ -43,6 +43,7 @@ from jupyter_agentbox.services.kernels import handlers as kernel_handlers
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.headers import protect_pages
 from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
+from jupyter_agentbox.services.policies import handlers as policy_handlers
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
 from jupyter_agentbox.services.reviewers import hub_auth_of, sign_cookies_anew
 from jupyter_agentbox.services.servers import handlers as server_handlers
@@ -73,6 +74,7 @@ class AgentBoxApp(ExtensionApp):
         *server_handlers.default_handlers,
         *kernel_handlers.default_handlers,
         *registration_handlers.default_handlers,
+        *policy_handlers.default_handlers,
         *thread_handlers.default_handlers,
     ]
 
@@ -137,6 +139,13 @@ class AgentBoxApp(ExtensionApp):
         True,
         help="Whether the file .mcp.json in the server's root directory is read as well, if `mcp_config_path` has its "
         "default. No MCP server of it is started before a person has looked at its entry and trusted it.",
+    ).tag(config=True)
+
+    rules_path = Unicode(
+        help=(
+            "The path of the file of the user's rules. Default: agentbox_rules.json in Jupyter's configuration"
+            " directory. The site's files are not set here."
+        )
     ).tag(config=True)
 
     database_url = Unicode(
@@ -317,6 +326,10 @@ class AgentBoxApp(ExtensionApp):
     def _default_mcp_config_path(self) -> str:
         return str(Path(jupyter_config_dir()) / "mcp.json")
 
+    @default("rules_path")
+    def _default_rules_path(self) -> str:
+        return str(user_rules_path())
+
     @default("database_url")
     def _default_database_url(self) -> str:
         return sqlite_url(str(Path(jupyter_data_dir()) / "agentbox" / "approvals.sqlite"))
@@ -338,7 +351,8 @@ class AgentBoxApp(ExtensionApp):
         settings = self._settings_of_traits(directories)
         policy = Policy(model_may_allow=tuple(self.agent_model_may_allow))
         self._requests = TurnRequests(announcer)
-        self._box: AgentBox = build(settings, announcer=self._requests, policy=policy)
+        rules = rule_files(user=Path(self.rules_path))
+        self._box: AgentBox = build(settings, announcer=self._requests, policy=policy, rules=rules)
         notebooks = SessionNotebooks(server.session_manager)
         self._links = KernelConnectionManager(
             calls=self._box.calls,
@@ -378,6 +392,7 @@ class AgentBoxApp(ExtensionApp):
             approvals=self._box.approvals,
             catalog=self._box.tools,
             registrations=self._box.registrations,
+            policies=self._box.policies,
             isolation=IsolationLookup(server.kernel_manager),
             kernel_exits=kernel_exits,
             pages=self._pages,

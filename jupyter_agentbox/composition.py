@@ -12,7 +12,7 @@ from pathlib import Path
 from jupyter_agentbox.codegen.modules import generate_module
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.policy import Policy
-from jupyter_agentbox.core.ports import Announcer, ToolCaller, ToolCatalog
+from jupyter_agentbox.core.ports import Announcer, RuleSource, ToolCaller, ToolCatalog
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.tools import LogMessage, ToolDescription
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
@@ -21,7 +21,7 @@ from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.project_servers import LayeredConfiguration, ProjectServers, TrustedServers
 from jupyter_agentbox.mcp_client.registry import ServerRegistry
 from jupyter_agentbox.mcp_client.servers import McpServers
-from jupyter_agentbox.paths import keep_server
+from jupyter_agentbox.paths import keep_server, site_rules_paths
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.modes import ThreadModes
@@ -31,6 +31,7 @@ from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.database import JournalMode
 from jupyter_agentbox.storage.retention import RetentionLimits
+from jupyter_agentbox.storage.rule_files import RuleFiles, SitePlace
 from jupyter_agentbox.system import RandomIds, SystemClock
 
 
@@ -118,6 +119,7 @@ def build(
     policy: Policy | None = None,
     own_tools: Mapping[str, ToolCaller] | None = None,
     on_log: Callable[[str, LogMessage], None] = lambda _, __: None,
+    rules: RuleSource | None = None,
     modes: ThreadModes | None = None,
 ) -> AgentBox:
     """Put the parts together. Opens and starts nothing.
@@ -129,11 +131,13 @@ def build(
     announcer : Announcer
         Who tells the front that something changed.
     policy : Policy, optional
-        The rules of the site, user and project; every call asks without them.
+        The program's own rules.
     own_tools : mapping, optional
         Names of servers that are none of MCP, and who calls their tools.
     on_log : callable, optional
         Gets an MCP server's name and what it logs by a notification.
+    rules : RuleSource, optional
+        Has the rules of files; by default those of the site.
     modes : ThreadModes, optional
         The approval modes of agents' threads, if several boxes share them.
     """
@@ -150,7 +154,7 @@ def build(
         on_log=on_log,
     )
     checker = JsonSchemaChecker()
-    policies = PolicyManager(policy=policy)
+    policies = PolicyManager(policy=policy, source=rules or rule_files(user=None))
     timeout = settings.approval_timeout
     approvals = ApprovalManager(
         store=store,
@@ -189,6 +193,14 @@ def _project(settings: Settings) -> ProjectServers | None:
     if settings.project is None or settings.trusted_servers is None:
         return None
     return ProjectServers(settings.project, os.environ, TrustedServers(settings.trusted_servers))
+
+
+def rule_files(*, user: Path | None) -> RuleFiles:
+    """Return the files of rules that hold here: the site's, and the user's if there is to be one."""
+    return RuleFiles(
+        user=user,
+        sites=[SitePlace(path=path, is_environments=is_environments) for path, is_environments in site_rules_paths()],
+    )
 
 
 def _registry(settings: Settings, catalog: ToolCatalog) -> ServerRegistry | None:

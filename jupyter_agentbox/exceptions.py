@@ -22,6 +22,8 @@
     │   ├── InvalidDecisionError  the decision itself is malformed
     │   ├── NeedsPersonError      only a person's browser session can decide, and this is none
     │   └── UnknownReviewerError  whether the reviewer may still decide cannot be found out now
+    ├── InvalidRulesError         what was sent as rules is none
+    ├── PolicyConflictError       the file of rules has changed since it was read
     ├── CodeGenerationError       a generator of code gave none
     │   └── CodeGeneratorConfigurationError   it cannot, until a person sets something right
     ├── ThreadError               an agent's thread cannot be used that way
@@ -38,7 +40,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final
 
@@ -223,6 +225,38 @@ class UnknownReviewerError(ApprovalError):
     """JupyterHub does not say whether the reviewer may still decide. Unknown means no: the request still waits."""
 
     code = "unknown_reviewer"
+
+
+class InvalidRulesError(AgentBoxError, ValueError):
+    """What was sent as rules is none. The rules are what they were.
+
+    Attributes
+    ----------
+    problems : tuple of dict
+        What is wrong, and where, as the REST API sends it.
+    """
+
+    code = "invalid_rules"
+
+    def __init__(self, message: str = "", *, problems: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(dict(problem) for problem in problems)
+
+
+class PolicyConflictError(AgentBoxError):
+    """The file of rules has changed since the revision that was to be replaced. The rules are what they were.
+
+    Attributes
+    ----------
+    revision : str
+        The present one.
+    """
+
+    code = "policy_conflict"
+
+    def __init__(self, message: str = "", *, revision: str = "") -> None:
+        super().__init__(message)
+        self.revision = revision
 
 
 class CodeGenerationError(AgentBoxError):

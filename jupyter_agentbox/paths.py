@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+from jupyter_agentbox.core.rule_files import FILE_NAME
 
 _SERVERS: Final = "mcpServers"
 
@@ -39,6 +41,24 @@ def added_servers_path() -> Path:
 def trusted_servers_path() -> Path:
     """Return the file of the servers of projects that a person trusted. Only this user can read it."""
     return data_dir() / "trusted-servers.json"
+
+
+def user_rules_path() -> Path:
+    """Return the file of the user's rules."""
+    return config_dir() / FILE_NAME
+
+
+def site_rules_paths() -> Sequence[tuple[Path, bool]]:
+    """Return where the site's files of rules may be, and whether that is in a Python environment.
+
+    `JUPYTER_CONFIG_PATH` is none of these places: a user sets it.
+    """
+    from jupyter_core.paths import ENV_CONFIG_PATH, SYSTEM_CONFIG_PATH  # noqa: PLC0415  # see above
+
+    system = [(Path(one) / FILE_NAME, False) for one in SYSTEM_CONFIG_PATH]
+    environment = [(Path(one) / FILE_NAME, True) for one in ENV_CONFIG_PATH]
+    known = {path for path, _ in system}
+    return [*system, *(place for place in environment if place[0] not in known)]
 
 
 def register_server(name: str, parameters: Mapping[str, Any]) -> None:

@@ -20,6 +20,7 @@ Condition: TypeAlias = Callable[[JsonValue], bool | None]
 #: Names of arguments, and the condition of each.
 Conditions: TypeAlias = tuple[tuple[str, Condition], ...]
 
+_KINDS: Final = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 _RANGE: Final = ("min", "max")
 _FORMS: Final = 'a pattern, a number, true, false, null, a range `{"min": …, "max": …}`, or a list of these'
 
@@ -75,6 +76,10 @@ def _compiled(condition: JsonValue, careful: bool) -> Condition:
         kind, test = _test_of(one, careful)
         tests.setdefault(kind, []).append(test)
 
+    if len(tests) == 1 and len(next(iter(tests.values()))) == 1:  # most are, and a rule may be one of a thousand
+        ((only_kind, (only_test,)),) = tests.items()
+        return lambda value: only_test(value) if _kind_of(value) == only_kind else None
+
     def holds(value: JsonValue) -> bool | None:
         found = tests.get(_kind_of(value))
         return None if found is None else any(test(value) for test in found)
@@ -94,13 +99,7 @@ def _test_of(condition: JsonValue, careful: bool) -> tuple[str, Callable[..., bo
 
 
 def _kind_of(value: JsonValue) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, str):
-        return "string"
-    return "number" if isinstance(value, int | float) else "other"
+    return _KINDS.get(type(value), "other")
 
 
 def _is_number(value: JsonValue) -> bool:

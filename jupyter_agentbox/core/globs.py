@@ -48,6 +48,9 @@ def careful_matcher_of(pattern: str) -> Matcher:
     matches = matcher_of(pattern)
     if is_literal(pattern):
         return matches
+    start = pattern[:-1]
+    if pattern.endswith("*") and is_literal(start):
+        return lambda text: text.startswith(start) and _STEP_UP.search(text) is None
     return lambda text: matches(text) and _STEP_UP.search(text) is None
 
 

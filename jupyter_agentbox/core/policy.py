@@ -99,12 +99,15 @@ class Rule:
     line: int = 0
     _conditions: Conditions = field(init=False, repr=False, compare=False)
     _notebook: Matcher | None = field(init=False, repr=False, compare=False)
+    _is_anywhere: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         allows = self.effect is Effect.ALLOW
         matcher = careful_matcher_of if allows else matcher_of
         object.__setattr__(self, "_conditions", conditions_of(self.arguments, careful=allows))
         object.__setattr__(self, "_notebook", None if self.notebook is None else matcher(self.notebook))
+        is_bound = any(limit is not None for limit in (self.kernel_id, self.notebook, self.definition))
+        object.__setattr__(self, "_is_anywhere", not is_bound and self.isolation is Isolation.NONE)
 
     @classmethod
     def of_tool(cls, call: ToolCall, effect: Effect, *, layer: Layer, reason: str = "") -> Rule:
@@ -123,6 +126,11 @@ class Rule:
 
     def covers(self, call: ToolCall, tool: ToolDescription | None = None) -> bool:
         """Whether the rule speaks of this call, if it is one of a tool that it names."""
+        if not self._is_anywhere and not self._is_where(call, tool):
+            return False
+        return not self._conditions or self._meets_conditions(call, tool)
+
+    def _is_where(self, call: ToolCall, tool: ToolDescription | None) -> bool:
         origin = call.origin
         if self.kernel_id is not None and self.kernel_id != origin.kernel_id:
             return False
@@ -130,18 +138,39 @@ class Rule:
             return False
         if self._notebook is not None and (origin.notebook_path is None or not self._notebook(origin.notebook_path)):
             return False
-        if self._conditions and not self._meets_conditions(call, tool):
-            return False
         return self.definition is None or (tool is not None and tool.digest == self.definition)
 
     def _meets_conditions(self, call: ToolCall, tool: ToolDescription | None) -> bool:
-        allows = self.effect is Effect.ALLOW
         given = call.arguments
-        if not allows and tool is not None and any(name not in given for name, _ in self._conditions):
-            # What is taken for a missing argument is the server's word: it makes a rule stricter, never milder.
-            given = {**tool.defaults, **given}
-        wanted = (True,) if allows else (True, None)
-        return all(name in given and holds(given[name]) in wanted for name, holds in self._conditions)
+        allows = self.effect is Effect.ALLOW
+        for name, holds in self._conditions:
+            if name not in given:
+                # What is taken for a missing argument is the server's word: it makes a rule stricter, never milder.
+                if allows or tool is None or name not in tool.defaults:
+                    return False
+                value = tool.defaults[name]
+            else:
+                value = given[name]
+            met = holds(value)
+            if met is False or (met is None and allows):
+                return False
+        return True
+
+    def to_json(self) -> JsonObject:
+        """Return the rule as it stands in a file."""
+        optional: JsonObject = {
+            "arguments": dict(self.arguments) or None,
+            "notebook": self.notebook,
+            "isolation": None if self.isolation is Isolation.NONE else self.isolation.value,
+            "timeout": self.timeout,
+            "reason": self.reason or None,
+        }
+        return {
+            "effect": self.effect.value,
+            "server": self.server,
+            "tool": self.tool,
+            **{name: value for name, value in optional.items() if value is not None},
+        }
 
     def __str__(self) -> str:
         return f"{self.layer.value}: {self.effect.value} {self.server}.{self.tool}"

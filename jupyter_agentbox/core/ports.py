@@ -11,6 +11,7 @@ from .approvals import ApprovalRequest, OutcomeState, Status
 from .calls import JsonObject, JsonValue, ToolCall
 from .isolation import Isolation
 from .reviews import Review
+from .rule_files import RuleBook
 from .threads import Thread, Turn, TurnSummary
 from .tools import ConfigurationProblem, Progress, ServerStatus, ToolDescription, ToolResult
 
@@ -52,6 +53,25 @@ class ToolCatalog(Protocol):
         Raises
         ------
         UnknownServerError
+        """
+
+
+class RuleSource(Protocol):
+    """Has the rules of files, as they are now."""
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the user's rules can be written."""
+
+    def load(self) -> RuleBook:
+        """Return the rules; the same object as last time if nothing changed."""
+
+    def write(self, entries: Sequence[JsonValue], *, revision: str | None = None, schema: str | None = None) -> None:
+        """Replace the user's rules.
+
+        Raises
+        ------
+        InvalidRulesError, PolicyConflictError, StorageError
         """
 
 

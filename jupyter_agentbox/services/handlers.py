@@ -17,8 +17,10 @@ from jupyter_agentbox.exceptions import (
     AgentBoxError,
     AgentConfigurationError,
     InvalidDecisionError,
+    InvalidRulesError,
     InvalidTransitionError,
     NeedsPersonError,
+    PolicyConflictError,
     ServerConfigurationError,
     StaleDigestError,
     StorageError,
@@ -35,6 +37,7 @@ from jupyter_agentbox.exceptions import (
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.manager import PageManager
+from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
 
 if TYPE_CHECKING:
@@ -54,6 +57,8 @@ STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
     (InvalidTransitionError, 409),
     (StaleDigestError, 409),
     (InvalidDecisionError, 422),
+    (InvalidRulesError, 422),
+    (PolicyConflictError, 409),
     (ToolArgumentsError, 422),
     (ToolCallRejectedError, 422),
     (ServerConfigurationError, 409),
@@ -83,6 +88,7 @@ class Services:
     approvals: ApprovalManager
     catalog: ToolCatalog
     registrations: RegistrationManager
+    policies: PolicyManager
     isolation: IsolationFinder
     kernel_exits: KernelExitManager
     pages: PageManager

@@ -11,6 +11,8 @@ from typing import Any
 
 from jupyter_core.paths import jupyter_config_path, jupyter_data_dir, jupyter_runtime_dir
 
+from jupyter_agentbox.core.rule_files import FILE_NAME as RULES
+
 from .configuration_files import (
     default_servers_file,
     files_of,
@@ -53,7 +55,8 @@ def find_protected(
     places += _named_by_server(manager)
     servers = [path for path in (*places, default_servers_file()) if path.suffix == ".json"]
     covered = [*_loaded_by_server(manager), *(file for path in servers for file in files_of_servers(path))]
-    configuration = [*places, *covered, *read_only, *files_of_kernelspecs(), *_named_by_kernelspec(manager)]
+    rules = [Path(directory) / RULES for directory in jupyter_config_path()]  # each may be a link to somewhere else
+    configuration = [*places, *rules, *covered, *read_only, *files_of_kernelspecs(), *_named_by_kernelspec(manager)]
     places += hidden
     home = Path.home()
     account = _home_of_account()
@@ -87,6 +90,9 @@ def _named_by_server(manager: Any) -> Iterator[Path]:
                     yield Path(value)
         above = getattr(above, "parent", None)
     settings = _config_of(manager, "AgentBoxApp")
+    rules_path = settings.get("rules_path")
+    if isinstance(rules_path, str) and rules_path:
+        yield Path(rules_path).expanduser().absolute()
     servers, database = settings.get("mcp_config_path"), settings.get("database_url")
     if isinstance(servers, str) and servers:
         yield Path(servers).expanduser().absolute()

@@ -353,7 +353,9 @@ class KernelConnectionManager:
             {"name": status.name, "state": status.state.value, "error": status.error, "tool_count": status.tool_count}
             for status in self._catalog.servers()
         ]
-        problems: list[JsonValue] = [problem.to_json() for problem in self._catalog.problems()]
+        problems: list[JsonValue] = [
+            problem.to_json() for problem in (*self._catalog.problems(), *self._policies.problems())
+        ]
         return {"servers": servers, "problems": problems}
 
     def _pending(self, kernel_id: str) -> JsonObject:

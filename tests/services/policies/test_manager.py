@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest
-from jupyter_agentbox.core.calls import Origin, ToolCall
-from jupyter_agentbox.core.policy import Effect, Policy, Rule
+from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
+from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
+from jupyter_agentbox.core.rule_files import RuleBook, read_text, write_text
 from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from tests.samples import a_decision, a_request
 
@@ -67,3 +70,54 @@ def test_a_rule_of_a_file_is_stricter_than_what_a_person_allowed() -> None:
     policies = PolicyManager(policy=Policy((Rule(server="*", tool="*", effect=Effect.DENY),)))
     policies.remember(request)
     assert effect_of(policies, request.call) is Effect.DENY
+
+
+class Book:
+    """A source whose rules a test can change."""
+
+    is_writable = True
+
+    def __init__(self, *rules: Rule) -> None:
+        self.book = RuleBook(rules=rules)
+
+    def load(self) -> RuleBook:
+        return self.book
+
+    def write(self, entries: Sequence[JsonValue], *, revision: str | None = None, schema: str | None = None) -> None:
+        del revision, schema
+        read = read_text(write_text(entries), path="rules.json", layer=Layer.USER)
+        self.book = RuleBook(rules=read.rules, problems=read.problems)
+
+
+def test_the_rules_of_files_count_as_they_are_now() -> None:
+    source = Book()
+    policies = PolicyManager(source=source)
+    call = answered(Answer.ALLOW_ONCE).call
+    assert effect_of(policies, call) is Effect.ASK
+    policies.write([{"effect": "allow", "server": "shop", "tool": "*"}])
+    assert effect_of(policies, call) is Effect.ALLOW
+    assert policies.in_force is policies.in_force
+    source.book = RuleBook()
+    assert effect_of(policies, call) is Effect.ASK
+
+
+def test_of_equally_strict_rules_the_one_of_a_file_is_named_before_a_lasting_answer() -> None:
+    rule = Rule(server="shop", tool="*", effect=Effect.DENY, layer=Layer.SITE)
+    policies = PolicyManager(source=Book(rule))
+    policies.remember(request := answered(Answer.REJECT_ALWAYS))
+    assert policies.evaluate(request.call).rule is rule
+
+
+@pytest.mark.parametrize("effect", [Effect.ASK, Effect.DENY])
+def test_a_lasting_answer_loosens_no_rule_of_the_site(effect: Effect) -> None:
+    source = Book(Rule(server="shop", tool="*", effect=effect, layer=Layer.SITE))
+    policies = PolicyManager(source=source, policy=Policy((Rule(server="*", tool="*", effect=Effect.ALLOW),)))
+    policies.remember(request := answered(Answer.ALLOW_ALWAYS))
+    assert effect_of(policies, request.call) is effect
+
+
+def test_without_files_no_rule_can_be_written() -> None:
+    policies = PolicyManager()
+    assert (policies.is_writable, policies.problems()) == (False, ())
+    with pytest.raises(StorageError):
+        policies.write([])

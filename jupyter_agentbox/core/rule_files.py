@@ -1,0 +1,307 @@
+"""The text of a file of rules: reads it, says what is wrong at which place, and writes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+from .argument_conditions import problem_of
+from .calls import JsonObject, JsonValue
+from .isolation import Isolation
+from .located_json import Lines, LocatedJsonError, Node, parse
+from .policy import Effect, Layer, Rule
+from .text import one_line
+from .tools import ConfigurationProblem
+
+#: The name of the files.
+FILE_NAME: Final = "agentbox_rules.json"
+#: Bytes that a file may have.
+MAX_BYTES: Final = 1_000_000
+#: Characters of a pattern.
+MAX_PATTERN: Final = 1000
+#: Characters of a reason.
+MAX_REASON: Final = 4000
+#: Seconds that a rule may let a request wait: a year.
+MAX_TIMEOUT: Final = 366 * 86_400
+#: Problems of a file that are told.
+_MOST_PROBLEMS: Final = 20
+
+_KEYS: Final = ("effect", "server", "tool", "arguments", "notebook", "isolation", "timeout", "reason")
+_FILE_KEYS: Final = ("rules", "$schema")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleText:
+    """What a file of rules says: rules, or problems, never both.
+
+    Parameters
+    ----------
+    rules : tuple of Rule
+        In their order; none if anything in the file is not understood.
+    entries : tuple of dict
+        The same as they stand in the file.
+    problems : tuple of ConfigurationProblem
+        What is wrong.
+    schema : str or None
+        What ``$schema`` says.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    entries: tuple[JsonObject, ...] = ()
+    problems: tuple[ConfigurationProblem, ...] = ()
+    schema: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserRules:
+    """The user's file of rules.
+
+    Parameters
+    ----------
+    path : str
+        The file, which may be missing.
+    entries : tuple of dict
+        Its rules, as they stand there.
+    revision : str
+        Names what is in the file; empty if there is none.
+    schema : str or None
+        What ``$schema`` says.
+    """
+
+    path: str
+    entries: tuple[JsonObject, ...] = ()
+    revision: str = ""
+    schema: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleBook:
+    """The rules of all files.
+
+    Parameters
+    ----------
+    rules : tuple of Rule
+        The site's, then the user's; for each broken file one that asks about, or denies, everything.
+    problems : tuple of ConfigurationProblem
+        What is wrong in the files.
+    user : UserRules or None
+        The user's file; ``None`` where there is none to write.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    problems: tuple[ConfigurationProblem, ...] = ()
+    user: UserRules | None = None
+
+
+def refusal(problem: ConfigurationProblem, layer: Layer) -> Rule:
+    """Return the rule that stands for a broken file: of the site it denies everything, of the user it asks."""
+    denies = layer is Layer.SITE
+    what = "everything is denied" if denies else "every call asks"
+    return Rule(
+        server="*",
+        tool="*",
+        effect=Effect.DENY if denies else Effect.ASK,
+        layer=layer,
+        reason=f"the rules in `{problem.path}` cannot be used, and until then {what}: {problem.message}",
+        file=problem.path,
+        line=problem.line or 0,
+    )
+
+
+def read_text(text: str, *, path: str, layer: Layer) -> RuleText:
+    """Read the text of a file of rules.
+
+    Parameters
+    ----------
+    text : str
+        JSON: ``{"rules": [{"effect": "allow", "server": "shop", "tool": "list_*"}]}``.
+    path : str
+        The file; for rules and problems.
+    layer : Layer
+        Whose rules they are.
+    """
+    lines = Lines(text)
+
+    def problem(message: str, at: int) -> ConfigurationProblem:
+        line, column = lines.place(at)
+        return ConfigurationProblem(path=path, message=message, line=line, column=column)
+
+    try:
+        node = parse(text)
+    except LocatedJsonError as error:
+        return RuleText(problems=(problem(one_line(str(error)), error.at),))
+    checker = _Checker()
+    checker.check(node)
+    if checker.found:
+        return RuleText(problems=tuple(problem(one_line(message), at) for at, message in checker.shown()))
+    entries = [(one.at, one.value) for one in _items(node, "rules")]
+    schema = _member(node, "$schema")
+    return RuleText(
+        rules=tuple(_rule(entry, layer, path, lines.place(at)[0]) for at, entry in entries if isinstance(entry, dict)),
+        entries=tuple(entry for _, entry in entries if isinstance(entry, dict)),
+        schema=schema.value if schema is not None and isinstance(schema.value, str) else None,
+    )
+
+
+def write_text(entries: Sequence[JsonValue], *, schema: str | None = None) -> str:
+    """Return the text of a file with these rules.
+
+    Raises
+    ------
+    ValueError
+        If they are no JSON.
+    """
+    head: JsonObject = {} if schema is None else {"$schema": schema}
+    try:
+        text = json.dumps({**head, "rules": list(entries)}, indent=2, ensure_ascii=False, allow_nan=False)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    return f"{text}\n"
+
+
+def _rule(entry: JsonObject, layer: Layer, path: str, line: int) -> Rule:
+    arguments, notebook, timeout = entry.get("arguments"), entry.get("notebook"), entry.get("timeout")
+    return Rule(
+        server=str(entry["server"]),
+        tool=str(entry["tool"]),
+        effect=Effect(entry["effect"]),
+        layer=layer,
+        reason=str(entry.get("reason", "")),
+        arguments=arguments if isinstance(arguments, dict) else {},
+        notebook=notebook if isinstance(notebook, str) else None,
+        isolation=Isolation(entry.get("isolation", Isolation.NONE)),
+        timeout=float(timeout) if isinstance(timeout, int | float) else None,
+        file=path,
+        line=line,
+    )
+
+
+class _Checker:
+    """Looks for all that is wrong in a file of rules.
+
+    Attributes
+    ----------
+    found : list of (int, str)
+        Where, and what.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[tuple[int, str]] = []
+
+    def shown(self) -> Iterator[tuple[int, str]]:
+        """Yield the problems, by their place, that are told."""
+        ordered = sorted(self.found)
+        yield from ordered[:_MOST_PROBLEMS]
+        if len(ordered) > _MOST_PROBLEMS:
+            yield ordered[_MOST_PROBLEMS][0], f"and {len(ordered) - _MOST_PROBLEMS} more problems from here on"
+
+    def check(self, node: Node) -> None:
+        if not isinstance(node.content, dict):
+            self._say(node, 'a file of rules is an object with a list under "rules"')
+            return
+        self._check_keys(node, _FILE_KEYS, "a file of rules")
+        schema, rules = _member(node, "$schema"), _member(node, "rules")
+        if schema is not None and not isinstance(schema.content, str):
+            self._say(schema, "`$schema` must be a string")
+        if rules is None:
+            self._say(node, "`rules` is missing")
+        elif not isinstance(rules.content, list):
+            self._say(rules, "`rules` must be a list")
+        else:
+            for one in rules.content:
+                self._check_rule(one)
+
+    def _check_rule(self, node: Node) -> None:
+        if not isinstance(node.content, dict):
+            self._say(node, "a rule must be an object")
+            return
+        self._check_keys(node, _KEYS, "a rule")
+        self._check_choice(node, "effect", [effect.value for effect in Effect])
+        self._check_choice(node, "isolation", [level.value for level in Isolation], needed=False)
+        tool = _member(node, "tool")
+        self._check_text(node, "server", MAX_PATTERN, missing=_hint(tool))
+        self._check_text(node, "tool", MAX_PATTERN, missing="`tool` is missing")
+        self._check_text(node, "notebook", MAX_PATTERN)
+        self._check_text(node, "reason", MAX_REASON, may_be_empty=True)
+        self._check_timeout(_member(node, "timeout"))
+        self._check_arguments(_member(node, "arguments"))
+
+    def _check_keys(self, node: Node, known: Sequence[str], whose: str) -> None:
+        for key, at in node.keys.items():
+            if key not in known:
+                meant = get_close_matches(key.lower(), known, 1)
+                hint = f"did you mean `{meant[0]}`?" if meant else f"{whose} has {', '.join(known)}"
+                self.found.append((at, f"unknown key `{key:.80}`: {hint}"))
+
+    def _check_choice(self, node: Node, name: str, known: Sequence[str], *, needed: bool = True) -> None:
+        given = _member(node, name)
+        if given is None:
+            if needed:
+                self._say(node, f"`{name}` is missing")
+        elif given.content not in known:
+            meant = get_close_matches(str(given.content).lower()[:80], known, 1)
+            self._say(given, f"`{name}` must be {_listed(known)}" + (f": did you mean `{meant[0]}`?" if meant else ""))
+
+    def _check_text(self, node: Node, name: str, limit: int, *, missing: str = "", may_be_empty: bool = False) -> None:
+        given = _member(node, name)
+        if given is None:
+            if missing:
+                self._say(node, missing)
+        elif not isinstance(given.content, str):
+            self._say(given, f"`{name}` must be a string")
+        elif len(given.content) > limit:
+            self._say(given, f"`{name}` is longer than {limit} characters")
+        elif not given.content and not may_be_empty:
+            self._say(given, f"`{name}` is empty; `*` matches everything")
+
+    def _check_timeout(self, given: Node | None) -> None:
+        if given is None:
+            return
+        value = given.content
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_TIMEOUT:
+            self._say(given, f"`timeout` must be a number of seconds, more than 0 and at most {MAX_TIMEOUT}")
+
+    def _check_arguments(self, given: Node | None) -> None:
+        if given is None:
+            return
+        if not isinstance(given.content, dict):
+            self._say(given, "`arguments` must be an object: the name of an argument, and its condition")
+            return
+        for name, condition in given.content.items():
+            problem = problem_of(condition.value) or _too_long(condition)
+            if problem:
+                self._say(condition, f"the condition of `{name:.80}`: {problem}")
+
+    def _say(self, node: Node, message: str) -> None:
+        self.found.append((node.at, message))
+
+
+def _hint(tool: Node | None) -> str:
+    """Say that the server is missing, and how to write what may be meant."""
+    if tool is None or not isinstance(tool.content, str) or "." not in tool.content:
+        return "`server` is missing"
+    server, _, name = tool.content.partition(".")
+    return f'`server` is missing: did you mean `"server": "{server:.80}", "tool": "{name:.80}"`?'
+
+
+def _too_long(condition: Node) -> str:
+    ones = condition.content if isinstance(condition.content, list) else [condition]
+    is_long = any(isinstance(one.content, str) and len(one.content) > MAX_PATTERN for one in ones)
+    return f"a pattern has more than {MAX_PATTERN} characters" if is_long else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+def _member(node: Node, name: str) -> Node | None:
+    return node.content.get(name) if isinstance(node.content, dict) else None
+
+
+def _items(node: Node, name: str) -> Sequence[Node]:
+    found = _member(node, name)
+    return found.content if found is not None and isinstance(found.content, list) else ()

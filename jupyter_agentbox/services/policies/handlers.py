@@ -1,0 +1,165 @@
+"""REST: the rules, who may write them, and what they make of a call."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jupyter_server.auth.decorator import authorized
+from tornado import web
+
+from jupyter_agentbox.core.calls import JsonObject, Origin, ToolCall, check_arguments
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.located_json import Lines, LocatedJsonError, parse
+from jupyter_agentbox.core.policy import Layer, Rule
+from jupyter_agentbox.core.rule_files import RuleBook, read_text, write_text
+from jupyter_agentbox.exceptions import AgentBoxError, InvalidRulesError, PolicyConflictError
+from jupyter_agentbox.services.approvals.handlers import AUTH_RESOURCE as APPROVALS
+from jupyter_agentbox.services.handlers import AgentBoxHandler
+from jupyter_agentbox.services.reviewers import reviewer_of
+
+from .dry_run import dry_run
+from .manager import PolicyManager
+
+AUTH_RESOURCE: Final = "jupyter_agentbox:policy"
+
+
+class PolicyAPIHandler(AgentBoxHandler):
+    """Base of the handlers of rules."""
+
+    auth_resource = AUTH_RESOURCE
+
+    @property
+    def policies(self) -> PolicyManager:
+        """The policy in force."""
+        return self.services.policies
+
+    def strict_object(self) -> JsonObject:
+        """Return the request's body, in which every digit counts.
+
+        Raises
+        ------
+        InvalidRulesError
+            If it is no object, or no JSON that a file of rules could be.
+        """
+        try:
+            text = self.request.body.decode()
+            value = parse(text).value
+        except UnicodeDecodeError:
+            raise InvalidRulesError("the body must be UTF-8 text") from None
+        except LocatedJsonError as error:
+            line, column = Lines(text).place(error.at)
+            raise InvalidRulesError(f"the body is no JSON: line {line}, column {column}: {error}") from None
+        if not isinstance(value, dict):
+            raise InvalidRulesError("the body must be a JSON object")
+        return value
+
+    def error_details(self, error: AgentBoxError) -> JsonObject:
+        """Add what is wrong with rules, and the revision that is in the way."""
+        details = super().error_details(error)
+        if isinstance(error, InvalidRulesError):
+            return {**details, "problems": [*error.problems]}
+        return {**details, "revision": error.revision} if isinstance(error, PolicyConflictError) else details
+
+
+class PolicyHandler(PolicyAPIHandler):
+    """The rules."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """List all rules, those of the user as they can be changed, and what is wrong in files."""
+        self.finish_json(self._to_json(self.policies.book))
+
+    @web.authenticated
+    @authorized
+    async def put(self) -> None:
+        """Replace the user's rules. A rule decides, so whoever may decide may write one, and nobody else."""
+        body = self.strict_object()
+        rules, revision, schema = (body.get(name) for name in ("rules", "revision", "$schema"))
+        unknown = sorted(body.keys() - {"rules", "revision", "$schema"})
+        if unknown:
+            raise InvalidRulesError(f"unknown field `{unknown[0]:.80}`; a policy has rules, revision and $schema")
+        if not isinstance(rules, list):
+            raise InvalidRulesError("`rules` must be a list of rules")
+        if not isinstance(revision, str | None) or not isinstance(schema, str | None):
+            raise InvalidRulesError("`revision` and `$schema` must be strings")
+        reviewer = await reviewer_of(self, AUTH_RESOURCE)
+        reviewer.check(self.services.approvals.decide_with)
+        book = self.policies.write(rules, revision=revision, schema=schema)
+        self.log.info("jupyter_agentbox: %s wrote the user's rules", reviewer.name)
+        may_read = await self.may_read(AUTH_RESOURCE)
+        self.finish_json(self._to_json(book) if may_read else {})
+
+    def _to_json(self, book: RuleBook) -> JsonObject:
+        user = book.user
+        return {
+            "rules": [] if user is None else [*user.entries],
+            "$schema": None if user is None else user.schema,
+            "file": None if user is None else user.path,
+            "revision": "" if user is None else user.revision,
+            "writable": self.policies.is_writable,
+            "effective": [
+                {**rule.to_json(), "layer": rule.layer.value, "file": rule.file or None, "line": rule.line or None}
+                for rule in self.policies.file_and_program_rules()
+            ],
+            "problems": [problem.to_json() for problem in book.problems],
+        }
+
+
+class EvaluateHandler(PolicyAPIHandler):
+    """What the rules make of a call that nobody makes."""
+
+    @web.authenticated
+    @authorized(action="read", resource=AUTH_RESOURCE)  # type: ignore[untyped-decorator]  # Jupyter gives it no types
+    async def post(self) -> None:
+        """Evaluate a call. It changes nothing, and needs no more than the right to read."""
+        self.finish_json(self.policies.evaluate(_call_from_json(self.strict_object())).to_json())
+
+
+class DryRunHandler(PolicyAPIHandler):
+    """What a rule would have made of the history."""
+
+    @web.authenticated
+    @authorized(action="read", resource=AUTH_RESOURCE)  # type: ignore[untyped-decorator]  # Jupyter gives it no types
+    async def post(self) -> None:
+        """Look at the latest calls with one more rule. It changes nothing, and needs the right to read both."""
+        rule = _rule_from_json(self.strict_object())
+        if not await self.may_read(APPROVALS):
+            raise web.HTTPError(403)
+        found = await dry_run(rule, self.policies.in_force, self.services.approvals.list)
+        self.finish_json(found.to_json())
+
+
+def _rule_from_json(body: JsonObject) -> Rule:
+    if body.keys() != {"rule"}:
+        raise InvalidRulesError("the body must have a `rule`, and nothing else")
+    found = read_text(write_text([body["rule"]]), path="rule", layer=Layer.USER)
+    if found.problems:
+        raise InvalidRulesError(
+            f"this is no rule: {found.problems[0].message}", problems=[problem.to_json() for problem in found.problems]
+        )
+    return found.rules[0]
+
+
+def _call_from_json(body: JsonObject) -> ToolCall:
+    unknown = sorted(body.keys() - {"server", "tool", "arguments", "notebook", "isolation"})
+    if unknown:
+        raise InvalidRulesError(f"unknown field `{unknown[0]:.80}` of a call")
+    server, tool, arguments = body.get("server"), body.get("tool"), body.get("arguments", {})
+    notebook, isolation = body.get("notebook"), body.get("isolation", Isolation.NONE.value)
+    if not isinstance(server, str) or not isinstance(tool, str) or not isinstance(notebook, str | None):
+        raise InvalidRulesError("`server`, `tool` and `notebook` must be strings")
+    if not isinstance(arguments, dict):
+        raise InvalidRulesError("`arguments` must be a JSON object")
+    if isolation not in [level.value for level in Isolation]:
+        raise InvalidRulesError(f"`isolation` must be one of {', '.join(level.value for level in Isolation)}")
+    check_arguments(arguments)
+    origin = Origin(notebook_path=notebook, isolation=Isolation(isolation))
+    return ToolCall(server=server, tool=tool, arguments=arguments, origin=origin)
+
+
+default_handlers = [
+    (r"/jupyter-agentbox/policy/?", PolicyHandler),
+    (r"/jupyter-agentbox/policy/evaluate/?", EvaluateHandler),
+    (r"/jupyter-agentbox/policy/dry-run/?", DryRunHandler),
+]

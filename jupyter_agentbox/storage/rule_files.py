@@ -1,0 +1,361 @@
+"""The files of rules on disk: read again when they change, and, the user's, written."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from jupyter_agentbox.core.calls import JsonValue
+from jupyter_agentbox.core.policy import Layer, Rule
+from jupyter_agentbox.core.rule_files import MAX_BYTES, RuleBook, RuleText, UserRules, read_text, refusal, write_text
+from jupyter_agentbox.core.tools import ConfigurationProblem
+from jupyter_agentbox.exceptions import InvalidRulesError, PolicyConflictError, StorageError
+
+from .protection import why_unprotected
+
+log = logging.getLogger(__name__)
+
+#: What changes when a file does, as far as the file system tells; ``None`` for no file.
+_Stamp: TypeAlias = tuple[int, ...] | None
+
+#: Nanoseconds for which a change may leave no trace in a file's times, in the coarsest file system.
+_COARSE: Final = 2_000_000_000
+#: How often a file is read that is written meanwhile.
+_TRIES: Final = 3
+_OPEN: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitePlace:
+    """A place in which a file of rules is the site's.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which may be missing.
+    is_environments : bool
+        Whether it belongs to a Python environment. Users have those of their own; a file there that they can change is
+        none of the site's, and does not count.
+    """
+
+    path: Path
+    is_environments: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a file has: its rules or problems, and its bytes' digest, which is empty if there is no file."""
+
+    text: RuleText
+    revision: str = ""
+    does_count: bool = True
+
+
+class RuleFiles:
+    """The user's file of rules, and those of the site.
+
+    What is not understood is not left out: a broken file of the user makes all calls ask, one of the site denies them.
+
+    Parameters
+    ----------
+    user : Path or None
+        The user's file; ``None`` to leave it out.
+    sites : sequence of SitePlace
+        Where the site's may be.
+    """
+
+    def __init__(self, *, user: Path | None, sites: Sequence[SitePlace] = ()) -> None:
+        self._user = None if user is None else _WatchedFile(user, _read_user)
+        self._sites = [_WatchedFile(place.path, _reader_of(place)) for place in sites]
+        self._parts: list[_Found] = []
+        self._book = RuleBook()
+
+    def load(self) -> RuleBook:
+        """Return the rules; the same object as last time if no file changed. Costs one ``stat`` a file."""
+        files = [*self._sites, *([self._user] if self._user is not None else [])]
+        parts = [file.load() for file in files]
+        if len(parts) != len(self._parts) or any(map(_is_other, parts, self._parts)):
+            self._parts = parts
+            self._book = self._read(parts)
+        return self._book
+
+    def _read(self, parts: Sequence[_Found]) -> RuleBook:
+        sites, users = parts[: len(self._sites)], parts[len(self._sites) :]
+        problems = tuple(problem for part in parts for problem in part.text.problems)
+        for problem in problems:
+            log.warning("rules: %s", problem)
+        return RuleBook(
+            rules=(*_rules(sites, Layer.SITE), *_rules(users, Layer.USER)),
+            problems=problems,
+            user=self._user_rules(users),
+        )
+
+    def _user_rules(self, users: Sequence[_Found]) -> UserRules | None:
+        if self._user is None:
+            return None
+        (found,) = users
+        return UserRules(
+            path=str(self._user.path),
+            entries=found.text.entries,
+            revision=found.revision,
+            schema=found.text.schema,
+        )
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the user's rules can be written."""
+        if self._user is None:
+            return False
+        place = _target(self._user.path).parent
+        while not place.exists() and place != place.parent:
+            place = place.parent
+        return os.access(place, os.W_OK)
+
+    def write(self, entries: Sequence[JsonValue], *, revision: str | None = None, schema: str | None = None) -> None:
+        """Write the user's rules, as a whole or not at all; only the user can read the file.
+
+        Parameters
+        ----------
+        entries : sequence of JSON values
+            The rules.
+        revision : str or None
+            The revision that they replace; ``None`` for any.
+        schema : str or None
+            What ``$schema`` is to say; by default what it says.
+
+        Raises
+        ------
+        InvalidRulesError
+            They are no rules; nothing is written.
+        PolicyConflictError
+            The file has changed since that revision.
+        StorageError
+            It cannot be written.
+        """
+        if self._user is None:
+            raise StorageError("there is no file of rules to write")
+        path = self._user.path
+        found = self._user.load()
+        try:
+            text = write_text(entries, schema=schema or found.text.schema)
+        except ValueError as error:
+            raise InvalidRulesError(f"the rules are no JSON: {error}") from None
+        _check(text, str(path))
+        if revision is not None and revision != found.revision:
+            raise PolicyConflictError(f"`{path}` has changed meanwhile: load it again", revision=found.revision)
+        try:
+            _replace(_target(path), text)
+        except OSError as error:
+            raise StorageError(f"`{path}` cannot be written: {error.strerror}") from error
+        self._user.forget()
+
+
+def _check(text: str, path: str) -> None:
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        raise InvalidRulesError(f"the rules take more than {MAX_BYTES:,} bytes")
+    problems = read_text(text, path=path, layer=Layer.USER).problems
+    if problems:
+        told = [problem.to_json() for problem in problems]
+        raise InvalidRulesError(f"these are no rules: {problems[0].message}", problems=told)
+
+
+def _replace(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".agentbox-rules-")  # made for this user only
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def _target(path: Path) -> Path:
+    """Return what is to be replaced: the file that a link leads to, so that the link stays; nothing but a file."""
+    target = Path(os.path.realpath(path))
+    return path if target.exists() and not target.is_file() else target
+
+
+def _is_other(one: _Found, other: _Found) -> bool:
+    return one is not other
+
+
+def _rules(parts: Sequence[_Found], layer: Layer) -> list[Rule]:
+    """Return the rules of a layer's files, and one for each file that is broken."""
+    rules: list[Rule] = []
+    for part in parts:
+        if part.does_count and part.text.problems:
+            rules.append(refusal(part.text.problems[0], layer))
+        rules += part.text.rules
+    return rules
+
+
+class _WatchedFile:
+    """A file that is read again when it changes.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    read : callable
+        Returns what is in the file; gets its path and its bytes, or why they cannot be had.
+    """
+
+    def __init__(self, path: Path, read: Callable[[Path, bytes | str | None], _Found]) -> None:
+        self.path = path
+        self._read = read
+        self._stamp: tuple[_Stamp, _Stamp] | None = None
+        self._is_settled = False
+        self._rights: tuple[tuple[int, ...], _Stamp] = (), None
+        self._bytes: bytes | str | None = b""
+        self._found: _Found | None = None
+
+    def forget(self) -> None:
+        """Read the file at the next use in any case."""
+        self._stamp = None
+
+    def load(self) -> _Found:
+        stamp = _stamp(self.path), _stamp_of_directory(self.path)
+        if self._found is not None and self._is_settled and stamp == self._stamp:
+            return self._found
+        rights = _rights(stamp[0]), stamp[1]
+        # the stamp was taken first: a change while we read is seen next time
+        self._stamp = stamp
+        now = time.time_ns()
+        self._is_settled = stamp[0] is None or all(abs(now - changed) > _COARSE for changed in stamp[0][:2])
+        content = _content(self.path)
+        if self._found is None or rights != self._rights or content != self._bytes:
+            self._bytes, self._rights = content, rights
+            self._found = self._read(self.path, content)
+        return self._found
+
+
+def _content(path: Path) -> bytes | str | None:
+    """Return the bytes of a file, in words why they cannot be had, or ``None`` if there is no file."""
+    try:
+        for _ in range(_TRIES):
+            content = _read_once(path)
+            if content is not None:
+                return content
+    except FileNotFoundError:
+        return "it is a link to nothing" if path.is_symlink() else None
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    return "it is being written"
+
+
+def _read_once(path: Path) -> bytes | str | None:
+    """Return the bytes, or what is wrong; ``None`` if the file changed while it was read."""
+    if not stat.S_ISREG(path.stat().st_mode):  # opening something else could do anything, or wait
+        return "it is not a file"
+    descriptor = os.open(path, _OPEN)
+    with os.fdopen(descriptor, "rb") as file:
+        before = os.fstat(descriptor)
+        if not stat.S_ISREG(before.st_mode):
+            return "it is not a file"
+        content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            return f"it has more than {MAX_BYTES:,} bytes"
+        after = os.fstat(descriptor)
+    return content if _stamp_of(before) == _stamp_of(after) else None
+
+
+def _read_user(path: Path, content: bytes | str | None) -> _Found:
+    found = _parsed(path, content, Layer.USER)
+    problem = _why_not_users(path) if found.revision else ""
+    return _Found(_refused(path, problem), found.revision) if problem else found
+
+
+def _reader_of(place: SitePlace) -> Callable[[Path, bytes | str | None], _Found]:
+    def read(path: Path, content: bytes | str | None) -> _Found:
+        if content is None:
+            return _Found(RuleText())
+        if place.is_environments and (why := why_unprotected(path.parent)):
+            return _Found(_refused(path, f"{why}: its rules do not count"), does_count=False)
+        why = why_unprotected(path)
+        return _Found(_refused(path, why)) if why else _parsed(path, content, Layer.SITE)
+
+    return read
+
+
+def _parsed(path: Path, content: bytes | str | None, layer: Layer) -> _Found:
+    if content is None:
+        return _Found(RuleText())
+    if isinstance(content, str):
+        return _Found(_refused(path, content), hashlib.sha256(content.encode()).hexdigest())
+    revision = hashlib.sha256(content).hexdigest()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return _Found(_refused(path, f"it is not UTF-8 text: byte {error.start + 1}"), revision)
+    return _Found(read_text(text, path=str(path), layer=layer), revision)
+
+
+def _refused(path: Path, message: str) -> RuleText:
+    return RuleText(problems=(ConfigurationProblem(path=str(path), message=message),))
+
+
+def _why_not_users(path: Path) -> str:
+    """Return why a file is not the user's own; empty if it is."""
+    if not hasattr(os, "geteuid"):
+        return ""
+    try:
+        found = path.stat()
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    if found.st_uid not in (os.geteuid(), 0):
+        return "it belongs to another user"
+    return "every user can write it: `chmod go-w` makes it yours" if found.st_mode & stat.S_IWOTH else ""
+
+
+def _stamp(path: Path) -> _Stamp:
+    try:
+        return _stamp_of(os.stat(path))  # noqa: PTH116  # at each call, so no slower than need be
+    except OSError as error:
+        return None if isinstance(error, FileNotFoundError) and not os.path.islink(path) else (0, 0, error.errno or 0)  # noqa: PTH114
+
+
+def _stamp_of(found: os.stat_result) -> tuple[int, ...]:
+    return (
+        *(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev),
+        *(found.st_mode, found.st_uid),
+    )
+
+
+def _rights(stamp: _Stamp) -> tuple[int, ...]:
+    return () if stamp is None else stamp[5:]
+
+
+def _stamp_of_directory(path: Path) -> _Stamp:
+    """Return what says who may put another file there."""
+    try:
+        found = os.stat(os.path.dirname(path))  # noqa: PTH116, PTH120
+    except OSError:
+        return None
+    return found.st_mode, found.st_uid
+
+
+def read_file(path: Path) -> RuleText:
+    """Read a file of a user's rules once.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    """
+    content = _content(path)
+    if content is None:
+        raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
+    return _parsed(path, content, Layer.USER).text

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
+from jupyter_agentbox.core.rule_files import RuleText, read_text, refusal, write_text
+from jupyter_agentbox.core.tools import ConfigurationProblem
+from tests.samples import calls
+
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
+patterns = st.text(st.sampled_from("ab*?[].é/"), min_size=1, max_size=6)
+numbers = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+ranges = st.lists(numbers, min_size=2, max_size=2).map(lambda two: {"min": min(two), "max": max(two)})
+simple = patterns | numbers | st.booleans() | st.none() | ranges | st.builds(lambda low: {"min": low}, numbers)
+conditions = simple | st.lists(simple, min_size=1, max_size=3)
+entries = st.fixed_dictionaries(
+    {"effect": st.sampled_from([effect.value for effect in Effect]), "server": patterns, "tool": patterns},
+    optional={
+        "arguments": st.dictionaries(names, conditions, min_size=1, max_size=2),
+        "notebook": patterns,
+        "isolation": st.sampled_from([level.value for level in Isolation if level is not Isolation.NONE]),
+        "timeout": st.floats(0.001, 1000),
+        "reason": names,
+    },
+)
+BASE = {"effect": "allow", "server": "shop", "tool": "list_*"}
+
+
+def read(text: str, layer: Layer = Layer.USER) -> RuleText:
+    return read_text(text, path="rules.json", layer=layer)
+
+
+def of(**changes: Any) -> str:
+    return json.dumps({"rules": [{**BASE, **changes}]})
+
+
+@given(st.lists(entries, max_size=4))
+def test_rules_are_read_as_they_were_written(given: list[Any]) -> None:
+    text = write_text(given)
+    found = read(text)
+
+    assert found.problems == ()
+    assert (list(found.entries), json.dumps(found.entries)) == (given, json.dumps(given))
+    assert write_text(found.entries) == text
+    again = read(write_text([rule.to_json() for rule in found.rules]))
+    assert [rule.to_json() for rule in again.rules] == [rule.to_json() for rule in found.rules]
+
+
+@given(st.lists(entries, max_size=5), st.lists(entries, max_size=5), calls)
+def test_the_strictest_wins_and_no_rule_of_a_user_loosens_the_sites(
+    site: list[Any], user: list[Any], call: Any
+) -> None:
+    of_site = read(write_text(site), Layer.SITE).rules
+    of_user = read(write_text(user)).rules
+    alone, together = Policy(of_site).evaluate(call), Policy((*of_site, *of_user)).evaluate(call)
+
+    strictest = max((rule.effect.strictness for rule in (*of_site, *of_user) if rule.matches(call)), default=None)
+    assert together.effect.strictness == (Effect.ASK.strictness if strictest is None else strictest)
+    if alone.rule is not None:
+        assert together.effect.strictness >= alone.effect.strictness
+
+
+@given(st.text(st.sampled_from('[]{}:,"\\ \nruleseffctasktool*.0123456789\ud800é'), max_size=60))
+def test_any_text_gives_rules_or_problems_and_never_both(text: str) -> None:
+    found = read(text)
+    assert not (found.rules and found.problems)
+    assert all(problem.line and problem.column and problem.message for problem in found.problems)
+
+
+keys = st.sampled_from([*BASE, "rules", "arguments", "timeout", "min"])
+anything = st.recursive(
+    st.none() | st.booleans() | numbers | names,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4),
+)
+
+
+@given(anything)
+def test_any_json_gives_rules_or_problems(value: Any) -> None:
+    for text in (json.dumps(value), json.dumps({"rules": value}), json.dumps({"rules": [value]})):
+        found = read(text)
+        assert len(found.rules) == len(found.entries)
+        assert not (found.rules and found.problems)
+
+
+def test_a_rule_has_all_that_the_file_says_of_it() -> None:
+    text = write_text(
+        [
+            BASE,
+            {
+                "effect": "ask",
+                "server": "sh*",
+                "tool": "*",
+                "arguments": {"id": {"min": 1}},
+                "notebook": "work/*",
+                "isolation": "landlock",
+                "timeout": 30,
+                "reason": "look",
+            },
+        ],
+        schema="./rules.schema.json",
+    )
+    found = read(text, Layer.SITE)
+
+    assert found.schema == "./rules.schema.json"
+    assert found.rules == (
+        Rule(server="shop", tool="list_*", effect=Effect.ALLOW, layer=Layer.SITE, file="rules.json", line=4),
+        Rule(
+            server="sh*",
+            tool="*",
+            effect=Effect.ASK,
+            layer=Layer.SITE,
+            arguments={"id": {"min": 1}},
+            notebook="work/*",
+            isolation=Isolation.LANDLOCK,
+            timeout=30.0,
+            reason="look",
+            file="rules.json",
+            line=9,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("[]", ['1:1: a file of rules is an object with a list under "rules"']),
+        ("{}", ["1:1: `rules` is missing"]),
+        ('{"rules": {}}', ["1:11: `rules` must be a list"]),
+        ('{"rules": [], "$schema": 1}', ["1:26: `$schema` must be a string"]),
+        ('{"rules": [], "Rules": []}', ["1:15: unknown key `Rules`: did you mean `rules`?"]),
+        ('{"rules": [],\n "x": []}', ["2:2: unknown key `x`: a file of rules has rules, $schema"]),
+        ('{"rules": [\n  3]}', ["2:3: a rule must be an object"]),
+        (of(efect=1), ["1:68: unknown key `efect`: did you mean `effect`?"]),
+        (of(effect="permit"), ["1:23: `effect` must be `allow`, `ask` or `deny`"]),
+        (of(effect="Allow"), ["1:23: `effect` must be `allow`, `ask` or `deny`: did you mean `allow`?"]),
+        (of(effect=None), ["1:23: `effect` must be `allow`, `ask` or `deny`"]),
+        (of(server=""), ["1:42: `server` is empty; `*` matches everything"]),
+        (of(server=["shop"]), ["1:42: `server` must be a string"]),
+        (of(tool="x" * 1001), ["1:58: `tool` is longer than 1000 characters"]),
+        (of(notebook=1), ["1:80: `notebook` must be a string"]),
+        (of(timeout=0), ["1:79: `timeout` must be a number of seconds, more than 0 and at most 31622400"]),
+        (of(timeout=True), ["1:79: `timeout` must be a number of seconds, more than 0 and at most 31622400"]),
+        (of(timeout="5"), ["1:79: `timeout` must be a number of seconds, more than 0 and at most 31622400"]),
+        (of(arguments=[]), ["1:81: `arguments` must be an object: the name of an argument, and its condition"]),
+        (of(arguments={"x": []}), ["1:87: the condition of `x`: an empty list matches nothing"]),
+        (of(arguments={"x": ["y" * 1001]}), ["1:87: the condition of `x`: a pattern has more than 1000 characters"]),
+        (
+            '{"rules": [{"tool": "shop.list_*", "effect": "ask"}, {"tool": "x"}]}',
+            [
+                '1:12: `server` is missing: did you mean `"server": "shop", "tool": "list_*"`?',
+                "1:54: `effect` is missing",
+                "1:54: `server` is missing",
+            ],
+        ),
+        ('{"rules": [{"effect": "ask", "server": "x"}]}', ["1:12: `tool` is missing"]),
+        ('{"rules": [', ["1:12: expected a value"]),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(text: str, problems: list[str]) -> None:
+    found = read(text)
+    assert [str(problem) for problem in found.problems] == [f"rules.json:{problem}" for problem in problems]
+    assert found.rules == ()
+
+
+def test_an_isolation_is_one_of_the_levels() -> None:
+    (problem,) = read(of(isolation="bubblewarp")).problems
+    assert problem.message.endswith("did you mean `bubblewrap`?")
+
+
+def test_of_many_problems_the_first_are_told() -> None:
+    problems = read(json.dumps({"rules": [1] * 50})).problems
+    assert len(problems) == 21
+    assert problems[-1].message == "and 30 more problems from here on"
+
+
+@pytest.mark.parametrize(("layer", "effect"), [(Layer.SITE, Effect.DENY), (Layer.USER, Effect.ASK)])
+def test_a_broken_file_stands_for_a_rule_about_everything(layer: Layer, effect: Effect) -> None:
+    rule = refusal(ConfigurationProblem(path="rules.json", message="not so", line=3, column=4), layer)
+    assert (rule.server, rule.tool, rule.effect, rule.layer, rule.file, rule.line) == (
+        *("*", "*", effect, layer, "rules.json", 3),
+    )
+    assert "not so" in rule.reason
+
+
+def deep() -> Any:
+    value: Any = []
+    for _ in range(100_000):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("entry", [float("nan"), deep()], ids=["nan", "deep"])
+def test_what_is_no_json_is_not_written(entry: Any) -> None:
+    with pytest.raises(ValueError, match=r"nested|JSON"):
+        write_text([entry])
