@@ -31,10 +31,16 @@ def test_status_bar_and_panel_title_count_what_waits(person: Person, notebook: C
     expect(tab).to_have_attribute("title", "Approval requests (1 waiting)")
     expect(tab).to_have_accessible_name("Approval requests (1 waiting)")
     expect(tab).to_have_attribute("data-agentbox-count", "1")
+    expect(person.page).to_have_title(re.compile(r"^\(1\) [^(]"))
+    expect(person.page.locator("head link.jp-AgentBox-tabIcon")).to_have_attribute(
+        "href", re.compile("^data:image/png")
+    )
     tab.click()
     decide(person.item("shop.list_orders"), "Allow once")
     expect(person.status).to_have_accessible_name("0 requests awaiting approval")
     expect(tab).to_have_attribute("title", "Approval requests")
+    expect(person.page).to_have_title(re.compile(r"^[^(]"))
+    expect(person.page.locator("head link.jp-AgentBox-tabIcon")).to_have_count(0)
 
 
 def test_request_in_view_needs_no_notification(person: Person, notebook: Callable[..., str]) -> None:

@@ -5,10 +5,16 @@ import type {
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator } from '@jupyterlab/translation';
 
+import type { IApproval } from '../../api/protocol';
 import { languageOf } from '../../ui/text/language';
+import { DesktopNotifier } from './desktopNotifier';
 import { Notifier } from './notifier';
+import { TitleCount } from './titleCount';
 import { onSettings } from '../../integrations/settings';
 import { IApprovalModel, IApprovalPanel, IOrigins } from '../../internalTokens';
+
+/** The plugin that has JupyterLab's *Do Not Disturb*. */
+const JUPYTERLAB_NOTIFICATIONS = '@jupyterlab/apputils-extension:notification';
 
 /** Notifies of requests whose cell is out of view. */
 export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
@@ -28,8 +34,17 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
     const { trans } = languageOf(translator);
     const { restored } = app;
     const notifier = new Notifier({ model, origins, panel, restored, trans });
-    onSettings(registry, notificationsPlugin.id, ({ notifications }) => {
-      notifier.isEnabled = notifications === true;
+    const show = ({ id }: IApproval): void => {
+      panel.focusRequest(id);
+    };
+    const desktop = new DesktopNotifier({ model, origins, show, trans });
+    new TitleCount(model);
+    onSettings(registry, notificationsPlugin.id, settings => {
+      notifier.isEnabled = settings['notifications'] === true;
+      desktop.isEnabled = settings['desktopNotifications'] === true;
+    });
+    onSettings(registry, JUPYTERLAB_NOTIFICATIONS, settings => {
+      desktop.isQuiet = settings['doNotDisturbMode'] === true;
     });
   }
 };

@@ -1,0 +1,160 @@
+import { Notification as Toast } from '@jupyterlab/apputils';
+import { Signal } from '@lumino/signaling';
+
+import type { IApproval } from '../../../src/api/protocol';
+import { DesktopNotifier } from '../../../src/features/approvals/desktopNotifier';
+import { approval, trans } from '../../examples';
+
+/** The desktop, as a page sees it. */
+class FakeNotification {
+  static permission: NotificationPermission = 'granted';
+  static requestPermission = jest.fn(() => Promise.resolve('granted'));
+  static all: FakeNotification[] = [];
+
+  constructor(
+    readonly title: string,
+    readonly options: NotificationOptions
+  ) {
+    FakeNotification.all.push(this);
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+
+  isClosed = false;
+  onclick: (() => void) | null = null;
+}
+
+const EXPIRES = '2026-01-01T00:10:00Z';
+
+/** The requests that wait, as the tests say. */
+class Model {
+  readonly arrived = new Signal<never, readonly IApproval[]>(this as never);
+  readonly changed = new Signal<never, string | null>(this as never);
+  pending: IApproval[] = [];
+  time = Date.parse('2026-01-01T00:00:00Z');
+
+  now(): number {
+    return this.time;
+  }
+
+  add(...ids: string[]): void {
+    const arrived = ids.map(id => approval({ id, expires_at: EXPIRES }));
+    this.pending = [...this.pending, ...arrived];
+    this.changed.emit(null);
+    this.arrived.emit(arrived);
+  }
+
+  clear(): void {
+    this.pending = [];
+    this.changed.emit(null);
+  }
+}
+
+let hasFocus: jest.SpyInstance<boolean>;
+let model: Model;
+let notifier: DesktopNotifier;
+let show: jest.Mock;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  Object.assign(window, { Notification: FakeNotification });
+  FakeNotification.all = [];
+  FakeNotification.permission = 'granted';
+  FakeNotification.requestPermission.mockClear();
+  hasFocus = jest.spyOn(document, 'hasFocus').mockReturnValue(false);
+  model = new Model();
+  show = jest.fn();
+  const origins = { describe: () => 'orders.ipynb, cell 3' };
+  notifier = new DesktopNotifier({ model, origins, show, trans });
+  notifier.isEnabled = true;
+});
+
+afterEach(() => {
+  notifier.dispose();
+  jest.restoreAllMocks();
+  jest.useRealTimers();
+});
+
+/** What is to be seen on the desktop. */
+function seen(): [string, string | undefined][] {
+  return FakeNotification.all
+    .filter(({ isClosed }) => !isClosed)
+    .map(({ title, options }) => [title, options.body]);
+}
+
+test('one notification is shown for all that wait, and goes with them', () => {
+  model.add('a1');
+  expect(seen()).toEqual([
+    [
+      'A tool call needs your approval',
+      'shop.delete_order (orders.ipynb, cell 3)'
+    ]
+  ]);
+  model.add('a2', 'a3');
+  expect(seen()).toEqual([['3 tool calls need your approval', '']]);
+  model.clear();
+  expect(seen()).toEqual([]);
+});
+
+test('it leads to the oldest request, and decides nothing', () => {
+  model.add('a1', 'a2');
+  jest.spyOn(window, 'focus').mockImplementation();
+  FakeNotification.all[0].onclick?.();
+  expect(window.focus).toHaveBeenCalled();
+  expect(show.mock.calls).toEqual([[model.pending[0]]]);
+  expect(FakeNotification.all[0].options).not.toHaveProperty('actions');
+  expect(seen()).toEqual([]);
+});
+
+test('nothing is shown to who looks at the page, wants none, or does not want to be disturbed', () => {
+  hasFocus.mockReturnValue(true);
+  model.add('a1');
+  hasFocus.mockReturnValue(false);
+  notifier.isQuiet = true;
+  model.add('a2');
+  notifier.isQuiet = false;
+  notifier.isEnabled = false;
+  model.add('a3');
+  expect(FakeNotification.all).toEqual([]);
+});
+
+test('of a request that ends in two minutes is told once more', () => {
+  model.add('a1');
+  model.time = Date.parse(EXPIRES) - 121_000;
+  jest.advanceTimersByTime(10_000);
+  expect(FakeNotification.all).toHaveLength(1);
+  model.time = Date.parse(EXPIRES) - 119_000;
+  jest.advanceTimersByTime(20_000);
+  expect(seen()).toEqual([
+    [
+      'A tool call expires in 2 minutes',
+      'shop.delete_order (orders.ipynb, cell 3)'
+    ]
+  ]);
+  expect(FakeNotification.all).toHaveLength(2);
+});
+
+test('the names are plain and short', () => {
+  model.pending = [];
+  const item = approval();
+  item.call.tool = `<b>\u202e${'x'.repeat(500)}`;
+  model.pending = [item];
+  model.arrived.emit([item]);
+  const [[, body = '']] = seen();
+  expect(body).toContain('shop.<b>\\u202e');
+  expect(body.length).toBeLessThan(100);
+});
+
+test('the permission is asked for by a button only, and not without need', () => {
+  FakeNotification.permission = 'default';
+  notifier.isEnabled = false;
+  notifier.isEnabled = true;
+  expect(FakeNotification.requestPermission).not.toHaveBeenCalled();
+  const [toast] = Toast.manager.notifications;
+  toast.options.actions?.[0].callback(new MouseEvent('click'));
+  expect(FakeNotification.requestPermission).toHaveBeenCalledTimes(1);
+  model.add('a1');
+  expect(FakeNotification.all).toEqual([]);
+});
