@@ -47,6 +47,7 @@ _LAZY = {
     "KernelGateway": "jupyter_agentbox.headless.gateway",
     "MockCodeGenerator": "jupyter_agentbox.agents.mock_generator",
     "NoServerError": "jupyter_agentbox.exceptions",
+    "NobodyToAskError": "jupyter_agentbox.exceptions",
     "SandboxConfigError": "jupyter_agentbox.exceptions",
     "SandboxRefusedError": "jupyter_agentbox.exceptions",
     "ServerLogMessage": "jupyter_agentbox.headless.reports",

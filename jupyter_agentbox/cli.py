@@ -144,7 +144,7 @@ class TerminalReviewer:
         """Ask until the answer is clear, and give it to the request."""
         if self._terminal is None:
             self.refused = True
-            await request.reject(_NOBODY)
+            await request.reject_unasked(_NOBODY)
             return
         self._terminal.begin_question(_described(request))
         while True:

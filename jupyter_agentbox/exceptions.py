@@ -5,6 +5,7 @@
     AgentBoxError
     ├── NoServerError             no agentbox server answers this kernel
     ├── ToolCallRejectedError     a person, or a rule, said no
+    │   └── NobodyToAskError      no rule decides, and there is nobody who could
     ├── ApprovalExpiredError      nobody answered in time
     ├── ApprovalCancelledError    the request was withdrawn, or its kernel went away
     ├── TooManyRequestsError      the kernel has too many pending requests; nobody was asked
@@ -103,6 +104,18 @@ class ToolCallRejectedError(AgentBoxError):
     def __init__(self, message: str = "", *, request_id: str | None = None, reason: str = "") -> None:
         super().__init__(message, request_id=request_id)
         self.reason = reason
+
+
+class NobodyToAskError(ToolCallRejectedError):
+    """No rule decides about the call, and there is nobody who could: it did not run, and failed at once.
+
+    Attributes
+    ----------
+    reason : str
+        Why nobody could be asked, and what to do.
+    """
+
+    code = "nobody_to_ask"
 
 
 class ApprovalExpiredError(AgentBoxError):

@@ -69,7 +69,19 @@ def test_an_error_is_1_with_the_traceback(environment: dict[str, str]) -> None:
 def test_without_a_terminal_and_a_rule_a_call_is_refused(environment: dict[str, str]) -> None:
     done = run(environment, code=CALL)
     assert done.returncode == 3
+    assert "NobodyToAskError" in done.stderr
     assert "nobody could be asked" in done.stderr
+
+
+def test_without_a_terminal_a_call_can_be_answered_by_except(environment: dict[str, str]) -> None:
+    code = f"""
+from jupyter_agentbox.exceptions import NobodyToAskError
+try:
+    {CALL.strip().replace(chr(10), chr(10) + "    ")}
+except NobodyToAskError as error:
+    print("went on:", error.reason)
+"""
+    assert "went on: nobody could be asked" in run(environment, code=code).stdout
 
 
 @pytest.mark.parametrize(("effect", "code", "output"), [("allow", 0, "3\n"), ("deny", 1, "")])

@@ -36,6 +36,9 @@ class Via(str, Enum):
     MODEL = "model"
     """A model that reviews what an agent asks for, in a thread whose approval mode is ``auto_review``."""
 
+    NOBODY = "nobody"
+    """None: a program had nobody to ask, and said so at once."""
+
     UNKNOWN = "unknown"
     """Not known: an earlier release took the answer, or the identity provider does not say."""
 
@@ -104,6 +107,8 @@ class Reviewer:
                 return f"an MCP client run by {name}"
             case Via.TERMINAL:
                 return f"{name} in the terminal"
+            case Via.NOBODY:
+                return "a program that had nobody to ask"
             case Via.MODEL:
                 return f"the model {self.name.removeprefix('model:')}"
             case _:

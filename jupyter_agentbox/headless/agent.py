@@ -431,15 +431,14 @@ class AsyncTurn:
 
 
 async def _answer(request: PendingApproval, on_approval: OnApproval | None) -> None:
-    answer: bool | None = False
-    reason = NOBODY
-    if on_approval is not None:
+    try:
+        if on_approval is None:
+            await request.reject_unasked(NOBODY)
+            return
         answered = on_approval(request)
         answer = await answered if inspect.isawaitable(answered) else answered
-        reason = ""
-    try:
         if answer is not None:
-            await (request.accept() if answer else request.reject(reason))
+            await (request.accept() if answer else request.reject())
     except ApprovalError:
         pass  # somebody was quicker, or it was withdrawn; the code hears of it
 

@@ -116,13 +116,19 @@ class AskedCode:
         self.request_id = stored.id
 
     async def _decide(
-        self, stored: StoredRequest, answer: Answer, reason: str, arguments: Mapping[str, Any] | None
+        self,
+        stored: StoredRequest,
+        answer: Answer,
+        reason: str,
+        arguments: Mapping[str, Any] | None,
+        *,
+        is_anybody_there: bool = True,
     ) -> None:
         if self._is_cancelled:
             raise InvalidTransitionError(
                 f"request `{stored.id}` is being withdrawn: the code was cancelled", request_id=stored.id
             )
-        await self._backend.decide(stored, answer, reason, arguments)
+        await self._backend.decide(stored, answer, reason, arguments, is_anybody_there=is_anybody_there)
 
     async def _run(self, code: str) -> ToolResult:
         """Run approved code; its result is for the record."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from jupyter_agentbox.core.approvals import Answer, OutcomeState
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.calls import JsonObject, Origin, TurnRef
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError
 from jupyter_agentbox.protocol.messages import COMM_PREFIX
 
@@ -122,12 +123,20 @@ class LocalBackend:
             self.preload()
 
     async def decide(
-        self, request: StoredRequest, answer: Answer, reason: str, arguments: Mapping[str, Any] | None
+        self,
+        stored: StoredRequest,
+        answer: Answer,
+        reason: str,
+        arguments: Mapping[str, Any] | None,
+        *,
+        is_anybody_there: bool = True,
     ) -> None:
         """Answer a request; when this returns, the answer is on disk."""
         if self._services is None:
             raise StorageError("the executor was stopped")
-        await self._services.decide(request, answer, reason, arguments, by=self._settings.reviewer)
+        reviewer = self._settings.reviewer
+        by = reviewer if is_anybody_there else replace(reviewer, via=Via.NOBODY)
+        await self._services.decide(stored, answer, reason, arguments, by=by)
 
     async def register(
         self, name: str, configuration: JsonObject, decide: Callable[[ApprovalRequest], Awaitable[None]]

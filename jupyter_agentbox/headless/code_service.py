@@ -339,7 +339,7 @@ async def _decide(approve: Approve, request: ApprovalRequest) -> None:
 
 
 async def _refuse(request: ApprovalRequest) -> None:
-    await request.reject(_NOBODY)
+    await request.reject_unasked(_NOBODY)
 
 
 async def _leave(_request: ApprovalRequest) -> None:

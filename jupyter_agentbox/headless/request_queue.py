@@ -67,11 +67,17 @@ class RequestQueue:
         cell.put(self._open[id])
 
     async def _decide_if_wanted(
-        self, stored: StoredRequest, answer: Answer, reason: str, arguments: Mapping[str, Any] | None
+        self,
+        stored: StoredRequest,
+        answer: Answer,
+        reason: str,
+        arguments: Mapping[str, Any] | None,
+        *,
+        is_anybody_there: bool = True,
     ) -> None:
         cell = self._cells.get(stored.id)
         if cell is not None and cell.is_being_withdrawn:
             raise InvalidTransitionError(
                 f"request `{stored.id}` is being withdrawn: its cell was cancelled", request_id=stored.id
             )
-        await self._decide(stored, answer, reason, arguments)
+        await self._decide(stored, answer, reason, arguments, is_anybody_there=is_anybody_there)

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from jupyter_agentbox.analysis.findings import Finding
 from jupyter_agentbox.core.approvals import Answer, Status
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 
-#: Answers a stored request: with its answer, the reason and the edited arguments.
-Decide = Callable[[StoredRequest, Answer, str, Mapping[str, Any] | None], Awaitable[None]]
+
+class Decide(Protocol):
+    """Answers a stored request."""
+
+    def __call__(
+        self,
+        stored: StoredRequest,
+        answer: Answer,
+        reason: str,
+        arguments: Mapping[str, Any] | None,
+        *,
+        is_anybody_there: bool = True,
+    ) -> Awaitable[None]:
+        """Give the answer, with its reason and the edited arguments.
+
+        Without anybody there it is the record that nobody could be asked.
+        """
 
 
 class ApprovalRequest:
@@ -107,6 +122,22 @@ class ApprovalRequest:
             The request was decided, withdrawn or has expired.
         """
         await self._decide(self._stored, Answer.REJECT_ONCE, reason, None)
+        self._settle(False)
+
+    async def reject_unasked(self, reason: str) -> None:
+        """Let the call fail because there is nobody who could decide: the code gets a `NobodyToAskError`.
+
+        Parameters
+        ----------
+        reason : str
+            Why, and what to do; told to the code.
+
+        Raises
+        ------
+        InvalidTransitionError
+            The request was decided, withdrawn or has expired.
+        """
+        await self._decide(self._stored, Answer.REJECT_ONCE, reason, None, is_anybody_there=False)
         self._settle(False)
 
     async def response(self) -> bool:

@@ -252,6 +252,10 @@ class BlockingRequest:
         """Do not let the call run; see `ApprovalRequest.reject`."""
         self._portal.call(self._request.reject, reason)
 
+    def reject_unasked(self, reason: str) -> None:
+        """Let the call fail because there is nobody who could decide; see `ApprovalRequest.reject_unasked`."""
+        self._portal.call(self._request.reject_unasked, reason)
+
 
 async def _next(events: AsyncIterator[TurnEvent]) -> TurnEvent | None:
     return await anext(events, None)
@@ -264,9 +268,12 @@ def _blocking(event: TurnEvent, portal: BlockingPortal) -> TurnEvent:
 
 
 def _answer(request: BlockingRequest, on_approval: Callable[[BlockingRequest], bool | None] | None) -> None:
-    answer = on_approval(request) if on_approval is not None else False
     with suppress(ApprovalError):  # somebody was quicker, or it was withdrawn; the code hears of it
+        if on_approval is None:
+            request.reject_unasked(NOBODY)
+            return
+        answer = on_approval(request)
         if answer:
             request.accept()
         elif answer is not None:
-            request.reject("" if on_approval is not None else NOBODY)
+            request.reject()

@@ -222,7 +222,12 @@ async def _ask(asker: Asker, question: Question, request: ApprovalRequest) -> No
         if settled.done():
             return  # expired, or withdrawn
         answer = asking.result()
-        await (request.accept() if answer.allowed else request.reject(answer.reason))
+        if answer.allowed:
+            await request.accept()
+        elif answer.is_anybody_there:
+            await request.reject(answer.reason)
+        else:
+            await request.reject_unasked(answer.reason)
     except InvalidTransitionError as error:
         log.info("a decision came too late: %s", error)
     finally:

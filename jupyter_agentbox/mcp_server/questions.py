@@ -84,10 +84,13 @@ class Consent:
         Whether it may run.
     reason : str
         Told to the code with a rejection.
+    is_anybody_there : bool
+        Whether it was put to anybody.
     """
 
     allowed: bool
     reason: str = ""
+    is_anybody_there: bool = True
 
 
 class Asker(Protocol):
@@ -111,7 +114,7 @@ class Refuser:
 
     async def ask(self, _question: Question) -> Consent:
         """Say no."""
-        return Consent(allowed=False, reason=self.reason)
+        return Consent(allowed=False, reason=self.reason, is_anybody_there=False)
 
 
 def read_consent(action: str, content: Mapping[str, object] | None) -> Consent:

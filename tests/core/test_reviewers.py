@@ -32,6 +32,7 @@ def test_only_a_browsers_login_counts_as_a_person(via: Via) -> None:
         (Via.MCP_CLIENT, "an MCP client run by Ada"),
         (Via.TERMINAL, "Ada in the terminal"),
         (Via.MODEL, "the model gpt"),
+        (Via.NOBODY, "a program that had nobody to ask"),
     ],
 )
 def test_who_answered_is_said_in_words(via: Via, words: str) -> None:

@@ -29,6 +29,9 @@ class PendingApproval(Protocol):
     async def reject(self, reason: str = "") -> None:
         """Do not let the call run."""
 
+    async def reject_unasked(self, reason: str) -> None:
+        """Let the call fail because there is nobody who could decide."""
+
     async def response(self) -> bool:
         """Wait until the request is settled; return whether the call may run."""
 

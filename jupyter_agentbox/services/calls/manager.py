@@ -13,7 +13,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState
 from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
 from jupyter_agentbox.core.policy import Evaluation, Layer
 from jupyter_agentbox.core.ports import ArgumentChecker, ToolCaller
-from jupyter_agentbox.core.reviewers import ReviewerKind
+from jupyter_agentbox.core.reviewers import ReviewerKind, Via
 from jupyter_agentbox.core.tools import ToolResult
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
@@ -21,6 +21,7 @@ from jupyter_agentbox.exceptions import (
     ApprovalError,
     ApprovalExpiredError,
     InvalidTransitionError,
+    NobodyToAskError,
     StorageError,
     ToolCallRejectedError,
     UnknownApprovalError,
@@ -229,6 +230,8 @@ def _refusal(request: ApprovalRequest) -> AgentBoxError:
         )
     if request.status is Status.REJECTED:
         reason = reason_for(request)
+        if request.decision is not None and request.decision.reviewer.via is Via.NOBODY:
+            return NobodyToAskError(f"`{name}` did not run: {reason}", request_id=request.id, reason=reason)
         told = f": {reason}" if reason else ""
         return ToolCallRejectedError(
             f"`{name}` was rejected{_by(request)}; it did not run{told}", request_id=request.id, reason=reason

@@ -53,6 +53,10 @@ class CellApproval:
         """Do not let the call run."""
         await self._decide(Answer.REJECT_ONCE, reason, None)
 
+    async def reject_unasked(self, reason: str) -> None:
+        """Do not let the call run; a page can always be asked, so nothing here calls it."""
+        await self.reject(reason)
+
     async def response(self) -> bool:
         """Wait until the request is settled; return whether the call may run."""
         return await asyncio.shield(self._settled)

@@ -76,6 +76,7 @@ export type Via =
   | 'mcp_client'
   | 'terminal'
   | 'model'
+  | 'nobody'
   | 'unknown';
 
 /** Who answered, and how that is known. */

@@ -43,6 +43,8 @@ export function reviewerNames(
         return trans.__('an MCP client run by %1', name);
       case 'terminal':
         return trans.__('%1 in the terminal', name);
+      case 'nobody':
+        return trans.__('a program that had nobody to ask');
       case 'model':
         return trans.__('the model “%1”', name.replace(/^model:/, ''));
       default:

@@ -29,6 +29,7 @@ test('only what a browser of this user sent is of you', () => {
   expect(named({ via: 'program' })).toBe('a program run by ada');
   expect(named({ via: 'mcp_client' })).toBe('an MCP client run by ada');
   expect(named({ via: 'terminal' })).toBe('ada in the terminal');
+  expect(named({ via: 'nobody' })).toBe('a program that had nobody to ask');
   expect(named({ via: 'unknown' })).toBe('ada');
   expect(
     named({ reviewer: 'model:openai:x', reviewer_kind: 'model', via: 'model' })
