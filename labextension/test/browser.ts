@@ -7,3 +7,5 @@ window.matchMedia ??= media =>
     addListener: () => undefined,
     removeListener: () => undefined
   }) as unknown as MediaQueryList;
+Element.prototype.scrollIntoView ??= () => undefined;
+window.requestIdleCallback ??= callback => window.setTimeout(callback);

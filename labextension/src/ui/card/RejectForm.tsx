@@ -6,6 +6,7 @@ import React from 'react';
 import { useTrans } from '../context';
 import { DecisionButton } from '../guarded/DecisionButton';
 import { CardGuard } from '../guarded/GuardedCard';
+import { useInView } from '../hooks/useInView';
 
 export interface IRejectFormProps {
   reason: string;
@@ -30,6 +31,8 @@ export function RejectForm(props: IRejectFormProps): JSX.Element {
       field.current?.focus();
     }
   }, []);
+  const root = React.useRef<HTMLDivElement>(null);
+  useInView(root, props.isFocused);
 
   const onKeyDown = (event: React.KeyboardEvent): void => {
     const { isTrusted, isComposing } = event.nativeEvent;
@@ -45,7 +48,7 @@ export function RejectForm(props: IRejectFormProps): JSX.Element {
   };
 
   return (
-    <div className="jp-AgentBox-form">
+    <div ref={root} className="jp-AgentBox-form">
       <label htmlFor={id}>{trans.__('Reason (optional)')}</label>
       <textarea
         id={id}

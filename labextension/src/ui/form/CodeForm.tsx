@@ -8,17 +8,21 @@ import { Difference } from '../code/Difference';
 import { withPlainBreaks } from '../code/editor';
 import { CODE } from '../code/findings';
 import { useTrans } from '../context';
+import { useInView } from '../hooks/useInView';
 import { EditFooter } from './EditFooter';
 import type { IEditFormProps } from './EditForm';
 
 export function CodeForm(props: IEditFormProps): JSX.Element {
   const trans = useTrans();
   const { approval, draft, isFocused } = props;
+  const root = React.useRef<HTMLDivElement>(null);
+  useInView(root, isFocused);
   const after = React.useRef<HTMLDivElement>(null);
   const original = String(approval.call.arguments[CODE]);
   const code = String(draft.values[CODE]);
   return (
     <div
+      ref={root}
       className="jp-AgentBox-form"
       onKeyDown={event => {
         if (event.key === 'Escape') {

@@ -21,6 +21,7 @@ import {
 } from './formSchema';
 import type { IJsonObject } from '../../api/json';
 import type { IApproval } from '../../api/protocol';
+import { useInView } from '../hooks/useInView';
 import { label } from '../text/visibleText';
 import { EditFooter } from './EditFooter';
 import { FORM_FIELDS, FORM_WIDGETS } from './formWidgets';
@@ -70,6 +71,7 @@ export function EditForm(props: IEditFormProps): JSX.Element {
         ?.focus();
     }
   }, []);
+  useInView(root, props.isFocused);
 
   return (
     <div
