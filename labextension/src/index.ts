@@ -25,6 +25,8 @@ import { sidePanelPlugin } from './shell/sidePanelPlugin';
 import { serversPlugin } from './features/servers/serversPlugin';
 import { codeInserterPlugin } from './features/threads/codeInserterPlugin';
 import { insertCommandPlugin } from './features/threads/insertCommandPlugin';
+import { promptLanguagePlugin } from './features/threads/promptLanguagePlugin';
+import { thinkingPlugin } from './features/threads/thinkingPlugin';
 import { itemsPlugin } from './features/threads/itemsPlugin';
 import { threadsPlugin } from './features/threads/threadsPlugin';
 import { threadsSectionPlugin } from './features/threads/threadsSectionPlugin';
@@ -50,6 +52,8 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   codeInserterPlugin,
   insertCommandPlugin,
   itemsPlugin,
+  promptLanguagePlugin,
+  thinkingPlugin,
   publicApprovalsPlugin,
   statusPlugin,
   notificationsPlugin,

@@ -87,7 +87,7 @@ def outputs_of(person: Person, index: int = 0) -> Locator:
 #: The outputs of `ASK` when all is drawn.
 PARTS = [
     re.compile(r"^\s*I look\.\s*$"),
-    re.compile(r"^\s*Code\s+done\s"),
+    re.compile(r"^\s*Code\s+completed\s"),
     re.compile(r"^\W*notebook\.run_code\s+Allowed by you\. Done in "),
     re.compile(r"^\s*before\s*$"),
     re.compile(r"^\W*shop\.list_orders\s+Allowed by you\. Done in "),
@@ -159,7 +159,9 @@ def test_refused_and_edited_code_is_what_the_model_hears_of(
     person.keyboard.type("not one")
     person.keyboard.press("Enter")
     expect(code_card(person).locator(".cm-content")).to_contain_text("x = 2")
+    person.page.set_viewport_size({"width": 1280, "height": 340})
     decide(code_card(person), "Edit")
+    expect(code_card(person).get_by_role("button", name="Allow once with edits")).to_be_in_viewport(ratio=1)
     person.keyboard.press("ControlOrMeta+End")
     person.keyboard.type(" * 21")
     expect(code_card(person).get_by_role("group", name="Your changes")).to_contain_text("x * 21")
@@ -171,6 +173,46 @@ def test_refused_and_edited_code_is_what_the_model_hears_of(
     person.await_kernel()
     person.run(1)
     expect(person.cell(1).locator(".jp-OutputArea-executeResult")).to_contain_text("2")
+
+
+def test_sign_of_thinking_is_there_while_the_model_is_asked_and_is_in_no_file(
+    person: Person, notebook: Callable[..., str], lab: Lab, model: MockModelServer, theme: str
+) -> None:
+    path = notebook(ASK)
+    model.enqueue_tool_call("run_code", {"code": "1"}, is_held=True)
+    model.enqueue_message("Done.", "final_answer")
+    person.open(path)
+    person.run(0)
+    thinking = person.cell(0).get_by_text("Thinking…")
+    expect(thinking).to_be_visible()
+    expect(person.cell(0)).to_contain_text(re.compile(r"Thinking…\s*[3-9] s"))
+    assert_legible(person.cell(0).locator(".jp-AgentBox-thinking"))
+    person.save()
+    assert "hinking" not in str(lab.read_notebook(path))
+    model.release()
+    expect(code_card(person).get_by_role("button", name="Allow once")).to_be_enabled()
+    expect(thinking).to_have_count(0)
+    decide(code_card(person), "Allow once")
+    expect(final_answer(person)).to_be_visible()
+    person.await_kernel()
+    person.save()
+    person.page.reload()
+    expect(final_answer(person)).to_be_visible()
+    expect(thinking).to_have_count(0)
+
+
+@pytest.mark.parametrize("front", ["lab/workspaces/prose-{}/tree/", "notebooks/"])
+def test_what_an_agent_is_asked_is_prose_and_other_cells_are_python(
+    person: Person, notebook: Callable[..., str], front: str
+) -> None:
+    person.open(notebook("%%agent\nWhich is best, and not 'bad' in 2025?", "best and not 'bad'"), front=front)
+    coloured = ".jp-Cell-inputArea .cm-line span"
+    expect(person.cell(1).locator(coloured).filter(has_text=re.compile("^not$"))).to_have_count(1)
+    expect(person.cell(0).locator(coloured)).to_have_count(0)
+    person.edit(0)
+    person.keyboard.press("ControlOrMeta+Home")
+    person.keyboard.type("# ")
+    expect(person.cell(0).locator(coloured).filter(has_text=re.compile("^# %%agent$"))).to_have_count(1)
 
 
 def test_interrupt_ends_a_turn_that_waits_and_the_next_goes_on(
@@ -228,6 +270,8 @@ def test_panel_lists_the_thread_and_steers_and_stops_it(
     expect(thread).to_contain_text("How many orders are there?")
     thread.get_by_role("textbox").fill("only those of October")
     thread.get_by_role("button", name="Send").click()
+    expect(thread.get_by_role("status")).to_have_text("Sent: “only those of October”")
+    expect(thread.get_by_role("textbox")).to_have_value("")
     expect(person.cell(0)).to_contain_text("You: only those of October")
     decide(code_card(person), "Allow once")
     model.wait_for_requests(2)
