@@ -98,7 +98,7 @@ def test_items_read_like_a_part_of_the_notebook(person: Person, notebook: Callab
     expect(reasoning.get_by_text("A thought.")).to_be_hidden()
     expect(words.get_by_role("group", name="Agent").locator("em")).to_have_text("words")
     expect(code.locator(".cm-line")).to_have_text(["for x in y:", "    print('Allowed by Ada.')"])
-    expect(code.get_by_role("status")).to_have_text("done")
+    expect(code.get_by_role("status")).to_have_text("completed")
     expect(notice).to_have_text("A notice.")
     expect(answer.locator("strong")).to_have_text("answer")
     expect(answer.locator("code.language-python span").first).to_be_visible()

@@ -184,6 +184,11 @@ export const CARD_MIME_TYPE = 'application/vnd.jupyter-agentbox.request+json';
 /** The comm target of the kernel side. */
 export const COMM_TARGET = 'jupyter_agentbox';
 
+/** Whether a call is to run code in a notebook's kernel. */
+export function isCodeRun(call: Pick<IToolCall, 'server' | 'tool'>): boolean {
+  return call.server === 'notebook' && call.tool === 'run_code';
+}
+
 /** The server's and the tool's wire names, as people and rules write them. */
 export function qualifiedName(call: IToolCall): string {
   return `${call.server}.${call.tool}`;

@@ -1,6 +1,7 @@
 /**
  * What the REST API, and outputs of cells, say of agents: threads, turns and items, as `docs/reference` has them.
  */
+import { isObject } from './json';
 
 /** What became of code, or of a tool call, in a turn. */
 export type ItemStatus =
@@ -149,8 +150,10 @@ const TEXTS: Readonly<Record<Item['type'], readonly string[]>> = {
 
 /** Read the data of an output; `null` if it is no item. A kernel, or a file, may have put anything there. */
 export function readItem(data: unknown): IItemOutput | null {
-  const { thread_id, turn_id, item, is_complete, is_answer } = fieldsOf(data);
-  const fields = fieldsOf(item);
+  if (!isObject(data) || !isObject(data['item'])) {
+    return null;
+  }
+  const { thread_id, turn_id, item: fields, is_complete, is_answer } = data;
   const texts = Object.hasOwn(TEXTS, String(fields['type']))
     ? TEXTS[fields['type'] as Item['type']]
     : null;
@@ -164,10 +167,4 @@ export function readItem(data: unknown): IItemOutput | null {
     isComplete: is_complete !== false,
     isAnswer: is_answer === true
   };
-}
-
-function fieldsOf(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null
-    ? (value as Record<string, unknown>)
-    : {};
 }

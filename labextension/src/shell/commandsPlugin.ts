@@ -12,7 +12,8 @@ import {
   IApprovalPanel,
   IHistoryModel,
   IOrigins,
-  IServersModel
+  IServersModel,
+  IThreadsModel
 } from '../internalTokens';
 
 /** Adds commands that show requests. None decides one: agents can run commands. */
@@ -24,6 +25,7 @@ export const commandsPlugin: JupyterFrontEndPlugin<void> = {
     IApprovalModel,
     IHistoryModel,
     IServersModel,
+    IThreadsModel,
     IApprovalPanel,
     IOrigins
   ],
@@ -33,6 +35,7 @@ export const commandsPlugin: JupyterFrontEndPlugin<void> = {
     model: IApprovalModel,
     history: IHistoryModel,
     servers: IServersModel,
+    threads: IThreadsModel,
     panel: IApprovalPanel,
     origins: IOrigins,
     palette: ICommandPalette | null,
@@ -40,7 +43,13 @@ export const commandsPlugin: JupyterFrontEndPlugin<void> = {
   ): void => {
     const { trans } = languageOf(translator);
     const refresh = async (): Promise<void> => {
-      await Promise.all([model.refresh(), history.load(), servers.refresh()]);
+      await Promise.all([
+        model.refresh(),
+        history.load(),
+        servers.refresh(),
+        // A server whose agents nobody asks anything need not load them.
+        threads.threads ? threads.refresh() : undefined
+      ]);
     };
     const commands = addCommands(app.commands, {
       panel,

@@ -13,6 +13,7 @@ import type {
 } from '../../api/protocol';
 import type { IServersModel } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
+import { useDoing } from '../../ui/hooks/useDoing';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { TextBlock } from '../../ui/components/VisibleText';
 
@@ -60,20 +61,8 @@ interface IServerProps {
 
 function Server({ server, onRestart, onReview }: IServerProps): JSX.Element {
   const trans = useTrans();
-  const [isBusy, setBusy] = React.useState(false);
-  const [failure, setFailure] = React.useState('');
+  const { run, isBusy, failure } = useDoing();
   const needsTrust = server.state === 'needs_trust';
-  const act = (): void => {
-    setBusy(true);
-    setFailure('');
-    (needsTrust ? onReview : onRestart)()
-      .catch((error: unknown) => {
-        setFailure(label(error instanceof Error ? error.message : '', 300));
-      })
-      .finally(() => {
-        setBusy(false);
-      });
-  };
   const name = label(server.name);
   return (
     <>
@@ -97,7 +86,9 @@ function Server({ server, onRestart, onReview }: IServerProps): JSX.Element {
               : trans.__('Restart %1', name)
           }
           disabled={isBusy}
-          onClick={act}
+          onClick={() => {
+            run(needsTrust ? onReview : onRestart);
+          }}
         >
           {needsTrust ? trans.__('Review…') : restartLabel(isBusy, trans)}
         </button>

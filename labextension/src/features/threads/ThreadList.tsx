@@ -8,6 +8,8 @@ import type { IThread, ThreadState } from '../../api/threads';
 import type { IThreadsModel } from '../../internalTokens';
 import { LinkButton } from '../../ui/components/VisibleText';
 import { useTrans } from '../../ui/context';
+import { useDoing } from '../../ui/hooks/useDoing';
+import type { IDoing } from '../../ui/hooks/useDoing';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { label, tail } from '../../ui/text/visibleText';
 import { threadName } from './threadDialogs';
@@ -149,6 +151,7 @@ function Working(
   const trans = useTrans();
   const { threads, turnId, doing } = props;
   const [text, setText] = React.useState('');
+  const [sent, setSent] = React.useState('');
   const send = (event: React.FormEvent): void => {
     event.preventDefault();
     const words = text.trim();
@@ -156,6 +159,7 @@ function Working(
       doing.run(async () => {
         await threads.steer(turnId, words);
         setText('');
+        setSent(words);
       });
     }
   };
@@ -178,6 +182,9 @@ function Working(
       >
         {trans.__('Send')}
       </button>
+      <div role="status" className="jp-AgentBox-sent">
+        {sent ? trans.__('Sent: “%1”', label(sent, 160)) : null}
+      </div>
     </form>
   );
 }
@@ -251,36 +258,6 @@ function Stop(props: {
       {trans.__('Stop')}
     </button>
   );
-}
-
-interface IDoing {
-  /** Do one thing; nothing while another is being done. */
-  run: (action: () => Promise<void>) => void;
-  isBusy: boolean;
-  failure: string;
-}
-
-/** Does one thing at a time, and says why it was not done. */
-function useDoing(): IDoing {
-  const trans = useTrans();
-  const [isBusy, setBusy] = React.useState(false);
-  const [failure, setFailure] = React.useState('');
-  const run = (action: () => Promise<void>): void => {
-    if (isBusy) {
-      return;
-    }
-    setBusy(true);
-    setFailure('');
-    action()
-      .catch((error: unknown) => {
-        const why = error instanceof Error ? error.message : '';
-        setFailure(label(why, 300) || trans.__('That did not work.'));
-      })
-      .finally(() => {
-        setBusy(false);
-      });
-  };
-  return { run, isBusy, failure };
 }
 
 function facts(thread: IThread, trans: TranslationBundle): string {

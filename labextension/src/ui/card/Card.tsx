@@ -6,7 +6,7 @@ import React from 'react';
 import { useNameOf, useTrans } from '../context';
 import { describeIsolation } from '../text/isolation';
 import type { IApproval } from '../../api/protocol';
-import { qualifiedName } from '../../api/protocol';
+import { isCodeRun, qualifiedName } from '../../api/protocol';
 import { describeRisk } from '../text/risk';
 import { summarize } from '../text/summary';
 import type { PersonalAnswer } from '../../internalTokens';
@@ -211,14 +211,26 @@ function Final(props: ICardProps): JSX.Element {
         </summary>
         <LookAlikes found={approval.call.look_alikes} />
         <Origin {...props} />
-        {edited ? <h4>{trans.__('Edited arguments')}</h4> : null}
+        {edited ? (
+          <h4>
+            {isCodeRun(approval.call)
+              ? trans.__('Edited code')
+              : trans.__('Edited arguments')}
+          </h4>
+        ) : null}
         {edited ? (
           <Arguments
             values={edited}
             python={codeOf(approval.call) === null ? null : {}}
           />
         ) : null}
-        {edited ? <h4>{trans.__('Original arguments')}</h4> : null}
+        {edited ? (
+          <h4>
+            {isCodeRun(approval.call)
+              ? trans.__('Original code')
+              : trans.__('Original arguments')}
+          </h4>
+        ) : null}
         {approval.call.omitted ? (
           <LongArguments
             omitted={approval.call.omitted}

@@ -3,6 +3,7 @@
  */
 import { isObject, namesOf } from '../../api/json';
 import type { IJsonObject } from '../../api/json';
+import { isCodeRun } from '../../api/protocol';
 import type { IApproval, IToolCall } from '../../api/protocol';
 
 /** How much a finding weighs. */
@@ -27,9 +28,8 @@ const SEVERITIES: readonly unknown[] = ['info', 'warning', 'error'];
 
 /** The code that a call would run; `null` if it is a call of another tool. */
 export function codeOf(call: IToolCall): string | null {
-  const isRun = call.server === 'notebook' && call.tool === 'run_code';
   const code = call.arguments[CODE];
-  return isRun && typeof code === 'string' ? code : null;
+  return isCodeRun(call) && typeof code === 'string' ? code : null;
 }
 
 /** Whether the code is all that a person could edit. */

@@ -138,12 +138,7 @@ function CodeRun(props: IItemViewProps & { item: ICodeRun }): JSX.Element {
     call => call.thread_id === output.threadId
   );
   return (
-    <div
-      className="jp-AgentBox-codeRun"
-      role="group"
-      aria-label={trans.__('Agent’s code')}
-      data-state={state}
-    >
+    <div role="group" aria-label={trans.__('Agent’s code')}>
       <Head name={trans.__('Code')} state={state} />
       {state === 'waiting' ? null : (
         // While it waits, the card has the code.
@@ -170,11 +165,7 @@ function ToolCall(
   const { item } = props;
   const [state] = useItemState(props, () => false);
   const name = `${item.server}.${item.tool}`;
-  return (
-    <div className="jp-AgentBox-toolCall" data-state={state}>
-      <Head name={label(name)} state={state} />
-    </div>
-  );
+  return <Head name={label(name)} state={state} />;
 }
 
 function Head(props: { name: string; state: State }): JSX.Element {
@@ -240,7 +231,7 @@ function describeState(state: State, trans: TranslationBundle): string {
   const texts: Record<State, string> = {
     waiting: trans.__('waiting for your decision'),
     running: trans.__('running…'),
-    completed: trans.__('done'),
+    completed: trans.__('completed'),
     failed: trans.__('failed'),
     declined: trans.__('declined'),
     interrupted: trans.__('interrupted')

@@ -3,6 +3,7 @@
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
+import { isCodeRun } from '../../api/protocol';
 import type { IApproval, IOutcome } from '../../api/protocol';
 import type { NameOf } from './reviewers';
 import { label } from './visibleText';
@@ -94,9 +95,7 @@ function approvedSummary(
   trans: TranslationBundle
 ): ISummary {
   const who = decidedBy(approval, nameOf, trans);
-  const allowed = approval.decision?.arguments
-    ? trans.__('Allowed with edited arguments by %1.', who)
-    : trans.__('Allowed by %1.', who);
+  const allowed = describeAllowance(approval, who, trans);
   const { outcome } = approval;
   const then = (mood: Mood, sentence: string): ISummary => ({
     mood,
@@ -124,6 +123,19 @@ function approvedSummary(
     case 'cancelled':
       return then('neutral', trans.__('Cancelled while it ran.'));
   }
+}
+
+function describeAllowance(
+  { call, decision }: IApproval,
+  who: string,
+  trans: TranslationBundle
+): string {
+  if (!decision?.arguments) {
+    return trans.__('Allowed by %1.', who);
+  }
+  return isCodeRun(call)
+    ? trans.__('Allowed with edited code by %1.', who)
+    : trans.__('Allowed with edited arguments by %1.', who);
 }
 
 function rejectedText(

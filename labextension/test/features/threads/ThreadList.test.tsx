@@ -62,6 +62,7 @@ test('an agent that works is stopped, and told something; an idle one is not', a
   await press('Send');
   expect(model.steer).toHaveBeenCalledWith('t1', 'only October');
   expect(screen.getByRole<HTMLInputElement>('textbox').value).toBe('');
+  expect(screen.getByRole('status').textContent).toBe('Sent: “only October”');
   await press('Stop');
   expect(model.stop).toHaveBeenCalledWith('t1');
 });

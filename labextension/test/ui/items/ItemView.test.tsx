@@ -103,7 +103,7 @@ test.each([
 });
 
 test.each([
-  ['completed', 'done'],
+  ['completed', 'completed'],
   ['failed', 'failed'],
   ['declined', 'declined'],
   ['interrupted', 'interrupted'],
@@ -140,7 +140,7 @@ test('a notice is one line of text', async () => {
 });
 
 test.each([
-  ['completed', 'completed', 'done'],
+  ['completed', 'completed', 'completed'],
   ['in_progress', 'interrupted', 'interrupted'],
   ['in_progress', 'in_progress', 'running…']
 ])(
