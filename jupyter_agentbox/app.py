@@ -84,6 +84,13 @@ class AgentBoxApp(ExtensionApp):
         help="How long a request waits for a decision before it expires, in seconds. None: it never expires.",
     ).tag(config=True)
 
+    longest_wait = Float(
+        3600.0,
+        allow_none=True,
+        help="How long a request waits at most, in seconds, however often a person asks that it wait longer. None: no "
+        "bound.",
+    ).tag(config=True)
+
     max_pending = Int(
         1000,
         min=1,
@@ -501,6 +508,7 @@ class AgentBoxApp(ExtensionApp):
             database_url=self.database_url,
             journal_mode="delete" if self.journal_mode == "delete" else "wal",
             approval_timeout=self.approval_timeout,
+            longest_wait=self.longest_wait,
             most_pending=self.max_pending,
             decide_with=DecideWith(self.decide_with),
             retention=RetentionLimits(

@@ -49,6 +49,9 @@ class Settings:
         SQLite's journal mode.
     approval_timeout : float or None
         How long a request waits for a decision, in seconds; ``None`` for ever.
+    longest_wait : float or None
+        How long a request waits at most, in seconds, however often a person asks that it wait longer; ``None`` for no
+        bound.
     most_pending : int or None
         The largest number of pending requests per kernel; ``None`` for no limit.
     decide_with : DecideWith
@@ -69,6 +72,7 @@ class Settings:
     database_url: str
     journal_mode: JournalMode = "wal"
     approval_timeout: float | None = 600.0
+    longest_wait: float | None = 3600.0
     most_pending: int | None = 1000
     decide_with: DecideWith = DecideWith.ANY
     added_servers: Path | None = None
@@ -166,6 +170,7 @@ def build(
         checker=checker,
         most_pending=settings.most_pending,
         decide_with=settings.decide_with,
+        longest_wait=timedelta(seconds=settings.longest_wait) if settings.longest_wait is not None else None,
     )
     modes = modes or ThreadModes()
     calls = CallManager(

@@ -179,6 +179,8 @@ class ApprovalRequest:
         A person's answer.
     outcome : Outcome or None
         What became of the call once approved.
+    extended_by : str
+        The name of who asked last that it wait longer; empty if nobody did.
     """
 
     id: str
@@ -190,6 +192,7 @@ class ApprovalRequest:
     status: Status = Status.PENDING
     decision: Decision | None = None
     outcome: Outcome | None = None
+    extended_by: str = ""
 
     @classmethod
     def open(
@@ -258,6 +261,18 @@ class ApprovalRequest:
             )
         return replace(self, status=status, decision=decision)
 
+    def extend(self, until: datetime, *, by: str) -> ApprovalRequest:
+        """Return the request as it waits until a later time.
+
+        Raises
+        ------
+        InvalidTransitionError
+            If the request is final.
+        """
+        if self.status is not Status.PENDING:
+            raise self._not_pending()
+        return replace(self, expires_at=until, extended_by=by)
+
     def lapse(self, lapse: Lapse) -> ApprovalRequest:
         """Return the request as it ends without an answer.
 
@@ -289,9 +304,12 @@ class ApprovalRequest:
         try:
             return TRANSITIONS[self.status, cause]
         except KeyError:
-            raise InvalidTransitionError(
-                f"request `{self.id}` is no longer pending: it is `{self.status.value}`", request_id=self.id
-            ) from None
+            raise self._not_pending() from None
+
+    def _not_pending(self) -> InvalidTransitionError:
+        return InvalidTransitionError(
+            f"request `{self.id}` is no longer pending: it is `{self.status.value}`", request_id=self.id
+        )
 
 
 def reason_for(request: ApprovalRequest) -> str:
@@ -355,6 +373,7 @@ def request_to_json(
         "evaluation": request.evaluation.to_json(),
         "created_at": json_time(request.created_at),
         "expires_at": json_time(request.expires_at),
+        "extended_by": request.extended_by or None,
         "decision": None
         if decision is None
         else _decision_to_json(decision, request.effective_call.digest, is_listed=is_listed),

@@ -145,6 +145,7 @@ def progress_row(request: ApprovalRequest, *, owner: str) -> dict[str, Any]:
             {
                 "evaluation": _evaluation_to_json(request.evaluation),
                 "expires_at": _time_to_json(request.expires_at),
+                "extended_by": request.extended_by,
                 "decision": _decision_to_json(request.decision),
                 "outcome": _outcome_to_json(request.outcome),
             }
@@ -185,6 +186,7 @@ def request_from_row(*, request: bytes, progress: bytes, status: str, tool: Tool
             evaluation=_evaluation_from_json(since["evaluation"]),
             created_at=datetime.fromisoformat(asked["created_at"]),
             expires_at=_time_from_json(since["expires_at"]),
+            extended_by=since.get("extended_by", ""),  # rows of before have none
             status=Status(status),
             decision=_decision_from_json(since["decision"]),
             outcome=_outcome_from_json(since["outcome"]),

@@ -66,6 +66,8 @@ export interface IApprovalModel {
   remember(approvals: readonly IApproval[]): void;
   /** Send a person's answer to a request as it was shown. Rejects with `RequestError` or a network error. */
   decide(shown: IApproval, answer: PersonalAnswer): Promise<void>;
+  /** Let a request wait longer, as far as the server lets it; say whether it did. */
+  extend(id: string): Promise<boolean>;
   /** Ask for everything again. */
   refresh(): Promise<void>;
   /** The server's time in milliseconds. */

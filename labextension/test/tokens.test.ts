@@ -25,6 +25,7 @@ test('what they read is a copy, and leads to nothing that decides', () => {
     listApprovals: () => Promise.resolve({ approvals: [], next: null }),
     getApproval: id => Promise.resolve(approval({ id })),
     decide: () => Promise.reject(new Error('nobody decides here')),
+    extend: () => Promise.reject(new Error('nobody asks')),
     now: () => 0
   });
   const approvals = new PublicApprovals(model);

@@ -73,6 +73,18 @@ def test_an_outcome_that_has_ended_never_changes() -> None:
     assert {before for before, _ in OUTCOME_TRANSITIONS} == {None, OutcomeState.RUNNING}
 
 
+@pytest.mark.parametrize("status", Status)
+def test_only_a_pending_request_waits_longer(status: Status) -> None:
+    request = replace(a_request(), status=status)
+    later = NOON + timedelta(hours=1)
+
+    if status is Status.PENDING:
+        assert request.extend(later, by="ada") == replace(request, expires_at=later, extended_by="ada")
+    else:
+        with pytest.raises(InvalidTransitionError):
+            request.extend(later, by="ada")
+
+
 @pytest.mark.parametrize("effect", Effect)
 def test_only_a_request_that_waits_for_a_person_can_expire(effect: Effect) -> None:
     request = a_request(evaluation=Evaluation(effect=effect))
@@ -184,6 +196,7 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
         "evaluation": {"effect": "ask", "rule": None, "layer": None, "reason": None, "file": None, "line": None},
         "created_at": "2026-05-01T12:00:00.000Z",
         "expires_at": "2026-05-01T12:10:00.000Z",
+        "extended_by": None,
         "decision": None,
         "outcome": None,
     }

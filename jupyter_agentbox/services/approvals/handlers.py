@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from jupyter_server.auth.decorator import authorized
@@ -151,20 +152,16 @@ class ApprovalHandler(ApprovalsAPIHandler):
             self.finish_json(self.to_json(request))
 
 
-class DecisionHandler(ApprovalsAPIHandler):
-    """A person's answer to an approval request."""
+class AnswerHandler(ApprovalsAPIHandler):
+    """What a person does about an approval request; a conflict is answered with the request as it now stands."""
 
     _conflict: ApprovalRequest | None = None
 
-    @web.authenticated
-    @authorized
-    async def post(self, request_id: str) -> None:
-        """Decide an approval request."""
-        verdict = verdict_from_json(self.json_object())
-        reviewer = await reviewer_of(self, AUTH_RESOURCE)
+    async def answer(self, request_id: str, take: Callable[[], Awaitable[ApprovalRequest]]) -> None:
+        """Answer with the request as it is afterwards, or in brief to who may not read it."""
         may_read = await self.may_read(AUTH_RESOURCE)
         try:
-            request = await self.approvals.decide(request_id, verdict, reviewer=reviewer)
+            request = await take()
         except (InvalidTransitionError, StaleDigestError):
             if may_read:
                 self._conflict = await self.approvals.get(request_id)
@@ -177,6 +174,31 @@ class DecisionHandler(ApprovalsAPIHandler):
         if self._conflict is not None:
             details["approval"] = self.listed(self._conflict)
         return details
+
+
+class DecisionHandler(AnswerHandler):
+    """A person's answer to an approval request."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, request_id: str) -> None:
+        """Decide an approval request."""
+        verdict = verdict_from_json(self.json_object())
+        reviewer = await reviewer_of(self, AUTH_RESOURCE)
+        await self.answer(request_id, lambda: self.approvals.decide(request_id, verdict, reviewer=reviewer))
+
+
+class ExtensionHandler(AnswerHandler):
+    """More time for an approval request."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, request_id: str) -> None:
+        """Let an approval request wait longer."""
+        if self.json_object():
+            raise InvalidDecisionError("the body must be `{}`")
+        reviewer = await reviewer_of(self, AUTH_RESOURCE)
+        await self.answer(request_id, lambda: self.approvals.extend(request_id, reviewer=reviewer))
 
 
 class DecisionsHandler(ApprovalsAPIHandler):
@@ -239,4 +261,5 @@ default_handlers = [
     (r"/jupyter-agentbox/approvals/decisions/?", DecisionsHandler),
     (rf"/jupyter-agentbox/approvals/{_ID}/?", ApprovalHandler),
     (rf"/jupyter-agentbox/approvals/{_ID}/decision/?", DecisionHandler),
+    (rf"/jupyter-agentbox/approvals/{_ID}/extend/?", ExtensionHandler),
 ]

@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Lapse, Outcome, OutcomeState, Status
@@ -38,6 +38,9 @@ from jupyter_agentbox.exceptions import (
 from jupyter_agentbox.services.policies.manager import PolicyManager
 
 log = logging.getLogger(__name__)
+
+#: What a request is given that a rule lets wait for a time, where others wait for ever.
+_EXTENSION: Final = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +106,8 @@ class ApprovalManager:
         The largest number of pending requests per kernel; ``None`` for no limit.
     decide_with : DecideWith
         Whose answers count.
+    longest_wait : timedelta or None
+        How long a request waits at most, however often a person asks that it wait longer; ``None`` for no bound.
 
     Attributes
     ----------
@@ -122,7 +127,9 @@ class ApprovalManager:
         checker: ArgumentChecker,
         most_pending: int | None = None,
         decide_with: DecideWith = DecideWith.ANY,
+        longest_wait: timedelta | None = None,
     ) -> None:
+        self._longest_wait = longest_wait
         self._store = store
         self._announcer = announcer
         self._clock = clock
@@ -382,6 +389,56 @@ class ApprovalManager:
 
         return tuple(await asyncio.gather(*(take(request_id, verdict) for request_id, verdict in verdicts)))
 
+    async def extend(self, request_id: str, *, reviewer: Reviewer) -> ApprovalRequest:
+        """Let a pending request wait longer, by the time that is left to a new one, up to the longest wait.
+
+        One that waits for ever, or has the longest time already, stays as it is.
+
+        Raises
+        ------
+        NeedsPersonError
+            Who asks is not a person, and only their answers count.
+        UnknownApprovalError
+            There is no such request.
+        InvalidTransitionError
+            It is final, or it belongs to another server process.
+        StorageError
+            The new time could not be kept, so it does not count.
+        """
+        reviewer.check(self.decide_with)
+        request = await self._get(request_id)
+        await self._check_waiting(request)
+        until = self._latest(request)
+        if request.expires_at is None or until <= request.expires_at:
+            return request
+        extended = request.extend(until, by=reviewer.name)
+        await asyncio.shield(self._keep_longer(request, extended))
+        return extended
+
+    async def _check_waiting(self, request: ApprovalRequest) -> None:
+        """Refuse a request that is not this server's, or whose time is over."""
+        if request.status is Status.PENDING and request.id not in self._live:
+            raise InvalidTransitionError(
+                f"request `{request.id}` belongs to another Jupyter server: decide it there", request_id=request.id
+            )
+        if self._is_over(request):
+            await self.lapse(request.id, Lapse.TIMED_OUT)
+            raise InvalidTransitionError(f"request `{request.id}` has expired", request_id=request.id)
+
+    def _latest(self, request: ApprovalRequest) -> datetime:
+        until = self._clock.now() + (self._timeout or _EXTENSION)
+        return until if self._longest_wait is None else min(until, request.created_at + self._longest_wait)
+
+    async def _keep_longer(self, before: ApprovalRequest, after: ApprovalRequest) -> None:
+        if not await self._store.replace_if(after, status=Status.PENDING, outcome=None):
+            present = await self._present(before)
+            raise InvalidTransitionError(
+                f"request `{before.id}` is no longer pending: it is `{present.status.value}`", request_id=before.id
+            )
+        if self._live.get(before.id) is before:  # else it was decided in the same moment
+            self._live[before.id] = after
+            self._announcer.approval_changed(after)
+
     async def lapse(self, request_id: str, lapse: Lapse) -> ApprovalRequest:
         """End a pending request without an answer.
 
@@ -395,7 +452,7 @@ class ApprovalManager:
         return lapsed
 
     async def _expire(self, request: ApprovalRequest) -> None:
-        if self._is_over(request):
+        if self._is_over(self._live.get(request.id, request)):  # it may have been given more time
             try:
                 await self.lapse(request.id, Lapse.TIMED_OUT)
             except (InvalidTransitionError, UnknownApprovalError) as error:

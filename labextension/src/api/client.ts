@@ -76,6 +76,8 @@ export interface IAgentBoxClient {
   getApproval(id: string): Promise<IApproval>;
   /** Send a person's answer; the request as it is then. */
   decide(id: string, body: IDecisionBody): Promise<IApproval>;
+  /** Let a request wait longer; the request as it is then. */
+  extend(id: string): Promise<IApproval>;
   /** All MCP servers, and what is wrong with their configuration. */
   listServers(): Promise<IServerList>;
   /** Restart an MCP server. */
@@ -144,6 +146,11 @@ export class AgentBoxClient implements IAgentBoxClient {
     const path = URLExt.join('approvals', encodeURIComponent(id), 'decision');
     const json = stringify({ ...body } as IJsonObject);
     return toApproval(await this._request('POST', path, json));
+  }
+
+  async extend(id: string): Promise<IApproval> {
+    const path = URLExt.join('approvals', encodeURIComponent(id), 'extend');
+    return toApproval(await this._request('POST', path, '{}'));
   }
 
   async listServers(): Promise<IServerList> {

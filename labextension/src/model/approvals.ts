@@ -28,7 +28,7 @@ import type {
 /** What the model needs of a client; a test gives its own. */
 export type ApprovalSource = Pick<
   IAgentBoxClient,
-  'listApprovals' | 'getApproval' | 'decide' | 'now'
+  'listApprovals' | 'getApproval' | 'decide' | 'extend' | 'now'
 >;
 
 /** How many requests to ask for at once. */
@@ -143,6 +143,19 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
         throw error;
       }
     });
+  }
+
+  async extend(id: string): Promise<boolean> {
+    const before = this._known.get(id)?.approval.expires_at;
+    try {
+      await this._ask(async question => {
+        this._put([await this._source.extend(id)], question);
+      });
+    } catch {
+      void this.load(id);
+      return false;
+    }
+    return this._known.get(id)?.approval.expires_at !== before;
   }
 
   async load(id: string): Promise<void> {

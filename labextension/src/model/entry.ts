@@ -64,6 +64,7 @@ export function isOvertaken(
 function isSame(a: IApproval, b: IApproval): boolean {
   return (
     a.status === b.status &&
+    a.expires_at === b.expires_at &&
     a.call.digest === b.call.digest &&
     !a.call.omitted === !b.call.omitted &&
     a.decision?.decided_at === b.decision?.decided_at &&

@@ -57,6 +57,15 @@ class Server implements ApprovalSource {
     return this.getApproval(id);
   }
 
+  async extend(id: string): Promise<IApproval> {
+    const found = await this.getApproval(id);
+    this.put({ ...found, expires_at: this.latest });
+    return this.getApproval(id);
+  }
+
+  /** Until when a request waits that was extended. */
+  latest: string | null = '2026-01-01T01:00:00Z';
+
   private check(): void {
     if (this.isDown) {
       throw new TypeError('network');
@@ -354,4 +363,18 @@ test('long arguments are fetched when a person wants them, and stay', async () =
   server.getApproval = getApproval;
   await model.refresh();
   expect(model.pending[0]?.call.arguments).toEqual({ order_id: 7 });
+});
+
+test('a request that waits longer does so on all views, and one that cannot is said not to', async () => {
+  const server = new Server(approval({ expires_at: '2026-01-01T00:10:00Z' }));
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  const changes: (string | null)[] = [];
+  model.changed.connect((_, id) => changes.push(id));
+
+  expect(await model.extend('a1')).toBe(true);
+  expect(model.get('a1').approval?.expires_at).toBe(server.latest);
+  expect(changes).toEqual(['a1']);
+  expect(await model.extend('a1')).toBe(false);
+  expect(await model.extend('gone')).toBe(false);
 });

@@ -6,6 +6,10 @@ import { allowed, approval } from '../examples';
 
 /** A server whose answers come when the test says so. */
 class Server {
+  async extend(): Promise<IApproval> {
+    throw new Error('nobody asks');
+  }
+
   async listApprovals(query: IApprovalQuery): Promise<IApprovalPage> {
     const start = Number(query.cursor ?? 0);
     const end = start + (query.limit ?? this.items.length);

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from jupyter_agentbox.core.approvals import Lapse
+from jupyter_agentbox.core.approvals import Lapse, json_time
 from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.tools import ToolDescription
@@ -285,3 +285,28 @@ async def test_requests_can_be_listed_by_their_ids(approvals: ApprovalManager, f
     assert {one["id"] for one in page["approvals"]} == {first.id, third.id}
     code, _ = await fetch("approvals", params={"ids": ",".join(["x"] * 501)})
     assert code == 422
+
+
+async def test_request_is_given_more_time_as_the_reference_says(approvals: ApprovalManager, fetch: Any) -> None:
+    request = await approvals.open(a_call(), TOOL, ASK)
+
+    code, body = await fetch("approvals", request.id, "extend", method="POST", body="{}")
+
+    assert (code, body["id"], body["status"]) == (200, request.id, "pending")
+    assert body["extended_by"]
+    assert body["expires_at"] >= (json_time(request.expires_at) or "")
+
+
+async def test_no_time_is_given_to_what_is_over_or_unknown_nor_for_a_body_that_says_how_much(
+    approvals: ApprovalManager, fetch: Any
+) -> None:
+    request = await approvals.open(a_call(), TOOL, ASK)
+    codes = [
+        (await fetch("approvals", request.id, "extend", method="POST", body='{"seconds": 9}'))[0],
+        (await fetch("approvals", "unknown", "extend", method="POST", body="{}"))[0],
+    ]
+    await approvals.lapse(request.id, Lapse.WITHDRAWN)
+    code, body = await fetch("approvals", request.id, "extend", method="POST", body="{}")
+
+    assert [*codes, code] == [422, 404, 409]
+    assert body["approval"]["status"] == "cancelled"

@@ -19,6 +19,7 @@ import { Deciding } from './Deciding';
 import { LongArguments } from './LongArguments';
 import { Guarded, GuardedCard } from '../guarded/GuardedCard';
 import { OpenForms } from './forms';
+import { useKeptWaiting } from './useKeptWaiting';
 import { LookAlikes } from './LookAlikes';
 import { Outcome } from './Outcome';
 import { Facts, RiskLine, Says } from './ToolFacts';
@@ -33,6 +34,8 @@ export interface ICardProps {
   origin: string;
   now: () => number;
   onDecide: (shown: IApproval, answer: PersonalAnswer) => Promise<void>;
+  /** Lets the request wait longer; says whether it does. */
+  onExtend?: () => Promise<boolean>;
   onReveal?: (approval: IApproval) => void;
   /** Fetches arguments that were left out; without it they are no longer kept. */
   onShowArguments?: () => void;
@@ -109,6 +112,8 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
   const { approval, onOpenInPanel } = props;
   const titleId = React.useId();
   const [unseen, report] = useUnseen();
+  const form = React.useRef<HTMLDivElement>(null);
+  useKeptWaiting(form, props);
   const elsewhere = onOpenInPanel && {
     label: trans.__('Decide in the panel'),
     open: () => {
@@ -127,11 +132,13 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
       <Facts approval={approval} isSaid={true} />
       <Guarded elsewhere={elsewhere}>
         <UnseenNote unseen={unseen} />
-        <Deciding
-          approval={approval}
-          sending={props.sending}
-          describedBy={titleId}
-        />
+        <div ref={form}>
+          <Deciding
+            approval={approval}
+            sending={props.sending}
+            describedBy={titleId}
+          />
+        </div>
       </Guarded>
     </>
   );
@@ -157,7 +164,11 @@ function Header(props: ICardProps & { titleId: string }): JSX.Element {
           <VisibleText text={call.server} />.<VisibleText text={call.tool} />
         </span>
         {approval.expires_at ? (
-          <Countdown expiresAt={approval.expires_at} now={props.now} />
+          <Countdown
+            expiresAt={approval.expires_at}
+            now={props.now}
+            onExtend={props.onExtend}
+          />
         ) : null}
       </div>
       <div className="jp-AgentBox-subline">

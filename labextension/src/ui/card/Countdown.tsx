@@ -4,27 +4,39 @@
 import React from 'react';
 
 import { useTrans } from '../context';
+import { LinkButton } from '../components/VisibleText';
 import { useTick } from '../hooks/useSignal';
 
 /** Seconds from which on the time is short. */
 const SHORT = 60;
 
+/** Seconds from which on more can be asked for. */
+const OFFERED = 120;
+
 export interface ICountdownProps {
   expiresAt: string;
   now: () => number;
+  /** Lets the request wait longer; says whether it does. */
+  onExtend?: () => Promise<boolean>;
 }
 
 /** Counts down in minutes and seconds; not announced, or a screen reader would count along. */
 export function Countdown(props: ICountdownProps): JSX.Element {
   const trans = useTrans();
-  const { expiresAt, now } = props;
+  const { expiresAt, now, onExtend } = props;
+  const [isLast, setLast] = React.useState(false);
   useTick(true);
   const seconds = Math.max(
     0,
     Math.ceil((Date.parse(expiresAt) - now()) / 1000)
   );
   const text = clock(seconds);
-  return (
+  const extend = (): void => {
+    void onExtend?.().then(isLonger => {
+      setLast(!isLonger);
+    });
+  };
+  const clockFace = (
     <span
       className={`jp-AgentBox-countdown${seconds <= SHORT ? ' jp-mod-short' : ''}`}
       role="timer"
@@ -35,6 +47,19 @@ export function Countdown(props: ICountdownProps): JSX.Element {
       )}
     >
       {seconds > 0 ? trans.__('%1 left', text) : trans.__('Expiring…')}
+    </span>
+  );
+  if (!onExtend || seconds > OFFERED || seconds === 0) {
+    return clockFace;
+  }
+  return (
+    <span className="jp-AgentBox-waiting">
+      {isLast ? (
+        <span>{trans.__('It cannot wait any longer.')}</span>
+      ) : (
+        <LinkButton label={trans.__('Keep waiting')} onClick={extend} />
+      )}
+      {clockFace}
     </span>
   );
 }

@@ -58,6 +58,7 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
         now={() => model.now()}
         onDecide={(shown, answer) => model.decide(shown, answer)}
         present={() => model.get(requestId).approval}
+        onExtend={() => model.extend(requestId)}
         onFailure={props.onFailure}
         onLeave={leave}
         onShowArguments={state === 'whole' ? undefined : show}

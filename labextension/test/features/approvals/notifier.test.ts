@@ -29,6 +29,7 @@ beforeEach(() => {
       }),
     getApproval: id => Promise.resolve(waits(id)),
     decide: () => Promise.reject(new Error('nobody decides here')),
+    extend: () => Promise.reject(new Error('nobody extends here')),
     now: () => 0
   });
   panel = { isVisible: false, open: jest.fn() };

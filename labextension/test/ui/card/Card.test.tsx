@@ -2,6 +2,7 @@ import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { Card } from '../../../src/ui/card/Card';
+import { Forms, OpenForms } from '../../../src/ui/card/forms';
 import type { IJsonObject } from '../../../src/api/json';
 import type { IApproval } from '../../../src/api/protocol';
 import { allowed, approval } from '../../examples';
@@ -174,4 +175,60 @@ test('allowing is the obvious answer only where the server says that nothing is 
     ['destructive', 'jp-AgentBox-button jp-mod-caution'],
     ['unsaid', 'jp-AgentBox-button jp-mod-caution']
   ]);
+});
+
+test('a request that ends shortly can be kept waiting, as long as the server lets it', async () => {
+  const onExtend = jest.fn(() => Promise.resolve(false));
+  const at = (expires_at: string): JSX.Element => (
+    <Card
+      approval={approval({ expires_at })}
+      origin="orders.ipynb, cell 3"
+      now={() => Date.parse('2026-01-01T00:00:00Z')}
+      onDecide={async () => undefined}
+      onExtend={onExtend}
+    />
+  );
+  const { rerender } = render(at('2026-01-01T00:02:01Z'));
+  expect(screen.queryByText('Keep waiting')).toBeNull();
+  rerender(at('2026-01-01T00:02:00Z'));
+  fireEvent.click(screen.getByText('Keep waiting'));
+  expect(onExtend).toHaveBeenCalledTimes(1);
+  expect(await screen.findByText('It cannot wait any longer.')).not.toBeNull();
+});
+
+test('a form in which somebody types keeps its request waiting; one that was left does not', () => {
+  jest.useFakeTimers();
+  const onExtend = jest.fn(() => Promise.resolve(true));
+  const shared = new Forms();
+  shared.set('a1', { mode: 'reject', reason: '', draft: null });
+  const { unmount } = render(
+    <OpenForms.Provider value={shared}>
+      <Card
+        approval={approval({ expires_at: '2026-01-01T00:01:59Z' })}
+        origin="orders.ipynb, cell 3"
+        now={() => Date.parse('2026-01-01T00:00:00Z')}
+        onDecide={async () => undefined}
+        onExtend={onExtend}
+      />
+    </OpenForms.Provider>
+  );
+  act(() => {
+    jest.advanceTimersByTime(10_000);
+  });
+  expect(onExtend).not.toHaveBeenCalled();
+  fireEvent.keyDown(screen.getByRole('textbox'), { key: 'a' });
+  act(() => {
+    jest.advanceTimersByTime(5000);
+  });
+  expect(onExtend).toHaveBeenCalledTimes(1);
+  act(() => {
+    jest.advanceTimersByTime(60_000);
+  });
+  const calls = onExtend.mock.calls.length;
+  act(() => {
+    jest.advanceTimersByTime(60_000);
+  });
+  expect(onExtend).toHaveBeenCalledTimes(calls);
+  unmount();
+  jest.useRealTimers();
 });

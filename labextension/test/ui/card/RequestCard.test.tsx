@@ -16,6 +16,7 @@ function context(openInPanel?: (id: string) => void): ICardContext {
     listApprovals: () => Promise.resolve({ approvals: [], next: null }),
     getApproval: id => Promise.resolve(approval({ id })),
     decide: () => Promise.reject(new Error('nobody decides here')),
+    extend: () => Promise.reject(new Error('nobody asks')),
     now: () => 0
   });
   model.remember([approval({ id: 'a1' }), approval({ id: 'a2' })]);

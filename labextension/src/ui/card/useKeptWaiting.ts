@@ -1,0 +1,62 @@
+/**
+ * Lets a request wait longer while a person fills in one of its forms.
+ */
+import React from 'react';
+
+import type { IApproval } from '../../api/protocol';
+
+/** Milliseconds that are left when more are asked for. */
+const SHORT = 120_000;
+
+/** Milliseconds after which a person who does nothing has left. */
+const ABSENT = 60_000;
+
+/** Milliseconds between two looks at the time. */
+const INTERVAL = 5000;
+
+export interface IKeptWaitingOptions {
+  approval: IApproval;
+  now: () => number;
+  onExtend?: () => Promise<boolean>;
+}
+
+/** Ask for more time while somebody types or points in a form; the server says how long at most. */
+export function useKeptWaiting(
+  form: React.RefObject<HTMLElement>,
+  options: IKeptWaitingOptions
+): void {
+  const latest = React.useRef(options);
+  latest.current = options;
+  React.useEffect(() => {
+    const node = form.current;
+    let activeAt = -Infinity;
+    let isRefused = false;
+    const act = (): void => {
+      activeAt = performance.now();
+    };
+    const look = (): void => {
+      const { approval, now, onExtend } = latest.current;
+      const isActive = performance.now() - activeAt < ABSENT;
+      const isOpen =
+        node?.querySelector('input, textarea, .cm-content') ?? null;
+      const left = approval.expires_at
+        ? Date.parse(approval.expires_at) - now()
+        : Infinity;
+      if (isOpen && isActive && !isRefused && left < SHORT) {
+        void onExtend?.().then(isLonger => {
+          isRefused = !isLonger;
+        });
+      }
+    };
+    const timer = window.setInterval(look, INTERVAL);
+    node?.addEventListener('input', act);
+    node?.addEventListener('keydown', act);
+    node?.addEventListener('pointerdown', act);
+    return () => {
+      window.clearInterval(timer);
+      node?.removeEventListener('input', act);
+      node?.removeEventListener('keydown', act);
+      node?.removeEventListener('pointerdown', act);
+    };
+  }, [form]);
+}

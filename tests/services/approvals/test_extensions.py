@@ -1,0 +1,74 @@
+"""More time for a request."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from jupyter_agentbox.core.approvals import Answer, Status
+from jupyter_agentbox.core.policy import Effect, Evaluation
+from jupyter_agentbox.core.reviewers import DecideWith, Reviewer, Via
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.exceptions import InvalidTransitionError, NeedsPersonError
+from tests.services.conftest import Services, a_call
+
+ADA = Reviewer(name="ada", via=Via.BROWSER)
+TOOL = ToolDescription(name="delete_order")
+ASK = Evaluation(effect=Effect.ASK)
+
+
+async def test_request_waits_on_and_the_store_and_the_pages_know(services: Services) -> None:
+    request = await services.approvals.open(a_call(id=7), TOOL, ASK)
+    assert request.expires_at is not None
+    services.clock.advance(500)
+
+    extended = await services.approvals.extend(request.id, reviewer=ADA)
+
+    assert extended.expires_at == request.expires_at + timedelta(seconds=500)
+    assert extended.extended_by == "ada"
+    assert await services.stored(request.id) == extended
+    assert services.announcer.approvals[-1] == extended
+    services.clock.advance(599)
+    await services.approvals.expire_due()
+    assert (await services.approvals.get(request.id)).status is Status.PENDING
+    services.clock.advance(1)
+    await services.approvals.expire_due()
+    assert (await services.approvals.get(request.id)).status is Status.EXPIRED
+
+
+async def test_nobody_lets_it_wait_longer_than_the_longest_wait(services: Services) -> None:
+    services.approvals._longest_wait = timedelta(seconds=900)
+    request = await services.approvals.open(a_call(id=7), TOOL, ASK)
+    for seconds in (500, 350):
+        services.clock.advance(seconds)
+        extended = await services.approvals.extend(request.id, reviewer=ADA)
+
+    assert extended.expires_at == request.created_at + timedelta(seconds=900)
+
+
+async def test_no_time_is_given_to_what_is_over(services: Services) -> None:
+    decided, late = [await services.approvals.open(a_call(id=n), TOOL, ASK) for n in (1, 2)]
+    await services.decide(decided, Answer.ALLOW_ONCE)
+    services.clock.advance(600)
+
+    for request in (decided, late):
+        with pytest.raises(InvalidTransitionError):
+            await services.approvals.extend(request.id, reviewer=ADA)
+
+    assert (await services.stored(late.id)).status is Status.EXPIRED
+
+
+async def test_program_gives_no_time_where_only_a_person_decides(services: Services) -> None:
+    services.approvals.decide_with = DecideWith.PERSON
+    request = await services.approvals.open(a_call(id=7), TOOL, ASK)
+
+    with pytest.raises(NeedsPersonError):
+        await services.approvals.extend(request.id, reviewer=Reviewer(name="ada", via=Via.API_TOKEN))
+
+
+async def test_decision_after_it_holds(services: Services) -> None:
+    request = await services.approvals.open(a_call(id=7), TOOL, ASK)
+    await services.approvals.extend(request.id, reviewer=ADA)
+
+    assert (await services.decide(request, Answer.ALLOW_ONCE)).status is Status.APPROVED
