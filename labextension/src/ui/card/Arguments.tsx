@@ -4,19 +4,19 @@
 import React from 'react';
 
 import { useTrans } from '../context';
-import { ExactNumber, isObject, namesOf, stringify } from '../../api/json';
+import { isObject, namesOf } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
-import { hasHidden } from '../text/visibleText';
+import { hasHidden, label } from '../text/visibleText';
 import { CodeView } from '../code/CodeView';
 import type { ICodeViewProps } from '../code/CodeView';
 import { CODE } from '../code/findings';
-import { LinkButton, TextBlock, VisibleText } from '../components/VisibleText';
+import { Difference } from '../code/Difference';
+import { LinkButton, VisibleText } from '../components/VisibleText';
+import { replacements } from './replacements';
+import { Value } from './Value';
 
 /** Arguments that are shown at first. */
 const MAX_SHOWN = 100;
-
-/** Characters that a value may have and still stand beside its name. */
-const MAX_INLINE = 72;
 
 export interface IArgumentsProps {
   values: IJsonObject;
@@ -75,6 +75,14 @@ export function Arguments({ values, python }: IArgumentsProps): JSX.Element {
           }}
         />
       ) : null}
+      {replacements(values).map(({ name, before, after }) => (
+        <Difference
+          key={name}
+          before={before}
+          after={after}
+          caption={trans.__('What %1 changes', label(name, 60))}
+        />
+      ))}
     </>
   );
 }
@@ -105,31 +113,4 @@ function HiddenWarning(): JSX.Element {
       <span className="jp-AgentBox-escape">\u202e</span>
     </p>
   );
-}
-
-interface IValueProps {
-  name: string;
-  value: JsonValue;
-}
-
-function Value({ name, value }: IValueProps): JSX.Element {
-  if (typeof value === 'string') {
-    return value.length <= MAX_INLINE && !value.includes('\n') ? (
-      <code className="jp-mod-string">
-        “<VisibleText text={value} />”
-      </code>
-    ) : (
-      <TextBlock text={value} name={name} />
-    );
-  }
-  const line = stringify(value);
-  const isNested = typeof value === 'object' && !(value instanceof ExactNumber);
-  if (!isNested || line.length <= MAX_INLINE) {
-    return (
-      <code className={isNested ? 'jp-mod-nested' : 'jp-mod-scalar'}>
-        <VisibleText text={line} />
-      </code>
-    );
-  }
-  return <TextBlock text={stringify(value, 2)} name={name} />;
 }

@@ -86,7 +86,10 @@ export function Deciding(props: IDecidingProps): JSX.Element {
     approval,
     isFocused: !isKept,
     error: argumentError,
-    onChange: setDraft,
+    onChange: (changed: IDraft) => {
+      props.sending.forget();
+      setDraft(changed);
+    },
     onAllow: (values: IJsonObject) => {
       send({ decision: 'allow_once', arguments: values });
     },

@@ -24,6 +24,8 @@ export interface ISending {
   send: (answer: PersonalAnswer) => void;
   /** Say, if it is so, that the request ended while a form was open. */
   interrupt: () => void;
+  /** Take back what the server found wrong: it was about other arguments. */
+  forget: () => void;
   isBusy: boolean;
   failure: string | null;
   argumentError: IArgumentError | null;
@@ -76,7 +78,10 @@ export function useSending(
   // What became of a request that is over stands on its card.
   const isOver = unsure !== null && approval.status !== 'pending';
   const text = isOver ? null : failure;
-  return { send, interrupt, isBusy, failure: text, argumentError };
+  const forget = (): void => {
+    setArgumentError(null);
+  };
+  return { send, interrupt, forget, isBusy, failure: text, argumentError };
 }
 
 /** Whether the server said what it did with an answer. */

@@ -15,12 +15,15 @@ const SIGNS = { same: ' ', removed: '−', added: '+' } as const;
 export interface IDifferenceProps {
   before: string;
   after: string;
+  /** What the lines are; what a person changes, if nothing is given. */
+  caption?: string;
 }
 
 /** Two colours, and signs for who cannot tell them apart. */
 export function Difference(props: IDifferenceProps): JSX.Element {
   const { before, after } = props;
   const trans = useTrans();
+  const caption = props.caption ?? trans.__('Your changes');
   const lines = React.useMemo(
     () => withContext(lineDiff(before, after), CONTEXT),
     [before, after]
@@ -35,11 +38,11 @@ export function Difference(props: IDifferenceProps): JSX.Element {
   };
   return (
     <figure className="jp-AgentBox-difference">
-      <figcaption>{trans.__('Your changes')}</figcaption>
+      <figcaption>{caption}</figcaption>
       <div
         className="jp-AgentBox-diffLines"
         role="group"
-        aria-label={trans.__('Your changes')}
+        aria-label={caption}
         tabIndex={0}
       >
         {lines.map((line, index) =>

@@ -23,7 +23,9 @@ import type { IJsonObject } from '../../api/json';
 import type { IApproval } from '../../api/protocol';
 import { useInView } from '../hooks/useInView';
 import { label } from '../text/visibleText';
+import { Changes } from './Changes';
 import { EditFooter } from './EditFooter';
+import { CardGuard } from '../guarded/GuardedCard';
 import { FORM_FIELDS, FORM_WIDGETS } from './formWidgets';
 import type { IArgumentError } from '../card/useSending';
 
@@ -62,6 +64,7 @@ export function EditForm(props: IEditFormProps): JSX.Element {
   const changed = read.values
     ? changedNames(approval.call.arguments, read.values)
     : [];
+  const { confirm } = React.useContext(CardGuard);
   const root = React.useRef<HTMLDivElement>(null);
   const isFocused = React.useRef(props.isFocused);
   React.useEffect(() => {
@@ -81,6 +84,11 @@ export function EditForm(props: IEditFormProps): JSX.Element {
         if (event.key === 'Escape') {
           event.stopPropagation();
           props.onCancel();
+        } else if (isSending(event)) {
+          event.preventDefault();
+          if (read.values && !props.isBusy && confirm()) {
+            props.onAllow(read.values);
+          }
         }
       }}
     >
@@ -91,17 +99,20 @@ export function EditForm(props: IEditFormProps): JSX.Element {
         errors={[draft.problem, read.error, props.error?.message]}
         values={read.values}
       >
-        <p className="jp-AgentBox-changes">
-          {changed.length > 0
-            ? trans.__(
-                'Changed: %1',
-                changed.map(name => label(name)).join(', ')
-              )
-            : trans.__('No changes')}
-        </p>
+        <Changes
+          names={changed}
+          before={approval.call.arguments}
+          after={read.values ?? {}}
+        />
       </EditFooter>
     </div>
   );
+}
+
+/** Whether a person, and no held key, sends the form from within a field. */
+function isSending({ nativeEvent: event }: React.KeyboardEvent): boolean {
+  const isEnter = event.key === 'Enter' && (event.ctrlKey || event.metaKey);
+  return isEnter && event.isTrusted && !event.repeat && !event.isComposing;
 }
 
 function Modes({ approval, draft, onChange }: IEditFormProps): JSX.Element {

@@ -232,3 +232,49 @@ test('a form in which somebody types keeps its request waiting; one that was lef
   unmount();
   jest.useRealTimers();
 });
+
+test('a value whose name sounds like a secret is shown on request, and not seen before', () => {
+  const item = approval();
+  item.call.arguments = { api_key: 'sk-12345', key: 'name' };
+  const node = show(item);
+  expect(node.textContent).not.toContain('sk-12345');
+  expect(node.textContent).toContain('“name”');
+  expect(node.textContent).toContain(
+    'You have not seen 8 characters of “api_key”.'
+  );
+  fireEvent.click(screen.getByText('Show 8 hidden characters'));
+  expect(node.textContent).toContain('sk-12345');
+  expect(node.textContent).not.toContain('You have not seen');
+});
+
+test('objects that have the same names are a table, and others are not', () => {
+  const item = approval();
+  item.call.arguments = {
+    same: [
+      { id: 1, name: 'a' },
+      { id: 2, name: '\u202eb' }
+    ],
+    other: [{ id: 1 }, { name: 'a' }],
+    secret: [
+      { id: 1, password: 'p' },
+      { id: 2, password: 'q' }
+    ]
+  };
+  show(item);
+  expect(screen.getAllByRole('table')).toHaveLength(1);
+  const cells = screen.getAllByRole('cell').map(cell => cell.textContent);
+  expect(cells).toEqual(['1', '“a”', '2', '“\\u202eb”']);
+});
+
+test('a text that stands in the place of another is shown as a difference', () => {
+  const item = approval();
+  item.call.arguments = {
+    path: 'a',
+    old_text: 'one\ntwo',
+    new_text: 'one\nzwei'
+  };
+  show(item);
+  const group = screen.getByRole('group', { name: 'What new_text changes' });
+  expect(group.textContent).toContain('Removed:two');
+  expect(group.textContent).toContain('Added:zwei');
+});

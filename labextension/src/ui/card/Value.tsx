@@ -1,0 +1,177 @@
+/**
+ * The value of an argument: in a line, as a table, or as a text; masked if its name sounds like a secret.
+ */
+import React from 'react';
+
+import { useTrans } from '../context';
+import { ExactNumber, isObject, namesOf, stringify } from '../../api/json';
+import type { IJsonObject, JsonValue } from '../../api/json';
+import { LinkButton, TextBlock, VisibleText } from '../components/VisibleText';
+import { UnseenReport } from '../components/Unseen';
+import { isSecretName } from '../text/secretNames';
+
+/** Characters that a value may have and still stand beside its name. */
+const MAX_INLINE = 72;
+
+/** Rows and columns that a table may have. */
+const MAX_ROWS = 100;
+const MAX_COLUMNS = 8;
+
+export interface IValueProps {
+  name: string;
+  value: JsonValue;
+}
+
+/** A value, which a person has to ask for if it is probably a secret. */
+export function Value({ name, value }: IValueProps): JSX.Element {
+  const [isShown, setShown] = React.useState(false);
+  const isMasked = isSecretName(name) && value !== null && value !== '';
+  return isMasked && !isShown ? (
+    <Mask
+      name={name}
+      length={
+        typeof value === 'string' ? value.length : stringify(value).length
+      }
+      onShow={() => {
+        setShown(true);
+      }}
+    />
+  ) : (
+    <Shown name={name} value={value} />
+  );
+}
+
+interface IMaskProps {
+  name: string;
+  length: number;
+  onShow: () => void;
+}
+
+/** Stands for a secret. Until it is shown, a person has not seen it. */
+function Mask({ name, length, onShow }: IMaskProps): JSX.Element {
+  const trans = useTrans();
+  const report = React.useContext(UnseenReport);
+  React.useEffect(() => {
+    report(name, length);
+    return () => {
+      report(name, 0);
+    };
+  }, [report, name, length]);
+  return (
+    <>
+      <span aria-hidden="true">••••••••</span>{' '}
+      <LinkButton
+        label={trans._n(
+          'Show %1 hidden character',
+          'Show %1 hidden characters',
+          length
+        )}
+        title={trans.__('Hidden because the name sounds like a secret.')}
+        onClick={onShow}
+      />
+    </>
+  );
+}
+
+function Shown({ name, value }: IValueProps): JSX.Element {
+  if (typeof value === 'string') {
+    return isShort(value) ? (
+      <code className="jp-mod-string">
+        “<VisibleText text={value} />”
+      </code>
+    ) : (
+      <TextBlock text={value} name={name} />
+    );
+  }
+  if (isTable(value)) {
+    return <Table name={name} rows={value} />;
+  }
+  const line = stringify(value);
+  const isNested = !isScalar(value);
+  if (!isNested || line.length <= MAX_INLINE) {
+    return (
+      <code className={isNested ? 'jp-mod-nested' : 'jp-mod-scalar'}>
+        <VisibleText text={line} />
+      </code>
+    );
+  }
+  return <TextBlock text={stringify(value, 2)} name={name} />;
+}
+
+interface ITableProps {
+  name: string;
+  rows: readonly IJsonObject[];
+}
+
+function Table({ name, rows }: ITableProps): JSX.Element {
+  const [first] = rows;
+  const columns = namesOf(first);
+  return (
+    <div
+      className="jp-AgentBox-tableBox"
+      role="group"
+      aria-label={name}
+      tabIndex={0}
+    >
+      <table>
+        <thead>
+          <tr>
+            {columns.map(column => (
+              <th key={column} scope="col">
+                <VisibleText text={column} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {columns.map(column => (
+                <td key={column}>
+                  <Shown name={column} value={row[column]} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Whether it is a list of objects that have the same few names, and short values under them. */
+function isTable(value: JsonValue): value is IJsonObject[] {
+  if (!Array.isArray(value) || value.length < 2 || value.length > MAX_ROWS) {
+    return false;
+  }
+  const [first] = value;
+  const names = isObject(first) ? namesOf(first) : [];
+  return (
+    names.length > 0 &&
+    names.length <= MAX_COLUMNS &&
+    !names.some(isSecretName) &&
+    value.every(
+      row =>
+        isObject(row) &&
+        namesOf(row).length === names.length &&
+        names.every(
+          name =>
+            Object.hasOwn(row, name) &&
+            isScalar(row[name]) &&
+            isShort(String(row[name]))
+        )
+    )
+  );
+}
+
+function isScalar(value: JsonValue): boolean {
+  return typeof value !== 'object' || value === null || isExact(value);
+}
+
+function isExact(value: unknown): boolean {
+  return value instanceof ExactNumber;
+}
+
+function isShort(text: string): boolean {
+  return text.length <= MAX_INLINE && !text.includes('\n');
+}

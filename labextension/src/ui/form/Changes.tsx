@@ -1,0 +1,54 @@
+/**
+ * What a person changed of the arguments of a call: before and after, one argument to a line.
+ */
+import React from 'react';
+
+import { useTrans } from '../context';
+import { stringify } from '../../api/json';
+import type { IJsonObject } from '../../api/json';
+import { VisibleText } from '../components/VisibleText';
+import { isSecretName } from '../text/secretNames';
+import { label } from '../text/visibleText';
+
+/** Characters of a value that are shown. */
+const MAX_VALUE = 80;
+
+export interface IChangesProps {
+  names: readonly string[];
+  before: IJsonObject;
+  after: IJsonObject;
+}
+
+export function Changes(props: IChangesProps): JSX.Element {
+  const trans = useTrans();
+  const { names, before, after } = props;
+  if (names.length === 0) {
+    return <p className="jp-AgentBox-changes">{trans.__('No changes')}</p>;
+  }
+  const value = (of: IJsonObject, name: string): JSX.Element =>
+    Object.hasOwn(of, name) ? (
+      <VisibleText
+        text={
+          isSecretName(name)
+            ? '••••••••'
+            : label(stringify(of[name]), MAX_VALUE)
+        }
+      />
+    ) : (
+      <i>{trans.__('not set')}</i>
+    );
+  return (
+    <dl className="jp-AgentBox-changes" aria-label={trans.__('Changed')}>
+      {names.map(name => (
+        <div key={name}>
+          <dt>
+            <VisibleText text={label(name)} />
+          </dt>
+          <dd>
+            <del>{value(before, name)}</del> → <ins>{value(after, name)}</ins>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
