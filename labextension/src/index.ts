@@ -20,6 +20,7 @@ import { originsPlugin } from './integrations/originsPlugin';
 import { historySectionPlugin } from './features/history/historySectionPlugin';
 import { panelPlugin } from './features/approvals/panelPlugin';
 import { publicApprovalsPlugin } from './features/approvals/publicApprovalsPlugin';
+import { rulesSectionPlugin } from './features/rules/rulesSectionPlugin';
 import { serversSectionPlugin } from './features/servers/serversSectionPlugin';
 import { sidePanelPlugin } from './shell/sidePanelPlugin';
 import { serversPlugin } from './features/servers/serversPlugin';
@@ -47,6 +48,7 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   panelPlugin,
   historySectionPlugin,
   serversSectionPlugin,
+  rulesSectionPlugin,
   threadsPlugin,
   threadsSectionPlugin,
   codeInserterPlugin,

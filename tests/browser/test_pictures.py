@@ -106,7 +106,7 @@ def test_panel(person: Person, lab: Lab, save_picture: Callable[..., None], them
     person.open_panel()
     panel = person.page.locator(".jp-AgentBox-panel")
     assert_legible(panel)
-    for name in ("Agent threads", "Recent history", "MCP servers"):
+    for name in ("Agent threads", "Recent history", "MCP servers", "Rules"):
         panel.get_by_role("heading", name=name).click()
     for name in ("shop.delete_order", "shop.set_price"):
         expect(person.item(name).get_by_role("button", name="Allow once")).to_be_enabled()
@@ -158,7 +158,7 @@ def test_history(person: Person, lab: Lab, save_picture: Callable[..., None]) ->
     items.nth(1).get_by_role("status").click()
     assert_legible(person.history)
     headings = person.page.locator(".jp-AgentBox-panel").get_by_role("heading")
-    for name in ("Approval requests", "MCP servers"):  # or the section would show a part of the picture
+    for name in ("Approval requests", "MCP servers", "Rules"):  # or the section would show a part of the picture
         headings.filter(has_text=name).click()
     items.nth(2).scroll_into_view_if_needed()
     expect(items.nth(2)).to_be_in_viewport(ratio=1)

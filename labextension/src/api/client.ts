@@ -15,6 +15,7 @@ import type {
   IServerList,
   Status
 } from './protocol';
+import type { IDryRun, IPolicy } from './rules';
 import type { IModelMessage, IThreadPage, ITurn } from './threads';
 
 /** What a decision's body has. */
@@ -84,6 +85,12 @@ export interface IAgentBoxClient {
   restartServer(name: string): Promise<IServer>;
   /** Ask whether to trust an MCP server of the project: a request, like all others. */
   reviewServer(name: string): Promise<void>;
+  /** The rules in force, and those of the user as they can be changed. */
+  getPolicy(): Promise<IPolicy>;
+  /** Replace the user's rules of a revision. */
+  putPolicy(rules: IJsonObject[], revision: string): Promise<IPolicy>;
+  /** What a rule would have made of the history. */
+  tryRule(rule: IJsonObject): Promise<IDryRun>;
   /** How far a kernel is kept from the rest of the machine, and what a page with it may load. */
   getIsolation(kernelId: string): Promise<IIsolation>;
   /** How a kernel last ended though nobody had asked it to; `null` if it never did. */
@@ -167,6 +174,22 @@ export class AgentBoxClient implements IAgentBoxClient {
     await this._request('POST', path, '{}');
   }
 
+  async getPolicy(): Promise<IPolicy> {
+    return toPolicy(await this._request('GET', 'policy'));
+  }
+
+  async putPolicy(rules: IJsonObject[], revision: string): Promise<IPolicy> {
+    const body = stringify({ rules, revision });
+    return toPolicy(await this._request('PUT', 'policy', body));
+  }
+
+  async tryRule(rule: IJsonObject): Promise<IDryRun> {
+    const path = URLExt.join('policy', 'dry-run');
+    return plain<IDryRun>(
+      await this._request('POST', path, stringify({ rule }))
+    );
+  }
+
   async getIsolation(kernelId: string): Promise<IIsolation> {
     const kernel = await this._getKernel(kernelId);
     const { isolation, content_security_policy: policy } = kernel;
@@ -241,7 +264,7 @@ export class AgentBoxClient implements IAgentBoxClient {
   }
 
   private async _request(
-    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     path: string,
     body?: string
   ): Promise<JsonValue> {
@@ -305,6 +328,13 @@ function toError(
 /** The value as `JSON.parse` gives it: for fields that are not shown digit by digit. */
 function plain<T>(value: JsonValue): T {
   return JSON.parse(stringify(value)) as T;
+}
+
+/** The rules, whose conditions keep every digit. */
+function toPolicy(value: JsonValue): IPolicy {
+  const exact = value as unknown as IPolicy;
+  const { rules, effective } = exact;
+  return { ...plain<IPolicy>(value), rules, effective };
 }
 
 /** A request whose arguments keep every digit. */

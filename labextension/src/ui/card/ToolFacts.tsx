@@ -6,6 +6,7 @@ import React from 'react';
 
 import { useNameOf, useTrans } from '../context';
 import type { IApproval } from '../../api/protocol';
+import type { IRulePlace } from '../../api/rules';
 import { firstSentence, isOneSentence } from '../text/firstSentence';
 import { describeRisk, isOwn } from '../text/risk';
 import type { Risk } from '../text/risk';
@@ -145,14 +146,16 @@ function Record({ approval }: IFactsProps): JSX.Element {
 }
 
 function reasonToAsk(approval: IApproval, trans: TranslationBundle): string {
-  const { effect, rule } = approval.evaluation;
+  const evaluation: IApproval['evaluation'] & IRulePlace = approval.evaluation;
+  const { effect, rule, file, line } = evaluation;
   if (rule) {
     const effects = {
       allow: trans.__('Rule “%1” allows this call.', rule),
       ask: trans.__('Rule “%1” asks for approval.', rule),
       deny: trans.__('Rule “%1” denies this call.', rule)
     };
-    return effects[effect];
+    // An older server does not say where its rules stand.
+    return file ? `${effects[effect]} (${file}:${line ?? 1})` : effects[effect];
   }
   return trans.__('No rule covers this call, so it needs approval.');
 }

@@ -1,0 +1,45 @@
+/**
+ * Rules as the server sends and takes them.
+ */
+import type { IJsonObject } from './json';
+import type { IConfigurationProblem } from './protocol';
+
+/** What a rule makes of a call. */
+export type Effect = 'allow' | 'ask' | 'deny';
+
+/** A rule that is in force, and where it stands. */
+export interface IEffectiveRule extends IJsonObject {
+  effect: Effect;
+  server: string;
+  tool: string;
+  layer: string;
+  file: string | null;
+  line: number | null;
+}
+
+/** The rules of the site and of the user. */
+export interface IPolicy {
+  /** The user's rules, as their file has them: what is written back. */
+  rules: IJsonObject[];
+  file: string | null;
+  revision: string;
+  writable: boolean;
+  effective: IEffectiveRule[];
+  problems: IConfigurationProblem[];
+}
+
+/** Where the rule of an evaluation stands, if it is in a file. */
+export interface IRulePlace {
+  file?: string | null;
+  line?: number | null;
+}
+
+/** What a rule would have made of the calls in the history. */
+export interface IDryRun {
+  looked_at: number;
+  matched: number;
+  allow: number;
+  ask: number;
+  deny: number;
+  unknown: number;
+}

@@ -1,0 +1,32 @@
+/**
+ * A button that only a person's own gesture presses.
+ */
+import React from 'react';
+
+export interface IPersonButtonProps {
+  label: string;
+  /** What a screen reader says, where that is more. */
+  name?: string;
+  isLink?: boolean;
+  onActivate: () => void;
+}
+
+/** Ignores clicks that a script makes: a rule decides, so whoever writes one decides. */
+export function PersonButton(props: IPersonButtonProps): JSX.Element {
+  return (
+    <button
+      type="button"
+      className={
+        props.isLink ? 'jp-AgentBox-link' : 'jp-AgentBox-button jp-mod-neutral'
+      }
+      aria-label={props.name}
+      onClick={event => {
+        if (event.nativeEvent.isTrusted) {
+          props.onActivate();
+        }
+      }}
+    >
+      {props.label}
+    </button>
+  );
+}

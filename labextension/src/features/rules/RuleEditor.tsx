@@ -1,0 +1,219 @@
+/**
+ * A form for one rule, with what it would have made of the history.
+ */
+import React from 'react';
+
+import { isObject, parse, stringify } from '../../api/json';
+import type { IJsonObject } from '../../api/json';
+import type { IRulesModel } from '../../model/rules';
+import { useTrans } from '../../ui/context';
+import { label } from '../../ui/text/visibleText';
+import { PersonButton } from './PersonButton';
+import { dryRunText } from './ruleWords';
+
+const EFFECTS = ['allow', 'ask', 'deny'];
+const LEVELS = ['', 'srt', 'landlock', 'bubblewrap-host-proc', 'bubblewrap'];
+
+export interface IRuleEditorProps {
+  rule: IJsonObject;
+  tryRule: IRulesModel['tryRule'];
+  onSave: (rule: IJsonObject) => Promise<void>;
+  onCancel: () => void;
+}
+
+export function RuleEditor(props: IRuleEditorProps): JSX.Element {
+  const trans = useTrans();
+  const [fields, setFields] = React.useState(() => fieldsOf(props.rule));
+  const [said, setSaid] = React.useState('');
+  const set = (name: string, value: string): void => {
+    setFields({ ...fields, [name]: value });
+    setSaid('');
+  };
+  const act = async (
+    deed: (rule: IJsonObject) => Promise<string>
+  ): Promise<void> => {
+    try {
+      setSaid(await deed(ruleOf(fields)));
+    } catch (error) {
+      setSaid(label(error instanceof Error ? error.message : '', 500));
+    }
+  };
+  return (
+    <form
+      className="jp-AgentBox-ruleForm"
+      aria-label={trans.__('Rule')}
+      onSubmit={event => {
+        event.preventDefault();
+      }}
+    >
+      <Choice
+        name={trans.__('Effect')}
+        value={fields['effect']}
+        values={EFFECTS}
+        onChange={value => set('effect', value)}
+      />
+      <Field
+        name={trans.__('Server')}
+        value={fields['server']}
+        onChange={value => set('server', value)}
+      />
+      <Field
+        name={trans.__('Tool')}
+        value={fields['tool']}
+        onChange={value => set('tool', value)}
+      />
+      <Field
+        name={trans.__('Arguments (JSON)')}
+        value={fields['arguments']}
+        isLong
+        onChange={value => set('arguments', value)}
+      />
+      <Field
+        name={trans.__('Notebook')}
+        value={fields['notebook']}
+        onChange={value => set('notebook', value)}
+      />
+      <Choice
+        name={trans.__('Isolation, at least')}
+        value={fields['isolation']}
+        values={LEVELS}
+        onChange={value => set('isolation', value)}
+      />
+      <Field
+        name={trans.__('Seconds to wait')}
+        value={fields['timeout']}
+        onChange={value => set('timeout', value)}
+      />
+      <Field
+        name={trans.__('Reason')}
+        value={fields['reason']}
+        onChange={value => set('reason', value)}
+      />
+      <p className="jp-AgentBox-ruleSaid" role="status">
+        {said}
+      </p>
+      <div className="jp-AgentBox-buttons">
+        <PersonButton
+          label={trans.__('Save rule')}
+          onActivate={() =>
+            void act(async rule => {
+              await props.onSave(rule);
+              return '';
+            })
+          }
+        />
+        <PersonButton
+          label={trans.__('Try on the history')}
+          onActivate={() =>
+            void act(async rule => dryRunText(await props.tryRule(rule), trans))
+          }
+        />
+        <PersonButton label={trans.__('Cancel')} onActivate={props.onCancel} />
+      </div>
+    </form>
+  );
+}
+
+type Fields = Record<string, string>;
+
+const NAMES = [
+  'effect',
+  'server',
+  'tool',
+  'arguments',
+  'notebook',
+  'isolation',
+  'timeout',
+  'reason'
+];
+
+function fieldsOf(rule: IJsonObject): Fields {
+  return Object.fromEntries(
+    NAMES.map(name => {
+      const value = rule[name];
+      return [name, typeof value === 'string' ? value : textOf(value)];
+    })
+  );
+}
+
+function textOf(value: IJsonObject[string] | undefined): string {
+  return value === undefined || value === null ? '' : stringify(value);
+}
+
+/** The rule that the fields say. Throws if the arguments or the seconds are no JSON. */
+function ruleOf(fields: Fields): IJsonObject {
+  const rule: IJsonObject = {};
+  for (const name of NAMES) {
+    const text = fields[name].trim();
+    if (text !== '' || name === 'server' || name === 'tool') {
+      const isJson = name === 'arguments' || name === 'timeout';
+      rule[name] = isJson ? parse(text) : text;
+    }
+  }
+  return rule;
+}
+
+interface IFieldProps {
+  name: string;
+  value: string;
+  isLong?: boolean;
+  onChange: (value: string) => void;
+}
+
+function Field({ name, value, isLong, onChange }: IFieldProps): JSX.Element {
+  return (
+    <label className="jp-AgentBox-ruleField">
+      <span>{name}</span>
+      {isLong ? (
+        <textarea
+          className="jp-AgentBox-field jp-mod-code"
+          rows={3}
+          spellCheck={false}
+          value={value}
+          onChange={event => onChange(event.target.value)}
+        />
+      ) : (
+        <input
+          className="jp-AgentBox-field"
+          type="text"
+          spellCheck={false}
+          value={value}
+          onChange={event => onChange(event.target.value)}
+        />
+      )}
+    </label>
+  );
+}
+
+interface IChoiceProps extends IFieldProps {
+  values: readonly string[];
+}
+
+function Choice({ name, value, values, onChange }: IChoiceProps): JSX.Element {
+  const trans = useTrans();
+  return (
+    <label className="jp-AgentBox-ruleField">
+      <span>{name}</span>
+      <select
+        className="jp-AgentBox-field"
+        value={value}
+        onChange={event => onChange(event.target.value)}
+      >
+        {values.map(one => (
+          <option key={one} value={one}>
+            {one || trans.__('any')}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** The rules that a text of JSON has. Throws if it is none. */
+export function rulesOf(text: string): IJsonObject[] {
+  const value = parse(text);
+  if (!Array.isArray(value) || !value.every(isObject)) {
+    throw new Error('[…]');
+  }
+  return value as IJsonObject[];
+}

@@ -1,0 +1,252 @@
+/**
+ * The rules in force: the site's to read, the user's to change as forms or as JSON.
+ */
+import React from 'react';
+
+import { RequestError } from '../../api/client';
+import { stringify } from '../../api/json';
+import type { IJsonObject } from '../../api/json';
+import type { IConfigurationProblem } from '../../api/protocol';
+import type { IEffectiveRule, IPolicy } from '../../api/rules';
+import type { IRulesModel } from '../../model/rules';
+import { useTrans } from '../../ui/context';
+import { useSignal } from '../../ui/hooks/useSignal';
+import { label } from '../../ui/text/visibleText';
+import { PersonButton } from './PersonButton';
+import { RuleEditor, rulesOf } from './RuleEditor';
+import { effectText, ruleText } from './ruleWords';
+
+export interface IRuleListProps {
+  rules: IRulesModel;
+}
+
+/** What is being edited: a new rule, one of the user's by its place, or all of them as JSON. */
+type Edit = 'new' | 'json' | number | null;
+
+const NEW: IJsonObject = { effect: 'allow', server: '', tool: '*' };
+
+export function RuleList({ rules }: IRuleListProps): JSX.Element {
+  const trans = useTrans();
+  useSignal(rules.changed);
+  const [edit, setEdit] = React.useState<Edit>(null);
+  const [failure, setFailure] = React.useState('');
+  const { policy, proposal } = rules;
+  const close = (): void => {
+    setEdit(null);
+    setFailure('');
+    if (proposal !== null) {
+      rules.propose(null);
+    }
+  };
+  if (!policy) {
+    return <section aria-label={trans.__('Rules')} />;
+  }
+  const save = async (changed: IJsonObject[]): Promise<void> => {
+    try {
+      await rules.save(changed, policy.revision);
+    } catch (error) {
+      if (error instanceof RequestError && error.reason === 'policy_conflict') {
+        await rules.refresh();
+      }
+      throw error;
+    }
+    close();
+  };
+  const remove = (index: number): void => {
+    save(policy.rules.filter((_, place) => place !== index)).catch(
+      (error: unknown) => {
+        setFailure(label(error instanceof Error ? error.message : '', 500));
+      }
+    );
+  };
+  const isNew = edit === 'new' || proposal !== null;
+  return (
+    <section className="jp-AgentBox-rules" aria-label={trans.__('Rules')}>
+      {policy.problems.map((problem, index) => (
+        <Problem key={index} problem={problem} />
+      ))}
+      {failure ? <p className="jp-AgentBox-error">{failure}</p> : null}
+      <RuleRows policy={policy} onEdit={setEdit} onRemove={remove} />
+      {isNew || typeof edit === 'number' ? (
+        <RuleEditor
+          key={stringify(proposal) + String(edit)}
+          rule={
+            typeof edit === 'number' ? policy.rules[edit] : (proposal ?? NEW)
+          }
+          tryRule={rule => rules.tryRule(rule)}
+          onSave={rule =>
+            save(
+              typeof edit === 'number'
+                ? policy.rules.map((old, at) => (at === edit ? rule : old))
+                : [...policy.rules, rule]
+            )
+          }
+          onCancel={close}
+        />
+      ) : null}
+      {edit === 'json' ? (
+        <JsonEditor policy={policy} onSave={save} onCancel={close} />
+      ) : null}
+      {policy.writable && edit === null && !isNew ? (
+        <div className="jp-AgentBox-buttons">
+          <PersonButton
+            label={trans.__('New rule…')}
+            onActivate={() => setEdit('new')}
+          />
+          <PersonButton
+            label={trans.__('Edit as JSON…')}
+            onActivate={() => setEdit('json')}
+          />
+        </div>
+      ) : null}
+    </section>
+  );
+}
+
+interface IRuleRowsProps {
+  policy: IPolicy;
+  onEdit: (index: number) => void;
+  onRemove: (index: number) => void;
+}
+
+function RuleRows({ policy, onEdit, onRemove }: IRuleRowsProps): JSX.Element {
+  const trans = useTrans();
+  const { effective, problems, file, rules, writable } = policy;
+  if (effective.length === 0 && problems.length === 0) {
+    return (
+      <p className="jp-AgentBox-empty">
+        {trans.__('There are no rules: every call asks.')}
+      </p>
+    );
+  }
+  // The user's rules stand here in the order of their file.
+  const own = effective.filter(rule => rule.file === file);
+  const isChangeable = (rule: IEffectiveRule): boolean =>
+    writable && rule.file === file && own.length === rules.length;
+  return (
+    <ul role="list">
+      {effective.map((rule, index) => (
+        <li key={index} className="jp-AgentBox-rule">
+          <RuleRow rule={rule} />
+          {isChangeable(rule) ? (
+            <span className="jp-AgentBox-ruleButtons">
+              <PersonButton
+                isLink
+                label={trans.__('Edit')}
+                name={trans.__('Edit %1', ruleText(rule, trans))}
+                onActivate={() => onEdit(own.indexOf(rule))}
+              />
+              <PersonButton
+                isLink
+                label={trans.__('Remove')}
+                name={trans.__('Remove %1', ruleText(rule, trans))}
+                onActivate={() => onRemove(own.indexOf(rule))}
+              />
+            </span>
+          ) : null}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function RuleRow({ rule }: { rule: IEffectiveRule }): JSX.Element {
+  const trans = useTrans();
+  const { effect, layer, file, line, reason } = rule;
+  const place = file ? label(`${file}:${line ?? 1}`, 200) : '';
+  return (
+    <>
+      <span className={`jp-AgentBox-ruleEffect jp-mod-${effect}`}>
+        {effectText(effect, trans)}
+      </span>{' '}
+      <bdi>{ruleText(rule, trans)}</bdi>
+      {typeof reason === 'string' && reason ? (
+        <div className="jp-AgentBox-ruleReason">
+          <bdi>{label(reason, 300)}</bdi>
+        </div>
+      ) : null}
+      <div className="jp-AgentBox-serverFacts">
+        {layer === 'site' ? trans.__('Set by your administrator') : null}
+        {layer === 'site' && place ? ' · ' : null}
+        {place}
+      </div>
+    </>
+  );
+}
+
+interface IJsonEditorProps {
+  policy: IPolicy;
+  onSave: (rules: IJsonObject[]) => Promise<void>;
+  onCancel: () => void;
+}
+
+function JsonEditor(props: IJsonEditorProps): JSX.Element {
+  const trans = useTrans();
+  const [text, setText] = React.useState(() => linesOf(props.policy.rules));
+  const [said, setSaid] = React.useState('');
+  const save = async (): Promise<void> => {
+    let rules: IJsonObject[];
+    try {
+      rules = rulesOf(text);
+    } catch {
+      setSaid(trans.__('This is not a JSON list of rules.'));
+      return;
+    }
+    try {
+      await props.onSave(rules);
+    } catch (error) {
+      setSaid(label(error instanceof Error ? error.message : '', 500));
+    }
+  };
+  return (
+    <div className="jp-AgentBox-ruleForm">
+      <textarea
+        className="jp-AgentBox-field jp-mod-code"
+        aria-label={trans.__('Rules as JSON')}
+        rows={12}
+        spellCheck={false}
+        value={text}
+        onChange={event => {
+          setText(event.target.value);
+        }}
+      />
+      <p className="jp-AgentBox-ruleSaid" role="status">
+        {said}
+      </p>
+      <div className="jp-AgentBox-buttons">
+        <PersonButton
+          label={trans.__('Save rules')}
+          onActivate={() => void save()}
+        />
+        <PersonButton label={trans.__('Cancel')} onActivate={props.onCancel} />
+      </div>
+    </div>
+  );
+}
+
+/** The rules, each on a line. */
+function linesOf(rules: readonly IJsonObject[]): string {
+  return rules.length === 0
+    ? '[]'
+    : `[\n${rules.map(rule => `  ${stringify(rule)}`).join(',\n')}\n]`;
+}
+
+function Problem({ problem }: { problem: IConfigurationProblem }): JSX.Element {
+  const trans = useTrans();
+  const { path, message, line, column } = problem;
+  return (
+    <div className="jp-AgentBox-problem" role="note">
+      <span className="jp-AgentBox-name">
+        {line === null
+          ? label(path, 200)
+          : trans.__(
+              '%1, line %2, column %3',
+              label(path, 200),
+              line,
+              column ?? 1
+            )}
+      </span>
+      <p>{label(message, 500)}</p>
+    </div>
+  );
+}

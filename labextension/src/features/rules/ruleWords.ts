@@ -1,0 +1,72 @@
+/**
+ * Rules in words.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import { isObject, namesOf, stringify } from '../../api/json';
+import type { IJsonObject } from '../../api/json';
+import type { Effect, IDryRun } from '../../api/rules';
+import { label } from '../../ui/text/visibleText';
+
+/** What a rule does. */
+export function effectText(effect: Effect, trans: TranslationBundle): string {
+  const texts: Record<Effect, string> = {
+    allow: trans.__('Allow'),
+    ask: trans.__('Ask'),
+    deny: trans.__('Deny')
+  };
+  return texts[effect] ?? effect;
+}
+
+/** Which calls a rule is for. */
+export function ruleText(rule: IJsonObject, trans: TranslationBundle): string {
+  const tool = label(`${String(rule['server'])}.${String(rule['tool'])}`, 120);
+  const limits = [conditionText(rule, trans), ...placeTexts(rule, trans)];
+  return [tool, ...limits.filter(Boolean)].join(', ');
+}
+
+function conditionText(rule: IJsonObject, trans: TranslationBundle): string {
+  const { arguments: conditions } = rule;
+  if (!isObject(conditions)) {
+    return '';
+  }
+  const texts = namesOf(conditions).map(name =>
+    label(`${name}: ${stringify(conditions[name])}`, 80)
+  );
+  return trans.__('with %1', texts.join(', '));
+}
+
+function placeTexts(rule: IJsonObject, trans: TranslationBundle): string[] {
+  const { notebook, isolation, timeout } = rule;
+  const texts: string[] = [];
+  if (typeof notebook === 'string') {
+    texts.push(trans.__('in %1', label(notebook, 80)));
+  }
+  if (typeof isolation === 'string') {
+    texts.push(trans.__('in a kernel at the level %1 or above', isolation));
+  }
+  if (timeout !== undefined && timeout !== null) {
+    texts.push(trans.__('waiting %1 s at most', String(timeout)));
+  }
+  return texts;
+}
+
+/** What a rule would have made of the history. */
+export function dryRunText(run: IDryRun, trans: TranslationBundle): string {
+  const looked = trans._n(
+    'Of the last call it matches %2.',
+    'Of the last %1 calls it matches %2.',
+    run.looked_at,
+    run.matched
+  );
+  if (run.matched === 0) {
+    return looked;
+  }
+  const would = trans.__(
+    'It would have allowed %1, asked about %2 and denied %3.',
+    run.allow,
+    run.ask,
+    run.deny
+  );
+  return `${looked} ${would}`;
+}

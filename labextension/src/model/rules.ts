@@ -1,0 +1,113 @@
+/**
+ * The rules that are in force, and one that a person is about to write.
+ */
+import { Signal } from '@lumino/signaling';
+import type { ISignal } from '@lumino/signaling';
+
+import type { IAgentBoxClient } from '../api/client';
+import { namesOf } from '../api/json';
+import type { IJsonObject, JsonValue } from '../api/json';
+import type { IApproval } from '../api/protocol';
+import type { IDryRun, IPolicy } from '../api/rules';
+
+/** The rules that are in force. */
+export interface IRulesModel {
+  readonly changed: ISignal<IRulesModel, void>;
+  /** `null` until the server answered. */
+  readonly policy: IPolicy | null;
+  /** A rule that a person began to make from a request. */
+  readonly proposal: IJsonObject | null;
+  refresh(): Promise<void>;
+  /** Replace the user's rules of a revision. Rejects with `RequestError`. */
+  save(rules: IJsonObject[], revision: string): Promise<void>;
+  tryRule(rule: IJsonObject): Promise<IDryRun>;
+  propose(rule: IJsonObject | null): void;
+}
+
+/** See `IRulesModel`. */
+export class RulesModel implements IRulesModel {
+  constructor(
+    private readonly _source: Pick<
+      IAgentBoxClient,
+      'getPolicy' | 'putPolicy' | 'tryRule'
+    >
+  ) {}
+
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  get policy(): IPolicy | null {
+    return this._policy;
+  }
+
+  get proposal(): IJsonObject | null {
+    return this._proposal;
+  }
+
+  async refresh(): Promise<void> {
+    try {
+      this._take(await this._source.getPolicy());
+    } catch {
+      // The last answer stays; the approvals model says that the server is out of reach.
+    }
+  }
+
+  async save(rules: IJsonObject[], revision: string): Promise<void> {
+    this._take(await this._source.putPolicy(rules, revision));
+  }
+
+  tryRule(rule: IJsonObject): Promise<IDryRun> {
+    return this._source.tryRule(rule);
+  }
+
+  propose(rule: IJsonObject | null): void {
+    this._proposal = rule;
+    this._changed.emit();
+  }
+
+  private _take(policy: IPolicy): void {
+    if (JSON.stringify(policy) !== JSON.stringify(this._policy)) {
+      this._policy = policy;
+      this._changed.emit();
+    }
+  }
+
+  private readonly _changed = new Signal<this, void>(this);
+  private _policy: IPolicy | null = null;
+  private _proposal: IJsonObject | null = null;
+}
+
+/** The pattern that matches a text and no other. */
+export function literal(text: string): string {
+  return text.replace(/[*?[]/g, '[$&]');
+}
+
+/** The rule that allows a call like this one: of its tool, with the same plain arguments. */
+export function ruleFrom(approval: IApproval): IJsonObject {
+  const { server, tool, arguments: given } = approval.call;
+  const conditions: IJsonObject = {};
+  for (const name of namesOf(given)) {
+    const condition = conditionFrom(given[name]);
+    if (condition !== undefined) {
+      conditions[name] = condition;
+    }
+  }
+  return {
+    effect: 'allow',
+    server: literal(server),
+    tool: literal(tool),
+    ...(Object.keys(conditions).length > 0 ? { arguments: conditions } : {})
+  };
+}
+
+/** The longest text of an argument that becomes a condition. */
+const LONGEST = 200;
+
+function conditionFrom(value: JsonValue): JsonValue | undefined {
+  if (typeof value === 'string') {
+    return value.length <= LONGEST ? literal(value) : undefined;
+  }
+  const isPlain = value === null || typeof value !== 'object';
+  return isPlain || 'text' in value ? value : undefined;
+}

@@ -1,0 +1,159 @@
+import { Signal } from '@lumino/signaling';
+import { act, fireEvent, render, screen } from '@testing-library/react';
+import React from 'react';
+
+import { RequestError } from '../../../src/api/client';
+import type { IEffectiveRule, IPolicy } from '../../../src/api/rules';
+import { RuleList } from '../../../src/features/rules/RuleList';
+import type { IRulesModel } from '../../../src/model/rules';
+import { byPerson } from '../../person';
+
+const OWN = { effect: 'allow', server: 'shop', tool: 'list_*' } as const;
+const SITE = { effect: 'deny', server: '*', tool: 'drop_*' } as const;
+
+const effective: IEffectiveRule[] = [
+  { ...SITE, layer: 'site', file: '/etc/jupyter/r.json', line: 3 },
+  { ...OWN, layer: 'user', file: '/home/r.json', line: 2, reason: 'reads' }
+];
+
+function show(
+  policy: Partial<IPolicy> = {},
+  more: Partial<IRulesModel> = {}
+): IRulesModel {
+  const model = {
+    changed: new Signal<object, void>({}),
+    policy: {
+      rules: [OWN],
+      file: '/home/r.json',
+      revision: 'r1',
+      writable: true,
+      effective,
+      problems: [],
+      ...policy
+    },
+    proposal: null,
+    refresh: jest.fn(() => Promise.resolve()),
+    save: jest.fn(() => Promise.resolve()),
+    tryRule: jest.fn(() =>
+      Promise.resolve({
+        looked_at: 50,
+        matched: 46,
+        allow: 41,
+        ask: 3,
+        deny: 2,
+        unknown: 0
+      })
+    ),
+    propose: jest.fn(),
+    ...more
+  } as unknown as IRulesModel;
+  render(<RuleList rules={model} />);
+  return model;
+}
+
+async function press(name: string): Promise<void> {
+  await act(async () => {
+    byPerson(
+      screen.getByRole('button', { name }),
+      new MouseEvent('click', { bubbles: true })
+    );
+  });
+}
+
+function type(name: string, value: string): void {
+  fireEvent.change(screen.getByLabelText(name), { target: { value } });
+}
+
+const text = (): string => document.body.textContent ?? '';
+
+test('each rule is shown with what it does, where it stands and why', () => {
+  show();
+  expect(text()).toContain('Allow shop.list_*reads/home/r.json:2');
+  expect(text()).toContain(
+    'Deny *.drop_*Set by your administrator · /etc/jupyter/r.json:3'
+  );
+});
+
+test('a rule of the site cannot be changed, one of the user can', async () => {
+  const model = show();
+  expect(screen.queryByRole('button', { name: 'Remove *.drop_*' })).toBeNull();
+  await press('Remove shop.list_*');
+  expect(model.save).toHaveBeenCalledWith([], 'r1');
+});
+
+test('a broken file is shown with line and column', () => {
+  show({
+    problems: [{ path: '/home/r.json', message: 'no', line: 2, column: 7 }]
+  });
+  expect(text()).toContain('/home/r.json, line 2, column 7');
+});
+
+test('a rule is written as a form, with digits as they were typed', async () => {
+  const model = show();
+  await press('New rule…');
+  type('Server', 'bank');
+  type('Tool', 'pay');
+  type('Arguments (JSON)', '{"id": 12345678901234567890}');
+  type('Seconds to wait', '30');
+  await press('Save rule');
+  const [rules] = jest.mocked(model.save).mock.calls[0];
+  expect(rules).toHaveLength(2);
+  expect(String((rules[1]['arguments'] as { id: object }).id)).toBe(
+    '12345678901234567890'
+  );
+  expect(rules[1]).toMatchObject({ server: 'bank', tool: 'pay', timeout: 30 });
+});
+
+test('a rule can be tried on the history before it is written', async () => {
+  const model = show();
+  await press('New rule…');
+  type('Server', 'bank');
+  await press('Try on the history');
+  expect(text()).toContain('Of the last 50 calls it matches 46.');
+  expect(text()).toContain(
+    'would have allowed 41, asked about 3 and denied 2.'
+  );
+  expect(model.save).not.toHaveBeenCalled();
+});
+
+test('what a script clicks writes no rule', () => {
+  const model = show();
+  fireEvent.click(screen.getByRole('button', { name: 'Remove shop.list_*' }));
+  expect(model.save).not.toHaveBeenCalled();
+});
+
+test('all rules can be written as JSON', async () => {
+  const model = show();
+  await press('Edit as JSON…');
+  type('Rules as JSON', 'x');
+  await press('Save rules');
+  expect(text()).toContain('This is not a JSON list of rules.');
+  type('Rules as JSON', '[{"effect": "ask", "server": "*", "tool": "*"}]');
+  await press('Save rules');
+  expect(model.save).toHaveBeenCalledWith(
+    [{ effect: 'ask', server: '*', tool: '*' }],
+    'r1'
+  );
+});
+
+test('rules that were changed elsewhere meanwhile are shown and not replaced', async () => {
+  const model = show();
+  jest
+    .mocked(model.save)
+    .mockRejectedValueOnce(
+      new RequestError(409, 'has changed', null, null, 'policy_conflict')
+    );
+  await press('Remove shop.list_*');
+  expect(text()).toContain('has changed');
+  expect(model.refresh).toHaveBeenCalled();
+});
+
+test('a rule that is made from a request is there to be looked at', () => {
+  show({}, { proposal: { effect: 'allow', server: 'shop', tool: 'refund' } });
+  expect(screen.getByLabelText('Tool')).toHaveProperty('value', 'refund');
+});
+
+test('without rules it says that every call asks', () => {
+  show({ rules: [], effective: [] });
+  expect(text()).toContain('There are no rules: every call asks.');
+});

@@ -1,0 +1,40 @@
+"""Rules in the panel: written in a form, obeyed at the next call, taken back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+
+from .person import Person, decide
+
+LIST = "from jupyter_agentbox import tools\nlen(tools.shop.list_products())"
+
+
+def test_a_rule_that_is_written_in_the_panel_answers_the_next_call(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(LIST, LIST))
+    person.run(0)
+    decide(person.card(0), "Allow once")
+    expect(person.card(0)).to_contain_text("Allowed by you")
+    person.open_panel()
+    rules = person.page.get_by_role("region", name="Rules")
+    expect(rules).to_contain_text("There are no rules: every call asks.")
+    rules.get_by_role("button", name="New rule…").click()
+    rules.get_by_label("Server").fill("shop")
+    rules.get_by_label("Tool").fill("list_*")
+    rules.get_by_role("button", name="Try on the history").click()
+    expect(rules.get_by_role("status")).to_contain_text("It would have allowed")
+    rules.get_by_role("button", name="Save rule").click()
+    expect(rules).to_contain_text("Allow shop.list_*")
+    try:
+        person.run(1)
+        expect(person.cell(1)).to_contain_text(re.compile(r"\[2\]:"))
+        record = person.history.get_by_role("listitem").first
+        expect(record).to_contain_text("Allowed by the rule “user: allow shop.list_*”")
+        expect(record).to_contain_text("agentbox_rules.json:3)")
+    finally:
+        rules.get_by_role("button", name="Remove shop.list_*").click()
+        expect(rules).to_contain_text("There are no rules: every call asks.")
