@@ -335,7 +335,7 @@ class ApprovalManager:
         StaleDigestError
             The person saw other arguments than the stored ones.
         InvalidDecisionError, ToolArgumentsError, ToolCallRejectedError
-            The edited arguments cannot run.
+            The edited arguments cannot run, or a rule that was written meanwhile denies the call.
         StorageError
             The decision could not be kept, so it does not count.
         """
@@ -353,6 +353,8 @@ class ApprovalManager:
             raise InvalidTransitionError(f"request `{request_id}` has expired", request_id=request_id)
         if verdict.arguments is not None:
             await self._recheck(decided)
+        elif verdict.answer.allows:
+            self._check_rules(decided)
         decided = self._running_if_approved(decided)
         await self._write(request, decided)
         self._policies.remember(decided)
@@ -525,6 +527,17 @@ class ApprovalManager:
                 f"a rule denies `{call.qualified_name}` with these arguments: {evaluation.rule}",
                 request_id=request.id,
                 reason=str(evaluation.rule),
+            )
+
+    def _check_rules(self, request: ApprovalRequest) -> None:
+        """Refuse what a rule denies that somebody wrote while the request waited; a lasting answer is no such rule."""
+        evaluation = self._policies.evaluate(request.call, request.tool)
+        rule = evaluation.rule
+        if evaluation.effect is Effect.DENY and rule is not None and rule.layer.value in ("site", "user"):
+            raise ToolCallRejectedError(
+                f"a rule denies `{request.call.qualified_name}` by now: {rule.reason or rule}",
+                request_id=request.id,
+                reason=rule.reason or str(rule),
             )
 
     def _is_over(self, request: ApprovalRequest) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.calls import Origin, ToolCall
-from jupyter_agentbox.core.policy import Effect, Policy, Rule
+from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import (
@@ -143,6 +143,24 @@ async def test_edited_arguments_that_a_rule_denies_are_refused(services: Service
 
     assert services.tools.calls == []
     asked.task.cancel()
+
+
+@pytest.mark.parametrize("layer", [Layer.SITE, Layer.USER])
+async def test_what_a_rule_denies_by_now_cannot_be_allowed_and_can_be_rejected(
+    services: Services, layer: Layer
+) -> None:
+    asked = Asked(services)
+    request = await asked.request()
+    rule = Rule(server="shop", tool="*", effect=Effect.DENY, layer=layer, reason="closed")
+    services.policies.replace(Policy((rule,)))
+
+    for answer in (Answer.ALLOW_ONCE, Answer.ALLOW_ALWAYS):
+        with pytest.raises(ToolCallRejectedError, match="closed"):
+            await services.decide(request, answer)
+    assert (services.tools.calls, await services.approvals.get(request.id)) == ([], request)
+    await services.decide(request, Answer.REJECT_ONCE)
+    with pytest.raises(ToolCallRejectedError):
+        await asked.task
 
 
 async def test_bad_arguments_raise_before_anyone_is_asked(services: Services) -> None:
