@@ -56,6 +56,31 @@ def test_the_companions_of_a_database_are_hidden_like_it(places: Path) -> None:
     assert {places / "home" / "db" / name for name in names} <= set(found.hidden) & set(found.configuration)
 
 
+def test_files_of_rules_and_what_a_link_there_leads_to_are_kept_as_they_are(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(places / "config"))
+    config = Config({"AgentBoxApp": {"rules_path": str(places / "elsewhere" / "rules.json")}})
+    manager = AsyncKernelManager(config=config)
+    manager._kernel_spec = KernelSpec()
+    found = find_protected(manager, base=places / "run", prefixes=[], hidden=[])
+
+    assert {places / "config" / "agentbox_rules.json", places / "elsewhere" / "rules.json"} <= set(found.configuration)
+
+
+def test_rules_that_are_a_link_into_the_work_directory_keep_the_kernel_from_starting(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = places / "home" / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    (places / "config").mkdir(exist_ok=True)
+    (places / "config" / "agentbox_rules.json").symlink_to(work / "rules.json")
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(places / "config"))
+
+    with pytest.raises(SandboxRefusedError):
+        make_view(work=work, protected=protected(places), prefixes=(), extra=ExtraPaths(), files=[])
+
+
 def test_a_database_whose_companions_could_be_made_keeps_the_kernel_from_starting(places: Path) -> None:
     home, database = places / "home", places / "home" / "db" / "approvals.sqlite"
     database.parent.mkdir()

@@ -10,6 +10,7 @@ import pytest
 from jupyter_agentbox.core.approvals import Answer, Status
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.protocol.messages import (
     Call,
     Cancel,
@@ -204,6 +205,13 @@ async def test_servers_modules_and_pending_requests_are_told(kernel: Kernel) -> 
     assert (await kernel.answer("reply", "2"))["content"] == {"source": "# shop", "tools": ["delete_order"]}
     kernel.say(GetModule(id="3", server="nope"))
     assert (await kernel.answer("failure", "3"))["code"] == "unknown_server"
+
+
+async def test_what_is_wrong_with_rules_is_told_to_kernels(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = ConfigurationProblem(path="rules.json", message="not so", line=2, column=3)
+    monkeypatch.setattr(kernel.services.policies, "problems", lambda: (problem,))
+    kernel.say(ListServers(id="1"))
+    assert (await kernel.answer("reply", "1"))["content"]["problems"] == [problem.to_json()]
 
 
 @pytest.mark.parametrize(
