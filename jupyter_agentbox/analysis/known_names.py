@@ -31,6 +31,13 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         ("AB104", "accesses the program that runs the code"),
     ),
     **dict.fromkeys(
+        (
+            *("jupyter_agentbox.Agent", "jupyter_agentbox.AsyncAgent", "jupyter_agentbox.CodeExecutor"),
+            *("jupyter_agentbox.CodeService", "jupyter_agentbox.KernelGateway"),
+        ),
+        ("AB104", "starts agents or kernels of its own"),
+    ),
+    **dict.fromkeys(
         ("ctypes", "cffi", "gc", "sys.settrace", "sys.setprofile", "sys._getframe", "inspect.currentframe", "_ctypes"),
         ("AB104", "bypasses Python's own rules"),
     ),

@@ -19,6 +19,7 @@ from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.ports import ThreadQuery
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnBackend
 from jupyter_agentbox.exceptions import AgentBoxError, AgentConfigurationError, ApprovalError
+from jupyter_agentbox.protocol.notebook import IN_AGENT_CODE
 from jupyter_agentbox.services.calls.modes import ThreadModes
 
 from .agent_kernel import ExecutorKernel
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 
 #: Decides about a request: returns whether to accept it, or ``None`` if it answered the request itself.
 OnApproval: TypeAlias = "Callable[[PendingApproval], bool | Awaitable[bool | None] | None]"
-
-#: Is in the environment of kernels that agents work in: code there starts no agents.
-IN_AGENT_KERNEL: Final = "JUPYTER_AGENTBOX_AGENT_KERNEL"
 
 #: Why a request is rejected that nobody was given.
 NOBODY: Final = "nobody can be asked: the program passes no `on_approval`"
@@ -124,7 +122,7 @@ class AsyncAgent:
         approval_timeout: float | None = None,
         limits: TurnLimits | None = None,
     ) -> None:
-        if os.environ.get(IN_AGENT_KERNEL):
+        if os.environ.get(IN_AGENT_CODE):
             raise AgentConfigurationError("code that an agent runs cannot start agents")
         self.model = model
         self.approval_mode = approval_mode
@@ -135,7 +133,7 @@ class AsyncAgent:
             partial(
                 CodeExecutor,
                 approve_code=True,
-                kernel_env={IN_AGENT_KERNEL: "1"},
+                kernel_env={IN_AGENT_CODE: "1"},
                 sandbox=sandbox,
                 sandbox_config=sandbox_config,
                 working_dir=working_dir,

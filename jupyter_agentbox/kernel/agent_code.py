@@ -5,6 +5,7 @@ The shell runs it without history: `In`, `Out`, `_` and the number of executions
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +13,7 @@ from types import CodeType
 from typing import Any
 
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.protocol.notebook import IN_AGENT_CODE
 
 from .cells import Cells
 from .code_output import CodeOutput, collected
@@ -53,7 +55,7 @@ class AgentCode:
         cell = self._cells.current()
         flush_streams()
         with collected(self._shell.kernel.session, cell.key) as output, self._cells.within():
-            with self._without_history(code), self._without_last_words():
+            with self._without_history(code), self._without_last_words(), _marked():
                 result = await self._execute(code)
             flush_streams()
         if self._interrupts.count:
@@ -110,6 +112,19 @@ class AgentCode:
                 self._shell.showtraceback = show
             else:
                 del self._shell.showtraceback
+
+
+@contextmanager
+def _marked() -> Iterator[None]:
+    """Let code, and the processes that it starts, know that an agent runs it: there, `Agent` starts no other."""
+    before = os.environ.get(IN_AGENT_CODE)
+    os.environ[IN_AGENT_CODE] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(IN_AGENT_CODE, None)
+        if before is not None:
+            os.environ[IN_AGENT_CODE] = before
 
 
 def _ends_quietly(hook: Any, code: str) -> bool:

@@ -9,5 +9,7 @@ NOTEBOOK_SERVER: Final = "notebook"
 RUN_CODE_TOOL: Final = "run_code"
 #: Takes ``{"thread": str, "approval_mode": str}``: a kernel wants an agent's thread to ask less.
 SET_MODE_TOOL: Final = "set_approval_mode"
+#: The environment variable that is set where code of an agent runs.
+IN_AGENT_CODE: Final = "JUPYTER_AGENTBOX_AGENT_KERNEL"
 #: In what a kernel shows when it is asked what code left in `results`: ``{"type": str, "results": JSON}``.
 RESULTS_MIME_TYPE: Final = "application/vnd.jupyter-agentbox.results+json"

@@ -107,6 +107,7 @@ async def test_ordinary_code_is_allowed(analyzer: CodeAnalyzer, code: str) -> No
         ("import IPython.display\nIPython.get_ipython()", "AB104"),
         ("__loader__.load_module('os')", "AB104"),
         ("from jupyter_agentbox.kernel import runtime", "AB104"),
+        ("from jupyter_agentbox import Agent as A\nA('openai:x').thread_start().run('Go')", "AB104"),
         ("import pandas as pd\npd.read_csv('https://example.com/a')", "AB203"),
         ("df.to_csv('a')", "AB202"),
         ("%run other.py", "AB207"),

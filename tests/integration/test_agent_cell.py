@@ -318,6 +318,13 @@ try:
     await get_ipython().find_cell_magic('agent').run('--new', 'Do more')
 except Exception as error:
     print(error)
+import subprocess, sys
+begin = "from jupyter_agentbox import AsyncAgent; AsyncAgent('openai:x', api_key='k')"
+try:
+    exec(begin)
+except Exception as error:
+    print(error)
+print(subprocess.run([sys.executable, "-c", begin], stderr=subprocess.PIPE, text=True).stderr.strip().splitlines()[-1:])
 """
 
 
@@ -339,7 +346,8 @@ async def test_code_of_a_turn_starts_no_agent_and_changes_no_thread(server: Serv
     assert (done.error, requests) == (None, 2)
     assert "code of an agent cannot change threads" in done.stdout
     assert "code that an agent runs cannot start another one" in done.stdout
-    assert "refused" not in own.stdout
+    assert done.stdout.count("code that an agent runs cannot start agents") == 2
+    assert ("refused" in own.stdout, "cannot start" in own.stdout) == (False, False)
     nested = [entry for entry in in_turn if entry["notebook_path"] == "nested.ipynb"]
     assert [(entry["approval_mode"], entry["last_prompt"]) for entry in nested] == [("ask", "Go")]
     nested = [entry for entry in after if entry["notebook_path"] == "nested.ipynb"]
