@@ -114,6 +114,7 @@ def build_threads(
         announce=announce,
         clock=clock,
         default_model=settings.model,
+        review_model=settings.review_model,
         on_close=store.aclose,
     )
 

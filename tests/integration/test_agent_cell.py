@@ -773,3 +773,22 @@ async def test_no_command_leads_to_a_thread_that_asks_less_without_a_person(
         assert "`strict`: idle, mode ask" in (await kernel.run("%agent show")).stdout
 
     assert model.requests == []
+
+
+@pytest.mark.parametrize("line", ["%agent model openai:weak", "%%agent --model openai:weak"])
+async def test_no_command_lets_another_model_review_calls_without_a_person(
+    server: Server, model: MockModelServer, line: str
+) -> None:
+    async with notebook_kernel(server, f"reviewer-{len(line)}.ipynb") as kernel:
+        await kernel.run("%agent new reviewed")
+        reviewed = (await threads(server))[0]["id"]
+        await server.api("PATCH", f"jupyter-agentbox/threads/{reviewed}", {"approval_mode": "auto_review"})
+        async with running(kernel, f"{line}\nGo" if line.startswith("%%") else line):
+            asked = await approve(server, "set_approval_mode", "reject_once")
+
+    assert asked["call"]["arguments"] == {
+        "thread": "reviewed",
+        "approval_mode": "auto_review",
+        "reviewing_model": "openai:weak",
+    }
+    assert ((await threads(server))[0]["model"], model.requests) == ("openai:scripted", [])

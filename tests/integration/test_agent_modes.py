@@ -62,10 +62,9 @@ async def test_deny_all_asks_nobody_and_is_the_threads_alone(server: Server, mod
         await approve(server, "list_orders")
         value = (await own).value
 
-    assert (request["status"], request["evaluation"]) == (
-        "rejected",
-        {"effect": "deny", "rule": "thread: deny notebook.run_code"},
-    )
+    evaluation = request["evaluation"]
+    assert (request["status"], evaluation["effect"]) == ("rejected", "deny")
+    assert evaluation["rule"] == "thread: deny notebook.run_code"
     assert "deny_all" in outputs_told(model)[0]
     assert value is not None
     assert [item["status"] for item in (await last_turn(server))["items"] if item["type"] == "code_run"] == ["declined"]

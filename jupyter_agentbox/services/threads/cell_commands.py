@@ -199,7 +199,8 @@ class CellCommands:
         thread = (await self._one([])).thread
         if arguments:
             mode = read_mode(" ".join(arguments))
-            await self._changes.require(label_of(thread), mode, thread.approval_mode)
+            reviewer = self._threads.reviewing_model(thread.model)
+            await self._changes.require(label_of(thread), mode, thread.approval_mode, reviewer=reviewer)
             thread = await self._threads.change(thread.id, mode=mode)
         known = ", ".join(mode.value for mode in ApprovalMode)
         return f"Thread `{label_of(thread)}`: {thread.approval_mode.value} (there are {known})"
@@ -207,7 +208,15 @@ class CellCommands:
     async def _model(self, arguments: list[str]) -> str:
         thread = (await self._one([])).thread
         if arguments:
-            thread = await self._threads.change(thread.id, model=_joined_name(arguments))
+            model, mode = _joined_name(arguments), thread.approval_mode
+            await self._changes.require(
+                label_of(thread),
+                mode,
+                mode,
+                reviewer=self._threads.reviewing_model(model),
+                reviewer_before=self._threads.reviewing_model(thread.model),
+            )
+            thread = await self._threads.change(thread.id, model=model)
         return f"Thread `{label_of(thread)}`: {one_line(thread.model) or 'no model'}"
 
     async def _usage(self, _arguments: list[str]) -> str:
@@ -229,7 +238,8 @@ class CellCommands:
     async def _require_next(self, thread: Thread) -> None:
         """Have a person asked if the notebook's next turn would ask less in this thread."""
         before = mode_elsewhere(await self._threads.current(self._path))
-        await self._changes.require(label_of(thread), thread.approval_mode, before)
+        reviewer = self._threads.reviewing_model(thread.model)
+        await self._changes.require(label_of(thread), thread.approval_mode, before, reviewer=reviewer)
 
     async def _require_without(self, thread: Thread) -> None:
         """Have a person asked if the notebook's next turn would ask less because this thread is gone."""

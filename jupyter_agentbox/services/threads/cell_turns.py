@@ -177,18 +177,27 @@ class CellTurns:
     async def _thread(self, threads: NotebookThreads, path: str, options: TurnOptions, changes: ModeChanges) -> Thread:
         """Return the thread that the cell means; start one if need be."""
         current = await threads.current(path)
+
+        async def require(label: str, one: Thread | None, *before: ApprovalMode) -> None:
+            model = options.model or (one.model if one is not None else "")
+            await changes.require(
+                label,
+                options.mode or (one.approval_mode if one is not None else ApprovalMode.ASK),
+                *before,
+                reviewer=threads.reviewing_model(model),
+                reviewer_before=threads.reviewing_model(one.model) if one is not None else None,
+            )
+
         if options.thread is not None:
             with suppress(UnknownThreadError):
                 found = (await CellCommands(threads, path, changes).find(options.thread)).thread
-                mode = options.mode or found.approval_mode
-                await changes.require(label_of(found), mode, mode_elsewhere(current), found.approval_mode)
+                await require(label_of(found), found, mode_elsewhere(current), found.approval_mode)
                 return await threads.resume(found.id, path)
         elif current is not None and not options.is_new:
-            mode = options.mode or current.approval_mode
-            await changes.require(label_of(current), mode, current.approval_mode)
+            await require(label_of(current), current, current.approval_mode)
             return current
         mode, name = options.mode or ApprovalMode.ASK, options.thread or ""
-        await changes.require(name or "a new one", mode, ApprovalMode.ASK)
+        await require(name or "a new one", None, ApprovalMode.ASK)
         return await threads.start(path, name=name, mode=mode, model=options.model)
 
     async def _cells(self, path: str, context: str) -> str | None:

@@ -58,6 +58,8 @@ class NotebookThreads:
         The time of changes.
     default_model : str
         The model of new threads.
+    review_model : str
+        The model that reviews calls in the mode ``auto_review``; empty for the thread's own.
     on_close : callable, optional
         Called last by `aclose`.
     """
@@ -71,6 +73,7 @@ class NotebookThreads:
         announce: Callable[[str, ThreadState], None],
         clock: Clock,
         default_model: str = "",
+        review_model: str = "",
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._threads = threads
@@ -79,6 +82,7 @@ class NotebookThreads:
         self._announce = announce
         self._clock = clock
         self._default_model = default_model
+        self._review_model = review_model
         self._on_close = on_close
         self._adding = asyncio.Lock()
         self._watches: dict[str, TurnWatch] = {}
@@ -91,6 +95,10 @@ class NotebookThreads:
         await asyncio.gather(*(watch.wait() for watch in watches))
         if self._on_close is not None:
             await self._on_close()
+
+    def reviewing_model(self, model: str) -> str:
+        """Return which model reviews the calls of a thread that has this model, in the mode ``auto_review``."""
+        return self._review_model or model or self._default_model
 
     async def current(self, notebook_path: str, *, without: str = "") -> Thread | None:
         """Return a notebook's current thread: the one that was started or resumed last; ``None`` if it has none.

@@ -1,4 +1,4 @@
-"""`ModeChanges`: a person is asked before a thread asks less than it did, because a message of its kernel says so.
+"""`ModeChanges`: a person is asked before a kernel's message lets its thread ask less, or another model review calls.
 
 A kernel cannot show that a person typed what it sends: code of an agent can wait until its turn is over.
 """
@@ -41,8 +41,17 @@ class ModeChanges:
         self._cell = cell
         self._message_id = message_id
 
-    async def require(self, thread: str, wanted: ApprovalMode, *before: ApprovalMode) -> None:
-        """Ask a person if `wanted` is looser than one of the modes until now; return if they allow it.
+    async def require(
+        self,
+        thread: str,
+        wanted: ApprovalMode,
+        *before: ApprovalMode,
+        reviewer: str,
+        reviewer_before: str | None = None,
+    ) -> None:
+        """Ask a person if `wanted` is looser than one of the modes until now, or lets another model review calls.
+
+        Returns if nobody has to be asked, or they allow it.
 
         Parameters
         ----------
@@ -52,13 +61,19 @@ class ModeChanges:
             The mode in which the notebook's next turn is to work.
         *before : ApprovalMode
             The modes that a person chose.
+        reviewer : str
+            The model that reviews calls in the mode ``auto_review``.
+        reviewer_before : str, optional
+            The one that did until now, in a thread in which one may have.
 
         Raises
         ------
         AgentBoxError
             It was not allowed.
         """
-        if _FROM_STRICTEST.index(wanted) <= min(map(_FROM_STRICTEST.index, before)):
+        is_reviewed = wanted is ApprovalMode.AUTO_REVIEW
+        is_looser = _FROM_STRICTEST.index(wanted) > min(map(_FROM_STRICTEST.index, before))
+        if not is_looser and not (is_reviewed and reviewer_before not in (None, reviewer)):
             return
         cell = self._cell
         # No thread, so that none decides about its own mode.
@@ -66,6 +81,8 @@ class ModeChanges:
             kernel_id=cell.kernel_id, notebook_path=cell.notebook_path, cell_id=cell.cell_id, isolation=cell.isolation
         )
         arguments = {"thread": one_line(thread, 200), "approval_mode": wanted.value}
+        if is_reviewed:
+            arguments["reviewing_model"] = one_line(reviewer, 200)
         call = ToolCall(server=NOTEBOOK_SERVER, tool=SET_MODE_TOOL, arguments=arguments, origin=origin)
         rule = Rule.of_tool(call, Effect.ASK, layer=Layer.SESSION, reason=_WHY)
         with CallNews(self._message_id, cell.send, delay=0.0) as news:
@@ -96,7 +113,10 @@ class _SetMode:
     async def describe(self, server: str, tool: str) -> ToolDescription:  # noqa: ARG002  # there is one
         return ToolDescription(
             name=SET_MODE_TOOL,
-            description="Lets the agent of this notebook work in an approval mode that asks less.",
+            description=(
+                "Lets the agent of this notebook work in an approval mode that asks less, or with another model that"
+                " reviews its calls."
+            ),
             input_schema={
                 "type": "object",
                 "properties": {name: {"const": value} for name, value in self._call.arguments.items()},
