@@ -446,31 +446,28 @@ class _Kernels:
 
     def __init__(self, make: Callable[[], CodeExecutor]) -> None:
         self._make = make
-        self._executors: dict[str, CodeExecutor] = {}
+        self._kernels: dict[str, ExecutorKernel] = {}
 
     async def kernel(self, thread: Thread) -> AgentKernel:
         """Return the thread's kernel."""
-        executor = self._executors.get(thread.id)
-        if executor is None:
+        if thread.id not in self._kernels:
             executor = self._make()
             try:
                 await executor.start()
             except (CodeExecutionError, TimeoutError) as error:
                 raise AgentBoxError(f"the agent's kernel could not be started: {error}") from error
-            self._executors[thread.id] = executor
-        return ExecutorKernel(executor)
+            self._kernels[thread.id] = ExecutorKernel(executor)
+        return self._kernels[thread.id]
 
     async def end(self, thread_id: str) -> None:
         """End the thread's kernel, if it has one."""
-        executor = self._executors.pop(thread_id, None)
-        if executor is not None:
-            await executor.stop()
+        kernel = self._kernels.pop(thread_id, None)
+        if kernel is not None:
+            await kernel.stop()
 
     async def close(self) -> None:
         """End all kernels, also where the end of one fails."""
-        ends = await asyncio.gather(
-            *(self.end(thread_id) for thread_id in list(self._executors)), return_exceptions=True
-        )
+        ends = await asyncio.gather(*(self.end(thread_id) for thread_id in list(self._kernels)), return_exceptions=True)
         for failure in ends:
             if failure is not None:
                 raise failure

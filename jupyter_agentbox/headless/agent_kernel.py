@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -42,12 +42,18 @@ class ExecutorKernel:
 
     def __init__(self, executor: CodeExecutor) -> None:
         self._executor = executor
+        self._turn: TurnRef | None = None
+        self._calls = CallLog()
+
+    async def stop(self) -> None:
+        """End the executor's kernel."""
+        await self._executor.stop()
 
     async def run(self, code: str, *, turn: TurnRef, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
         """Ask whether the code may run, and run it."""
         self._executor.agent_turn = turn
         await self._have_a_kernel()
-        calls = CallLog()
+        self._follow(turn)
         ran = _Ran(code)
         ended = CodeEnded(code=code, status=ItemStatus.INTERRUPTED, error="it was interrupted")
         asking = self._executor.ask_first(code, partial(self._run_approved, ran), analysis=analysis, on_end=ran.ended)
@@ -57,7 +63,7 @@ class ExecutorKernel:
                     if isinstance(item, ApprovalRequest):
                         yield ApprovalAsked(request=item)
                     elif isinstance(item, StoredRequest):
-                        for event in calls.changed(item):
+                        for event in self._changed(item):
                             yield event
                     elif isinstance(item, CodeExecutionResult):
                         ended = CodeEnded(
@@ -75,10 +81,20 @@ class ExecutorKernel:
             was_withdrawn = isinstance(error, ApprovalCancelledError)
             status = ItemStatus.INTERRUPTED if was_withdrawn else ItemStatus.DECLINED
             ended = CodeEnded(code=code, status=status, error=str(error))
-        for request_id in calls.open:  # its end may be on its way to the disk
-            for event in calls.changed(await self._executor.request(request_id)):
+        for request_id in self._calls.open:  # its end may be on its way to the disk
+            for event in self._changed(await self._executor.request(request_id)):
                 yield event
         yield replace(ended, code=ran.code, request_id=ran.request_id)
+
+    def _follow(self, turn: TurnRef) -> None:
+        """Have one log for all code of a turn: a call may outlast the code that made it."""
+        if turn != self._turn:
+            self._turn, self._calls = turn, CallLog()
+
+    def _changed(self, request: StoredRequest) -> Sequence[KernelEvent]:
+        """Return what is new of a call of this turn; those of earlier ones may change meanwhile."""
+        is_of_turn = self._turn is not None and request.call.origin.turn_id == self._turn.turn_id
+        return self._calls.changed(request) if is_of_turn else ()
 
     async def _have_a_kernel(self) -> None:
         """Start another kernel if the last one has ended, or cannot be used any more.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,35 @@ async def test_calls_that_rules_decide_are_listed_too(
     items = [item for item in result.items if isinstance(item, ToolCallItem)]
     assert {item.tool: item.request_id for item in items} == {name: requests[name] for name in ("add", "pid")}
     assert [run.request_id for run in runs(result)] == [requests["run_code"]]
+
+
+IN_BACKGROUND = """\
+import pathlib, threading
+from jupyter_agentbox import tools
+place = pathlib.Path({place!r})
+calling = threading.Thread(target=tools.mini.add, kwargs={{"a": 1, "b": 2}})
+calling.start()
+(place / "asked").read_bytes()
+"""
+
+
+async def test_a_call_that_outlasts_the_code_that_made_it_is_listed_once(
+    make_agent: MakeAgent, model: MockModelServer, servers: Path, tmp_path: Path
+) -> None:
+    async def decide(_request: PendingApproval) -> bool:
+        await asyncio.to_thread((tmp_path / "asked").write_bytes, b"")
+        await asyncio.to_thread((tmp_path / "next").read_bytes)
+        return True
+
+    for name in ("asked", "next"):  # each end of a pipe waits for the other
+        os.mkfifo(tmp_path / name)
+
+    model.enqueue_tool_call("run_code", {"code": IN_BACKGROUND.format(place=str(tmp_path))})
+    async with make_agent(policy=ALLOWED, mcp_config_path=servers) as agent, asyncio.timeout(TIMEOUT * 4):
+        result = await run_one(agent, model, "(place / 'next').write_bytes(b''); calling.join()", on_approval=decide)
+
+    assert [run.status for run in runs(result)] == [ItemStatus.COMPLETED] * 2
+    assert calls(result) == [("add", ItemStatus.COMPLETED)]
 
 
 async def test_a_kernel_that_does_not_start_fails_the_turn_as_the_kernel(
