@@ -25,6 +25,8 @@ from .work_clock import WorkClock
 
 #: Characters of an output that a turn keeps: the beginning and the end. The notebook, or the program, has all.
 _MOST_RECORDED: Final = 1_000_000
+#: Between two steps, a turn is kept when it has grown by this factor: each time, the whole of it is written.
+_GROWTH: Final = 1.05
 
 
 async def _keep_nothing() -> None:
@@ -57,7 +59,12 @@ class TurnContext:
     _calls: dict[str, ToolCallItem] = field(default_factory=dict)
     _listed: int = 0
     _waiting: set[asyncio.Task[None]] = field(default_factory=set)
+    _kept: int = 0
     _keeping: asyncio.Task[None] | None = None
+
+    def begin_step(self) -> None:
+        """Note that the model is asked: the first code of its answer is kept before it runs."""
+        self._kept = 0
 
     async def run_code(self, code: str) -> str:
         """Run code, and return what the model is told of it."""
@@ -76,7 +83,7 @@ class TurnContext:
         """
         item = CodeRun(id=self.record.new_id(), code=code, status=ItemStatus.IN_PROGRESS)
         self.record.start(item)
-        await self.keep()
+        await self._keep_if_grown()
         turn = TurnRef(thread_id=self.record.turn.thread_id, turn_id=self.record.turn.id)
         running = self.kernel.run(code, turn=turn, analysis=analysis)
         async with aclosing(running) as events:
@@ -106,6 +113,13 @@ class TurnContext:
                         self.record.complete(item)
                         return event
         raise AgentBoxError("the kernel ended without giving a reason")
+
+    async def _keep_if_grown(self) -> None:
+        """Keep the turn before code runs. One answer of a model can have thousands of pieces of code."""
+        count = len(self.record.turn.items)
+        if count >= _GROWTH * self._kept:
+            self._kept = count
+            await self.keep()
 
     def _ask(self, item_id: str, request: PendingApproval) -> None:
         waiting = asyncio.create_task(self._await_decision(request))

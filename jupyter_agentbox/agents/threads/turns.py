@@ -221,6 +221,7 @@ class TurnRunner:
                     if Agent.is_model_request_node(node):
                         conversation.messages = [*before, *run.new_messages(), node.request]
                         self.meter.begin_request()
+                        self.context.begin_step()
                         await self._keep(conversation)
                         await self._listen(node, run.ctx)
                         self.meter.count_run(run.usage)
