@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import socket
 import subprocess
@@ -13,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
+
+from . import reaper
 
 _REAPER: Final = Path(__file__).with_name("reaper.py")
 #: What the reaper's own interpreter may need to start; the command's environment comes through the socket.
@@ -239,15 +240,11 @@ class _Lifeline(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def send(self, command: Command, grace: float) -> None:
-        spec = {
-            "argv": command.argv,
-            "env": dict(command.env),
-            "cwd": command.cwd,
-            "pass_fds": command.pass_fds,
-            "grace": grace,
-        }
         if self._transport is not None:
-            self._transport.write(json.dumps(spec).encode() + b"\n")
+            message = reaper.message(
+                list(command.argv), dict(command.env), command.cwd, list(command.pass_fds), float(grace)
+            )
+            self._transport.write(message)
 
     def connection_lost(self, _exc: Exception | None) -> None:
         if self.process is None or self.process.poll() is not None:

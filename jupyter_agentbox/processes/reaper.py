@@ -1,10 +1,10 @@
 """A tiny process between Jupyter and an MCP server's command that ends the command's whole tree when Jupyter is gone.
 
 Run as ``python -I -S reaper.py FD``, standard library only. `FD` is a socket whose other end is held by the Jupyter
-server alone. The first line that comes is JSON: ``{"argv", "env", "cwd", "pass_fds", "grace"}``. The command inherits
-`pass_fds` and this process's standard input, output and error, so no byte of a message passes through here. Nothing
-more comes until the socket closes, which the kernel sees to however Jupyter dies, SIGKILL included. On that, or when
-the command ends, all descendants get SIGTERM, and SIGKILL when `grace` seconds are over.
+server alone, which sends one `message`: what to start, and how. The command inherits `pass_fds` and this process's
+standard input, output and error, so no byte that it reads or writes passes through here. Nothing more comes until the
+socket closes, which the kernel sees to however Jupyter dies, SIGKILL included. On that, or when the command ends, all
+descendants get SIGTERM, and SIGKILL when `grace` seconds are over.
 
 On Linux this process is a child subreaper (``prctl(2)``): a daemon that the command forked is still its descendant.
 Elsewhere it ends the command's process group. It exits with the command's status, 128 + n for signal n.
@@ -16,7 +16,7 @@ The reaper must start quickly, so this file imports nothing of the package. Othe
 from __future__ import annotations
 
 import errno
-import json
+import marshal
 import os
 import select
 import signal
@@ -27,6 +27,8 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 CANNOT_EXECUTE = 126
 NOT_FOUND = 127
+#: Bytes of a message's length.
+_LENGTH = 4
 
 
 def prctl(option: int, value: int) -> None:
@@ -55,15 +57,22 @@ def try_prctl(option: int, value: int) -> bool:
     return True
 
 
-def read_line(fd: int) -> bytes:
-    """Read up to the first newline, or everything."""
-    parts: list[bytes] = []
-    while not parts or b"\n" not in parts[-1]:
-        part = os.read(fd, 65536)
-        if not part:
-            break
-        parts.append(part)
-    return b"".join(parts)
+def message(argv: list[str], env: dict[str, str], cwd: str | None, pass_fds: list[int], grace: float) -> bytes:
+    """Return what a reaper is sent, by a process with the same interpreter.
+
+    Not JSON, whose module takes a fifth of the time in which a reaper starts.
+    """
+    texts = {str(name): str(value) for name, value in env.items()}  # no subclass of `str` can be written
+    data = marshal.dumps(([str(part) for part in argv], texts, cwd, pass_fds, grace))
+    return len(data).to_bytes(_LENGTH, "big") + data
+
+
+def read(fd: int, count: int) -> bytes:
+    """Read so many bytes, or up to the end."""
+    data = b""
+    while len(data) < count and (part := os.read(fd, count - len(data))):
+        data += part
+    return data
 
 
 def start(argv: list[str], env: dict[str, str], cwd: str | None) -> int:
@@ -191,19 +200,20 @@ def main() -> int:
         signal.signal(number, lambda *_: None)
     # without /proc we could not find whom we adopted
     is_subreaper = os.access("/proc/self/stat", os.R_OK) and try_prctl(PR_SET_CHILD_SUBREAPER, 1)
-    line = read_line(lifeline)
-    if not line.endswith(b"\n"):
+    length = int.from_bytes(read(lifeline, _LENGTH), "big")
+    data = read(lifeline, length)
+    if not length or len(data) < length:
         return CANNOT_EXECUTE  # Jupyter went away before it said what to start
-    spec = json.loads(line)
-    tree = Tree(start(spec["argv"], spec["env"], spec["cwd"]), is_subreaper=is_subreaper)
+    argv, env, cwd, pass_fds, grace = marshal.loads(data)  # noqa: S302  # of the process that started this one
+    tree = Tree(start(argv, env, cwd), is_subreaper=is_subreaper)
     # the pipes and sockets belong to the command alone: when it closes them, Jupyter must see that
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
-    for fd in spec["pass_fds"]:
+    for fd in pass_fds:
         os.close(fd)
     tree.watch(lifeline, wakeups)
-    tree.end(wakeups, float(spec["grace"]))
+    tree.end(wakeups, grace)
     return CANNOT_EXECUTE if tree.status is None else tree.status
 
 

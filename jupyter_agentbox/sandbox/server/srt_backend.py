@@ -127,8 +127,7 @@ class SrtBackend:
         with theirs:
             program = [sys.executable, "-I", "-S", str(Path(reaper.__file__)), str(theirs.fileno())]
             process = start_process(program, self._spec, env={}, cwd="/", pass_fds=[theirs.fileno()])
-        spec = {"argv": argv, "env": env, "cwd": cwd, "pass_fds": [], "grace": 0.0}
-        self._lifeline.sendall(json.dumps(spec).encode() + b"\n")
+        self._lifeline.sendall(reaper.message(argv, env, cwd, [], 0.0))
         return process
 
     def _below_supervisors(self, argv: list[str], env: dict[str, str], cwd: str) -> subprocess.Popen[bytes]:
