@@ -215,6 +215,42 @@ def test_what_an_agent_is_asked_is_prose_and_other_cells_are_python(
     expect(person.cell(0).locator(coloured).filter(has_text=re.compile("^# %%agent$"))).to_have_count(1)
 
 
+def test_long_turn_is_in_no_box_of_its_own_in_notebook_7(
+    person: Person, notebook: Callable[..., str], model: MockModelServer
+) -> None:
+    model.enqueue_tool_call("run_code", {"code": "print('1\\n' * 150)"})
+    model.enqueue_tool_call("run_code", {"code": "2"})
+    person.open(notebook(ASK), front="notebooks/")
+    person.run(0)
+    allow_steps(person, "print", "2")
+
+
+def test_outputs_of_an_agents_code_are_those_of_a_cell(
+    person: Person, notebook: Callable[..., str], model: MockModelServer
+) -> None:
+    code = """import asyncio, ipywidgets
+from IPython.display import HTML
+await asyncio.sleep(0)
+display(HTML("<table><tr><td>a table</td></tr></table>"))
+display(ipywidgets.IntSlider(description="a slider"))
+%time 1
+_made = 7"""
+    model.enqueue_tool_call("run_code", {"code": code})
+    model.enqueue_message("Made.", "final_answer")
+    person.open(notebook(ASK, "_made, In[-2:]"))
+    person.run(0)
+    decide(code_card(person), "Allow once")
+    expect(final_answer(person)).to_be_visible()
+    outputs = person.cell(0).locator(".jp-OutputArea-output")
+    expect(outputs.locator("td")).to_have_text("a table")
+    expect(outputs.locator(".widget-slider")).to_contain_text("a slider")
+    expect(person.cell(0)).to_contain_text("Wall time")
+    person.await_kernel()
+    person.run(1)
+    expect(person.cell(1).locator(".jp-OutputArea-executeResult")).to_contain_text("(7,")
+    expect(person.cell(1).locator(".jp-OutputArea-executeResult")).to_contain_text("find_cell_magic('agent')")
+
+
 def test_interrupt_ends_a_turn_that_waits_and_the_next_goes_on(
     person: Person, notebook: Callable[..., str], lab: Lab, model: MockModelServer
 ) -> None:

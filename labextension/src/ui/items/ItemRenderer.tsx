@@ -4,7 +4,6 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
-import type { Widget } from '@lumino/widgets';
 import React from 'react';
 
 import { ITEM_MIME_TYPE, readItem } from '../../api/threads';
@@ -13,15 +12,10 @@ import { CardProvider } from '../context';
 import type { ICardContext } from '../context';
 import { ItemView } from './ItemView';
 import type { IMarkdownViewOptions } from './MarkdownView';
+import { showWholeTurn } from './wholeTurn';
 
 /** Better than the rank of Markdown. */
 const RANK = -20;
-
-/**
- * Outputs that a cell with a turn shows. A step has several: with JupyterLab's 50, the card of a later step, and the
- * answer, would be behind "Show more outputs".
- */
-export const MAX_OUTPUTS = 2000;
 
 /** What items need beside what cards do. */
 export interface IItemContext extends ICardContext {
@@ -59,7 +53,7 @@ export class ItemRenderer extends ReactWidget implements IRenderMime.IRenderer {
 
   protected override onAfterAttach(message: Message): void {
     super.onAfterAttach(message);
-    showMoreOutputs(this);
+    showWholeTurn(this);
   }
 
   protected override render(): JSX.Element {
@@ -93,19 +87,6 @@ export class ItemRenderer extends ReactWidget implements IRenderMime.IRenderer {
   private _fallback = '';
   private readonly _markdown: IMarkdownViewOptions;
   private _output: IItemOutput | null = null;
-}
-
-/** Have the output area that a widget is in show as many outputs as a turn has. */
-function showMoreOutputs(widget: Widget): void {
-  for (let at = widget.parent; at; at = at.parent) {
-    const area = at as Widget & { maxNumberOutputs?: number };
-    if (
-      typeof area.maxNumberOutputs === 'number' &&
-      area.maxNumberOutputs < MAX_OUTPUTS
-    ) {
-      area.maxNumberOutputs = MAX_OUTPUTS;
-    }
-  }
 }
 
 /** The factory for a notebook's or a console's renderers. It makes text and links only, so it is safe. */
