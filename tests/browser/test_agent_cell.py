@@ -225,6 +225,81 @@ def test_long_turn_is_in_no_box_of_its_own_in_notebook_7(
     allow_steps(person, "print", "2")
 
 
+@pytest.mark.parametrize("state", ["thinks", "runs", "waits for a tool"])
+def test_interrupt_and_reload_leave_no_sign_of_work_in_any_state(
+    person: Person, notebook: Callable[..., str], model: MockModelServer, state: str
+) -> None:
+    codes = {"runs": "import time\ntime.sleep(60)", "waits for a tool": LIST}
+    model.enqueue_tool_call("run_code", {"code": codes.get(state, "1")}, is_held=state == "thinks")
+    person.open(notebook(ASK))
+    person.run(0)
+    if state == "thinks":
+        expect(person.cell(0)).to_contain_text("Thinking…")
+    else:
+        decide(code_card(person), "Allow once")
+        expect(person.cell(0).get_by_text("running…", exact=True)).to_be_visible()
+    if state == "waits for a tool":
+        expect(card(person, "shop.list_orders").get_by_role("button", name="Allow once")).to_be_enabled()
+    person.execute("notebook:interrupt-kernel")
+    expect(person.cell(0)).to_contain_text("KeyboardInterrupt: the agent's turn was interrupted")
+    person.await_kernel()
+    at_work = re.compile("Thinking…|running…|waiting for your decision")
+    expect(person.cell(0)).not_to_contain_text(at_work)
+    expect(person.cell(0).get_by_role("button", name="Allow once")).to_have_count(0)
+    person.save()
+    person.page.reload()
+    expect(person.cell(0)).to_contain_text("KeyboardInterrupt: the agent's turn was interrupted")
+    expect(person.cell(0)).not_to_contain_text(at_work)
+
+
+@pytest.mark.parametrize("state", ["thinks", "runs"])
+def test_reload_while_it_works_lets_it_go_on_and_says_where_the_rest_is(
+    person: Person, notebook: Callable[..., str], lab: Lab, model: MockModelServer, state: str, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    wait = f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.05)"
+    model.enqueue_tool_call("run_code", {"code": wait})
+    model.enqueue_message("It is over.", "final_answer", is_held=state == "thinks")
+    path = notebook(ASK, "%agent show")
+    person.open(path)
+    person.run(0)
+    decide(code_card(person), "Allow once")
+    expect(person.cell(0).get_by_text("running…", exact=True)).to_be_visible()
+    if state == "thinks":
+        gate.touch()
+        expect(person.cell(0)).to_contain_text("Thinking…")
+    person.save()
+    person.page.reload()
+    if state == "runs":
+        expect(person.cell(0).get_by_text("running…", exact=True)).to_be_visible()
+    gate.touch()
+    model.release()
+    person.await_kernel()
+    expect(person.cell(0).get_by_text("completed", exact=True)).to_be_visible()
+    person.run(1)
+    expect(person.cell(1)).to_contain_text("It is over.")
+
+
+def test_two_pages_of_a_notebook_show_one_turn_and_either_decides(
+    new_person: Callable[[], Person], notebook: Callable[..., str], model: MockModelServer
+) -> None:
+    path = notebook(ASK)
+    asker, other = new_person(), new_person()
+    enqueue_answer(model)
+    asker.open(path)
+    other.open(path)
+    asker.run(0)
+    expect(code_card(asker).get_by_role("button", name="Allow once")).to_be_enabled()
+    other.open_panel()
+    decide(other.item("notebook.run_code"), "Allow once")
+    expect(code_card(asker)).to_contain_text("Allowed by")
+    expect(other.item("shop.list_orders")).to_be_visible()
+    decide(card(asker, "shop.list_orders"), "Allow once")
+    expect(other.item("shop.list_orders")).to_have_count(0)
+    expect(final_answer(asker)).to_contain_text("There are three.")
+    expect(other.page.get_by_text("Thinking…")).to_have_count(0)
+
+
 def test_outputs_of_an_agents_code_are_those_of_a_cell(
     person: Person, notebook: Callable[..., str], model: MockModelServer
 ) -> None:
@@ -249,6 +324,47 @@ _made = 7"""
     person.run(1)
     expect(person.cell(1).locator(".jp-OutputArea-executeResult")).to_contain_text("(7,")
     expect(person.cell(1).locator(".jp-OutputArea-executeResult")).to_contain_text("find_cell_magic('agent')")
+
+
+def test_threads_are_renamed_forked_archived_and_read_in_the_panel(
+    person: Person, notebook: Callable[..., str], lab: Lab, model: MockModelServer
+) -> None:
+    model.enqueue_message("Three.", "final_answer")
+    path = notebook(ASK)
+    person.open(path)
+    person.run(0)
+    expect(final_answer(person)).to_be_visible()
+    person.await_kernel()
+    person.save()
+    person.open_panel()
+    threads = person.page.get_by_role("region", name="Agent threads")
+    ours = threads.get_by_role("listitem").filter(has_text=path[-30:])
+    dialog = person.page.get_by_role("dialog")
+
+    def choose(name: str) -> None:
+        thread = ours.first
+        if not thread.get_by_role("button", name=name).is_visible():
+            thread.get_by_text("More", exact=True).click()
+        thread.get_by_role("button", name=name, exact=True).click()
+
+    choose("Rename…")
+    dialog.get_by_role("textbox").fill("counting")
+    dialog.get_by_role("button", name="Rename").click()
+    expect(threads.get_by_role("listitem", name="counting")).to_be_visible()
+    choose("What the model was sent")
+    expect(dialog).to_contain_text("How many orders are there?")
+    expect(dialog).to_contain_text("Three.")
+    dialog.get_by_role("button", name="Close").click()
+    choose("Fork")
+    expect(ours).to_have_count(2)
+    choose("Archive")
+    expect(ours).to_have_count(1)
+    threads.get_by_role("button", name="Show archived threads").click()
+    expect(ours).to_have_count(2)
+    person.visit()
+    person.execute("jupyter-agentbox:open-panel")
+    ours.first.get_by_role("button", name="Go to notebook").click()
+    expect(final_answer(person)).to_be_visible()
 
 
 def test_interrupt_ends_a_turn_that_waits_and_the_next_goes_on(
