@@ -70,3 +70,25 @@ def test_notebook_of_another_server_shows_what_it_says_itself(
     person.open(path)
     expect(person.cell(0)).to_contain_text(text)
     expect(person.cell(0).get_by_role("button", name="Allow once")).to_have_count(0)
+
+
+def test_after_a_reload_the_card_says_where_the_value_is_and_the_saved_text_is_true(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook("from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)[0].status", "'next'")
+    person.open(path)
+    person.run(0)
+    expect(person.card()).to_be_visible()
+    person.save()
+    assert "is waiting for approval" in str(lab.read_notebook(path)["cells"][0]["outputs"])
+    person.page.reload()
+    decide(person.card(), "Allow once")
+    expect(person.card()).to_contain_text("the output of the cell is not shown here")
+    decide(person.card(), "Insert a cell with “_”")
+    expect(person.cell(1).locator(".cm-content")).to_have_text("_")
+    person.await_kernel()
+    person.keyboard.press("Shift+Enter")
+    expect(person.cell(1).locator(".jp-OutputArea-executeResult")).to_be_visible()
+    person.save()
+    text = lab.read_notebook(path)["cells"][0]["outputs"][0]["data"]["text/plain"]
+    assert text.startswith("✓ shop.list_orders(…) — allowed by ")

@@ -10,6 +10,7 @@ import { IApprovalPanel, ICardContext } from '../../internalTokens';
 import { cardRendererFactory } from '../../ui/card/CardRenderer';
 import { FocusRestorer } from './focusRestorer';
 import { Follower } from './follower';
+import { insertBelow } from './insertBelow';
 
 /** Shows the card of a request in an output. */
 export const cardPlugin: JupyterFrontEndPlugin<void> = {
@@ -33,7 +34,10 @@ export const cardPlugin: JupyterFrontEndPlugin<void> = {
       restorer.leave(card);
       follower.follow(card);
     };
-    const context = { ...base, openInPanel, leave };
+    const insertValue = (card: HTMLElement): void => {
+      insertBelow(notebooks, card, '_');
+    };
+    const context = { ...base, openInPanel, leave, insertValue };
     const { factory, rank } = cardRendererFactory(context);
     rendermime.addFactory(factory, rank);
   }

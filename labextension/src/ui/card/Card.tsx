@@ -34,6 +34,8 @@ export interface ICardProps {
   origin: string;
   now: () => number;
   onDecide: (shown: IApproval, answer: PersonalAnswer) => Promise<void>;
+  /** Inserts a cell that shows the value of a call whose cell has no output here. */
+  onInsertValue?: (card: HTMLElement) => void;
   /** Lets the request wait longer; says whether it does. */
   onExtend?: () => Promise<boolean>;
   onReveal?: (approval: IApproval) => void;
@@ -91,7 +93,10 @@ export function Card(props: ICardProps): JSX.Element {
       {isPending ? (
         <Pending {...props} sending={sending} />
       ) : (
-        <Final {...props} />
+        <>
+          <Final {...props} />
+          <MissingValue root={root} onInsert={props.onInsertValue} />
+        </>
       )}
       <div role="alert">
         {sending.failure ? (
@@ -256,6 +261,37 @@ function Final(props: ICardProps): JSX.Element {
         <Facts approval={approval} />
       </details>
     </>
+  );
+}
+
+interface IMissingValueProps {
+  root: React.RefObject<HTMLElement>;
+  onInsert?: (card: HTMLElement) => void;
+}
+
+/** Says where the value is that is not below the cell. */
+function MissingValue(props: IMissingValueProps): JSX.Element | null {
+  const trans = useTrans();
+  const { root, onInsert } = props;
+  const [isDone, setDone] = React.useState(false);
+  if (!onInsert || isDone) {
+    return null;
+  }
+  return (
+    <p className="jp-AgentBox-note">
+      {trans.__(
+        'This page was loaded while the cell ran, so the output of the cell is not shown here. Its value is in the variable “_” until another cell has one.'
+      )}{' '}
+      <LinkButton
+        label={trans.__('Insert a cell with “_”')}
+        onClick={() => {
+          if (root.current) {
+            onInsert(root.current);
+            setDone(true);
+          }
+        }}
+      />
+    </p>
   );
 }
 

@@ -10,6 +10,8 @@ import { RequestCard } from './RequestCard';
 import { CardProvider } from '../context';
 import type { ICardContext } from '../context';
 import { CARD_MIME_TYPE } from '../../api/protocol';
+import type { IApproval } from '../../api/protocol';
+import { savedLine, saysThatItWaits } from '../text/savedLine';
 
 /** Better than the rank of ipywidgets' renderer (-10), so that the card needs no widget manager. */
 const RANK = -20;
@@ -27,6 +29,7 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
     this._requestId =
       typeof data?.request_id === 'string' ? data.request_id : '';
     this._fallback = typeof text === 'string' ? text : '';
+    this._model = model;
     this.update();
     return this.renderPromise ?? Promise.resolve();
   }
@@ -35,14 +38,32 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
     return (
       <OpenForms.Provider value={this._forms}>
         <CardProvider value={this._context}>
-          <RequestCard requestId={this._requestId} fallback={this._fallback} />
+          <RequestCard
+            requestId={this._requestId}
+            fallback={this._fallback}
+            isUnderCell={true}
+            onFinal={this._correct}
+          />
         </CardProvider>
       </OpenForms.Provider>
     );
   }
 
+  /** Put what became of a request in the place of a saved text that says that it waits. */
+  private readonly _correct = (approval: IApproval): void => {
+    const model = this._model;
+    const line = savedLine(approval);
+    if (model && line !== null && saysThatItWaits(model.data['text/plain'])) {
+      const html = document.createElement('div');
+      html.textContent = line;
+      const texts = { 'text/html': html.outerHTML, 'text/plain': line };
+      model.setData({ data: { ...model.data, ...texts } });
+    }
+  };
+
   private _fallback = '';
   private readonly _forms = new Forms();
+  private _model: IRenderMime.IMimeModel | null = null;
   private _requestId = '';
 }
 

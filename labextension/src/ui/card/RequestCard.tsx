@@ -3,6 +3,7 @@
  */
 import React from 'react';
 
+import type { IApproval } from '../../api/protocol';
 import { useCardContext } from '../context';
 import { visible } from '../text/visibleText';
 import { Card } from './Card';
@@ -18,6 +19,10 @@ export interface IRequestCardProps {
   hasLink?: boolean;
   /** Whether the card is a widget's, which its kernel lays out. */
   isInWidget?: boolean;
+  /** Whether the card is an output of a cell, whose value may be missing below it. */
+  isUnderCell?: boolean;
+  /** Hears of the request when nothing more becomes of it. */
+  onFinal?: (approval: IApproval) => void;
   /** Hears why an answer was not taken. */
   onFailure?: (text: string) => void;
 }
@@ -34,7 +39,8 @@ export function RequestCard(props: IRequestCardProps): JSX.Element {
 
 function OneRequest(props: IRequestCardProps): JSX.Element {
   const { requestId, fallback, hasLink } = props;
-  const { model, origins, openInPanel, leave, trans } = useCardContext();
+  const context = useCardContext();
+  const { model, origins, openInPanel, leave, trans } = context;
   useSignal(model.changed, id => id === null || id === requestId);
   React.useEffect(() => {
     const tracking = model.track(requestId);
@@ -44,6 +50,12 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
   }, [model, requestId]);
 
   const { approval, state } = model.get(requestId);
+  const { onFinal } = props;
+  React.useEffect(() => {
+    if (approval) {
+      onFinal?.(approval);
+    }
+  }, [onFinal, approval]);
   const show = (): void => {
     void model.load(requestId);
   };
@@ -58,6 +70,11 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
         now={() => model.now()}
         onDecide={(shown, answer) => model.decide(shown, answer)}
         present={() => model.get(requestId).approval}
+        onInsertValue={
+          props.isUnderCell && isValueMissing(approval)
+            ? context.insertValue
+            : undefined
+        }
         onExtend={() => model.extend(requestId)}
         onFailure={props.onFailure}
         onLeave={leave}
@@ -95,5 +112,18 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
           : null}
       </p>
     </div>
+  );
+}
+
+/**
+ * Whether a call was asked for before this page was loaded, and succeeded since. The cell's outputs went to the page of
+ * before: JupyterLab does not fetch them.
+ */
+function isValueMissing({ created_at, outcome }: IApproval): boolean {
+  return (
+    outcome?.state === 'succeeded' &&
+    outcome.finished_at !== null &&
+    Date.parse(created_at) < performance.timeOrigin &&
+    Date.parse(outcome.finished_at) > performance.timeOrigin
   );
 }

@@ -1,0 +1,25 @@
+/**
+ * Inserts a cell below the one that an output belongs to.
+ */
+import type { INotebookTracker } from '@jupyterlab/notebook';
+
+/** Insert a code cell below the one that a node is in, and make it the active one. Nothing is run. */
+export function insertBelow(
+  notebooks: INotebookTracker | null,
+  node: HTMLElement,
+  source: string
+): void {
+  const notebook = notebooks?.find(panel =>
+    panel.content.node.contains(node)
+  )?.content;
+  const cells = notebook?.widgets ?? [];
+  const index = cells.findIndex(cell => cell.node.contains(node));
+  if (notebook?.model && index >= 0) {
+    notebook.model.sharedModel.insertCell(index + 1, {
+      cell_type: 'code',
+      source
+    });
+    notebook.activeCellIndex = index + 1;
+    notebook.activate();
+  }
+}

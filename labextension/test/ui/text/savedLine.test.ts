@@ -1,0 +1,37 @@
+import { savedLine, saysThatItWaits } from '../../../src/ui/text/savedLine';
+import { allowed, approval } from '../../examples';
+
+const done = {
+  state: 'succeeded' as const,
+  started_at: null,
+  finished_at: null,
+  error: ''
+};
+
+test('only the text of a request that waits says so', () => {
+  const text =
+    'shop.buy is waiting for approval. Allow, edit or reject it at http://x/.';
+  expect(saysThatItWaits(text)).toBe(true);
+  expect(saysThatItWaits('✓ shop.buy(…) — allowed by Ada')).toBe(false);
+  expect(saysThatItWaits(undefined)).toBe(false);
+});
+
+test('there is no line of what is still open', () => {
+  expect(savedLine(approval())).toBeNull();
+  expect(savedLine(allowed())).toBeNull();
+});
+
+test('the line says what became of it, who decided and when, without arguments', () => {
+  const line = savedLine(allowed({ outcome: done }));
+  expect(line).toMatch(
+    /^✓ shop\.delete_order\(…\) — allowed by ada, 20\d\d-\d\d-\d\d \d\d:\d\d$/
+  );
+  const failed = allowed({ outcome: { ...done, state: 'failed' } });
+  expect(savedLine(failed)).toMatch(/^✗ .*, the tool failed$/);
+  expect(savedLine(approval({ status: 'expired' }))).toBe(
+    '✗ shop.delete_order(…) — expired: nobody decided in time, did not run'
+  );
+  expect(savedLine(approval({ status: 'orphaned' }))).toBe(
+    '✗ shop.delete_order(…) — orphaned, did not run'
+  );
+});
