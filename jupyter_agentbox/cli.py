@@ -1,4 +1,4 @@
-"""``jupyter agentbox``: run code from a terminal, or for an MCP client, with approvals; install a sandboxed kernel."""
+"""``jupyter agentbox``: run code with approvals, install a sandboxed kernel, verify the record of what ran."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TextIO
 
+from jupyter_agentbox import history_commands
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.look_alikes import look_alikes
 from jupyter_agentbox.core.policy import Policy
@@ -50,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     name, *rest = (sys.argv[1:] if argv is None else argv) or [""]
     if name == "install-kernel":
         return install.main(rest)
+    if name in history_commands.NAMES:
+        return history_commands.main([name, *rest])
     options = _parser().parse_args(argv)
     try:
         policy = read_rules(options.rules) if options.rules is not None else None
@@ -337,8 +340,10 @@ def _parser() -> argparse.ArgumentParser:
     serve = commands.add_parser("mcp", help="run code for an MCP client, and ask for approval there or in JupyterLab")
     _add_options(serve, images="none; images are not kept")
     _add_mcp_options(serve)
-    # Takes its own arguments; listed here for the help.
+    # These take their own arguments; listed here for the help.
     commands.add_parser("install-kernel", help="install a kernel that runs in a sandbox", add_help=False)
+    for name, text in history_commands.NAMES.items():
+        commands.add_parser(name, help=text, add_help=False)
     return parser
 
 

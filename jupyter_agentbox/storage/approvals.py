@@ -6,22 +6,23 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
-from sqlalchemy import URL, ClauseElement, Connection, Dialect, Select, bindparam, or_, select, tuple_
+from sqlalchemy import URL, Connection, Select, bindparam, or_, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
+from jupyter_agentbox.core.audit import Part
 from jupyter_agentbox.core.calls import is_long
 from jupyter_agentbox.core.pagination import Cursor, microseconds
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, Clock
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 
+from . import audit_chain
 from .database import JournalMode
 from .retention import Retention, RetentionLimits
 from .rows import (
@@ -35,6 +36,7 @@ from .rows import (
     with_arguments,
 )
 from .schema import approvals, arguments, tools
+from .statements import execute
 from .store import SqlStore
 
 log = logging.getLogger(__name__)
@@ -50,6 +52,10 @@ _COLUMNS: Final = (
     approvals.c.request,
     approvals.c.progress,
 )
+_CHANGING: Final = (
+    *("status", "outcome_state", "owner", "progress"),
+    *("answer", "via", "reviewer", "reviewer_name"),
+)
 _ADD: Final = approvals.insert()
 _GET: Final = select(*_COLUMNS).where(approvals.c.id == bindparam("sought"))
 _REPLACE: Final = (
@@ -58,7 +64,7 @@ _REPLACE: Final = (
     .where(approvals.c.status == bindparam("old_status"))
     .where(approvals.c.outcome_state.is_not_distinct_from(bindparam("old_outcome_state")))
     .where(approvals.c.owner.is_not_distinct_from(bindparam("old_owner")))
-    .values({name: bindparam(name) for name in ("status", "outcome_state", "owner", "progress")})
+    .values({name: bindparam(name) for name in _CHANGING})
 )
 _ADD_ARGUMENTS: Final = arguments.insert()
 _ADD_TOOL: Final = {
@@ -105,6 +111,7 @@ class SqlApprovalStore(SqlStore):
         self._known_tools: dict[str, ToolDescription] = {}
         self._kept_tools: set[str] = set()
         self._tool_rows: OrderedDict[int, tuple[ToolDescription, dict[str, Any]]] = OrderedDict()
+        self._asked: dict[str, str] = {}
 
     async def open(self) -> None:
         """Connect, and bring the tables up to date. Without it the first use does so.
@@ -140,16 +147,27 @@ class SqlApprovalStore(SqlStore):
         else:
             row, long_arguments = new_row(request, tool_digest=tool["digest"], owner=self._owner), None
 
+        asked, part = audit_chain.asked_digest(row), audit_chain.part_of(request)
+        digest = audit_chain.record_digest(asked, part, row) if part is not None else ""
+
         def job(connection: Connection) -> set[str]:
             kept = self._kept_tools
             if tool["digest"] not in kept:
-                _execute(connection, _ADD_TOOL[connection.dialect.name], tool)
-            _execute(connection, _ADD, row)
+                execute(connection, _ADD_TOOL[connection.dialect.name], tool)
+            execute(connection, _ADD, row)
             if long_arguments is not None and request.is_open:
-                _execute(connection, _ADD_ARGUMENTS, long_arguments)
+                execute(connection, _ADD_ARGUMENTS, long_arguments)
+            if part is not None:
+                audit_chain.append(connection, part, row["id"], digest)
             return kept
 
-        kept = await self._committer.run(job, write=True, durable=False)
+        if request.is_open:
+            self._asked[request.id] = asked  # of what was asked, whatever becomes of the row until it is decided
+        try:
+            kept = await self._committer.run(job, write=True, durable=False)
+        except StorageError:
+            self._asked.pop(request.id, None)
+            raise
         kept.add(tool["digest"])
         self._wrote(len(row["request"]) + len(row["progress"]) + (long_arguments or {}).get("size", 0))
 
@@ -180,17 +198,25 @@ class SqlApprovalStore(SqlStore):
 
         call = request.call
         has_long_arguments = call.omitted is not None or is_long(call.arguments)
+        part, known = audit_chain.part_of(request), self._asked.get(request.id)
+        is_recorded = part is Part.DECIDED and status is Status.APPROVED
 
         def job(connection: Connection) -> bool:
-            if _execute(connection, _REPLACE, values) != 1:
+            if execute(connection, _REPLACE, values) != 1:
                 return False
+            if part is not None and not is_recorded:
+                asked = known or _asked_of(connection, values["sought"])
+                audit_chain.append(connection, part, values["sought"], audit_chain.record_digest(asked, part, values))
             if has_long_arguments and not request.is_open:
                 self._close_arguments(connection, request)
             return True
 
         is_decision = status is Status.PENDING and request.decision is not None
         is_end = status is Status.APPROVED and not request.is_open  # the result is on its way; the next call may follow
-        return await self._committer.run(job, write=True, durable=is_decision, patient=is_end)
+        written = await self._committer.run(job, write=True, durable=is_decision, patient=is_end)
+        if not request.is_open:
+            self._asked.pop(request.id, None)
+        return written
 
     async def list(self, query: ApprovalQuery) -> ApprovalPage:
         """Return a page of requests, newest first, without long arguments.
@@ -326,22 +352,7 @@ class SqlApprovalStore(SqlStore):
                 log.warning("%s", error)
 
 
-def _execute(connection: Connection, statement: ClauseElement, values: Mapping[str, Any]) -> int:
-    """Run a statement of those that each call needs, and return how many rows it changed.
-
-    SQLAlchemy prepares much for results that these do not have; SQLite is asked directly.
-    """
-    text, names = _compiled(statement, connection.dialect)
-    ordered = dict(values) if names is None else tuple(values[name] for name in names)
-    if connection.dialect.name != "sqlite":
-        return connection.exec_driver_sql(text, ordered).rowcount
-    driver: Any = connection.connection.driver_connection
-    changed: int = driver.execute(text, ordered).rowcount
-    return changed
-
-
-@cache
-def _compiled(statement: ClauseElement, dialect: Dialect) -> tuple[str, list[str] | None]:
-    """Return the text of a statement, and the names of its values if they go by position."""
-    compiled: Any = statement.compile(dialect=dialect)
-    return str(compiled), compiled.positiontup
+def _asked_of(connection: Connection, request_id: str) -> str:
+    """Return the digest of what another process asked, whose request this one adopted."""
+    row = connection.execute(select(approvals).where(approvals.c.id == request_id)).mappings().one()
+    return audit_chain.asked_digest(dict(row))

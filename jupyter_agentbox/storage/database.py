@@ -17,7 +17,7 @@ from sqlalchemy.pool import NullPool
 
 from jupyter_agentbox.exceptions import StorageError
 
-from .schema import migrate
+from .backfill import bring_up_to_date
 
 log = logging.getLogger(__name__)
 
@@ -62,8 +62,8 @@ class Database:
     ----------
     url : str
         A SQLAlchemy URL of SQLite or PostgreSQL.
-    journal_mode : {"wal", "delete"}
-        SQLite's; where the file system refuses ``wal``, ``delete`` is taken.
+    journal_mode : {"wal", "delete"} or None
+        SQLite's; where the file system refuses ``wal``, ``delete`` is taken. ``None`` leaves what the file has.
     busy_timeout : float
         How long to wait for another process's lock, in seconds.
     on_connect : function
@@ -84,7 +84,7 @@ class Database:
         self,
         url: str,
         *,
-        journal_mode: JournalMode,
+        journal_mode: JournalMode | None,
         busy_timeout: float,
         on_connect: Callable[[Connection], None],
     ) -> None:
@@ -182,7 +182,7 @@ class Database:
         try:
             self._file = self._identity()
             with self._transaction(connection, write=True):
-                migrate(connection)
+                bring_up_to_date(connection)
                 self._on_connect(connection)
         except BaseException:
             connection.close()
@@ -226,6 +226,8 @@ class Database:
             self._synchronous = level
 
     def _set_journal_mode(self, connection: sqlite3.Connection) -> str:
+        if self._journal_mode is None:
+            return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
         try:
             mode = self._ask_for_journal_mode(connection, self._journal_mode)
         except sqlite3.OperationalError as error:

@@ -9,7 +9,9 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, func, not_, select, true
 
 from jupyter_agentbox.core.approvals import Status
+from jupyter_agentbox.core.audit import Part
 
+from . import audit_chain
 from .rows import DECIDED
 from .schema import approvals, arguments
 
@@ -77,8 +79,12 @@ class Retention:
 
     def sweep(self, connection: Connection, now: int) -> bool:
         """Remove a part of what need not be kept, at `now` in microseconds; return whether there is more."""
+        audit_chain.lock(connection)
         removed = (
-            self._remove_arguments(connection) or self._remove_old(connection, now) or self._remove_most(connection)
+            self._remove_arguments(connection)
+            or self._remove_old(connection, now)
+            or self._remove_most(connection)
+            or audit_chain.trim(connection)
         )
         return _give_back(connection) or removed
 
@@ -94,7 +100,9 @@ class Retention:
         oldest = closed.order_by(columns.closed_at).limit(_STEP)
         undecided = oldest.join(approvals, approvals.c.id == columns.id).where(not_(_is_decided(connection)))
         rows = connection.execute(undecided).all() or connection.execute(oldest).all()
-        connection.execute(arguments.delete().where(columns.id.in_(_chosen(rows, excess))))
+        chosen = _chosen(rows, excess)
+        connection.execute(arguments.delete().where(columns.id.in_(chosen)))
+        audit_chain.append_all(connection, [(Part.SHORTENED, id, "") for id in chosen])
         return True
 
     def _remove_old(self, connection: Connection, now: int) -> bool:
@@ -123,6 +131,7 @@ class Retention:
         if ids:
             connection.execute(arguments.delete().where(arguments.c.id.in_(ids)))
             connection.execute(approvals.delete().where(approvals.c.id.in_(ids)))
+            audit_chain.append_all(connection, [(Part.REMOVED, id, "") for id in ids])
         return bool(ids)
 
 

@@ -22,11 +22,16 @@ from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
 
+#: Characters of a text that searches compare.
+SEARCHED: Final = 100
+
 _JSON: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 #: What `progress` has if, and only if, the request was answered: in a text its quotes would be escaped, and arguments,
 #: which could have such a key, are in `progress` only as part of an answer.
 DECIDED: Final = b'"decision":{"answer":'
+#: Before it, `progress` has what was said of the request, and behind it, in the end, what became of the call.
+OUTCOME: Final = b',"outcome":'
 
 
 def text_key(value: str) -> str:
@@ -36,6 +41,11 @@ def text_key(value: str) -> str:
     """
     escaped = value.replace("\\", "\\\\").replace("\0", "\\0")
     return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def search_key(value: str | None) -> str | None:
+    """Return the beginning of a text that searches ask for: an index has no room for long ones."""
+    return None if value is None else text_key(value[:SEARCHED])[:SEARCHED]
 
 
 def tool_row(tool: ToolDescription) -> dict[str, Any]:
@@ -68,6 +78,12 @@ def arguments_row(request: ApprovalRequest) -> dict[str, Any]:
     return {"id": text_key(request.id), "size": len(data), "closed_at": None, "arguments": data}
 
 
+def arguments_digest(request: bytes) -> str | None:
+    """Return SHA-256 of the long arguments that the row of a request left out; ``None`` if it did not."""
+    found = json.loads(request).get("omitted_sha256")
+    return str(found) if found is not None else None
+
+
 def with_arguments(request: ApprovalRequest, data: bytes) -> ApprovalRequest:
     """Return a request whose arguments were left out with them.
 
@@ -98,7 +114,12 @@ def new_row(
     if long_arguments is not None:
         data = long_arguments["arguments"]
         head = data[: 4 * HEAD].decode("utf-8", "ignore")[:HEAD]
-        arguments = {"arguments": {}, "omitted": {"size": len(data), "head": head}, "digest": request.call.digest}
+        arguments = {
+            "arguments": {},
+            "omitted": {"size": len(data), "head": head},
+            "omitted_sha256": hashlib.sha256(data).hexdigest(),
+            "digest": request.call.digest,
+        }
     try:
         return {
             **progress_row(request, owner=owner),
@@ -106,6 +127,9 @@ def new_row(
             "kernel_id": None if origin.kernel_id is None else text_key(origin.kernel_id),
             "notebook_path": None if origin.notebook_path is None else text_key(origin.notebook_path),
             "tool_digest": tool_digest,
+            "server": search_key(request.call.server),
+            "tool": search_key(request.call.tool),
+            "thread_id": search_key(origin.thread_id),
             "request": dump_json(
                 {
                     "id": request.id,
@@ -135,9 +159,13 @@ def progress_row(request: ApprovalRequest, *, owner: str) -> dict[str, Any]:
     ------
     StorageError
     """
-    state = request.outcome_state
+    state, decision = request.outcome_state, request.decision
     return {
         "id": text_key(request.id),
+        "answer": decision.answer.value if decision else None,
+        "via": decision.reviewer.via.value if decision else None,
+        "reviewer": search_key(decision.reviewer.name) if decision else None,
+        "reviewer_name": search_key(decision.reviewer.display_name or None) if decision else None,
         "status": request.status.value,
         "outcome_state": state.value if state else None,
         "owner": owner if request.is_open else None,

@@ -12,7 +12,8 @@ from sqlalchemy import BigInteger, Column, Connection, Index, Integer, LargeBina
 
 from jupyter_agentbox.exceptions import StorageError
 
-#: Step n takes the database from version n - 1 to n. ``{blob}`` is the dialect's type of byte strings.
+#: Step n takes the database from version n - 1 to n. ``{blob}`` is the dialect's type of byte strings, ``{number}`` its
+#: type of a key that counts up. `backfill` brings the rows of before up to date.
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
         "CREATE TABLE agentbox_tools (digest TEXT NOT NULL PRIMARY KEY, description {blob} NOT NULL)",
@@ -74,12 +75,40 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE INDEX agentbox_turns_owner ON agentbox_turns (owner)",
     ),
     ("CREATE TABLE agentbox_turn_summaries (id TEXT NOT NULL PRIMARY KEY, summary {blob} NOT NULL)",),
+    (
+        *(f"ALTER TABLE agentbox_approvals ADD COLUMN {name} TEXT" for name in ("server", "tool", "thread_id")),
+        *(f"ALTER TABLE agentbox_approvals ADD COLUMN {name} TEXT" for name in ("answer", "via")),
+        *(f"ALTER TABLE agentbox_approvals ADD COLUMN {name} TEXT" for name in ("reviewer", "reviewer_name")),
+        "DROP INDEX agentbox_approvals_newest",
+        """
+        CREATE INDEX agentbox_approvals_found ON agentbox_approvals (
+            created_at, id, status, outcome_state, owner, server, tool, thread_id, answer, via, reviewer, reviewer_name
+        )
+        """,
+        """
+        CREATE TABLE agentbox_audit (
+            number {number} NOT NULL PRIMARY KEY,
+            part TEXT NOT NULL,
+            request_id TEXT NOT NULL,
+            digest TEXT NOT NULL,
+            previous TEXT NOT NULL,
+            hash TEXT NOT NULL
+        )
+        """,
+        "CREATE INDEX agentbox_audit_request ON agentbox_audit (request_id)",
+    ),
 )
 
 #: The version that this code reads and writes.
 VERSION: Final = len(MIGRATIONS)
 
-_BLOB = {"sqlite": "BLOB", "postgresql": "BYTEA"}
+#: The version whose tables have the columns that searches use, and the audit chain.
+AUDITED: Final = 5
+
+_TYPES = {
+    "sqlite": {"blob": "BLOB", "number": "INTEGER"},  # so it is the table's own key, and costs no index
+    "postgresql": {"blob": "BYTEA", "number": "BIGINT"},
+}
 
 metadata = MetaData()
 
@@ -95,6 +124,7 @@ tools = Table(
 )
 
 #: Approval requests. `owner` is the server process that has to bring an open one to its end, NULL once it is closed.
+#: From `server` on they are what searches ask for, and only the beginnings of long texts.
 approvals = Table(
     "agentbox_approvals",
     metadata,
@@ -108,8 +138,20 @@ approvals = Table(
     Column("tool_digest", Text, nullable=False),
     Column("request", LargeBinary, nullable=False),
     Column("progress", LargeBinary, nullable=False),
+    Column("server", Text),
+    Column("tool", Text),
+    Column("thread_id", Text),
+    Column("answer", Text),
+    Column("via", Text),
+    Column("reviewer", Text),
+    Column("reviewer_name", Text),
 )
-Index("agentbox_approvals_newest", approvals.c.created_at, approvals.c.id)
+#: All that searches ask for but texts and notebooks, newest first: a search reads this index, and no other row.
+FOUND: Final = Index(
+    "agentbox_approvals_found",
+    *(approvals.c[name] for name in ("created_at", "id", "status", "outcome_state", "owner", "server", "tool")),
+    *(approvals.c[name] for name in ("thread_id", "answer", "via", "reviewer", "reviewer_name")),
+)
 Index("agentbox_approvals_status", approvals.c.status, approvals.c.created_at, approvals.c.id)
 Index("agentbox_approvals_kernel", approvals.c.kernel_id, approvals.c.created_at, approvals.c.id)
 Index("agentbox_approvals_notebook", approvals.c.notebook_path, approvals.c.created_at, approvals.c.id)
@@ -161,6 +203,19 @@ summaries = Table(
     Column("summary", LargeBinary, nullable=False),
 )
 
+#: The audit chain; see `core.audit`. `request_id` has no reference: requests are removed, their entries stay.
+audit = Table(
+    "agentbox_audit",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("part", Text, nullable=False),
+    Column("request_id", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("previous", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+)
+Index("agentbox_audit_request", audit.c.request_id)
+
 #: When server processes were last seen, where no file lock can tell.
 owners = Table(
     "agentbox_owners",
@@ -170,8 +225,8 @@ owners = Table(
 )
 
 
-def migrate(connection: Connection) -> None:
-    """Bring the tables to `VERSION`, in the caller's transaction.
+def migrate(connection: Connection) -> int:
+    """Bring the tables to `VERSION`, in the caller's transaction; return the version that they had.
 
     Raises
     ------
@@ -185,16 +240,17 @@ def migrate(connection: Connection) -> None:
             f" {VERSION}): upgrade jupyter-agentbox, or choose another database"
         )
     if present == VERSION:
-        return
+        return present
     if connection.dialect.name == "postgresql":  # two servers may start at once; SQLite's transaction is alone already
         connection.execute(text("SELECT pg_advisory_xact_lock(72057594037927)"))
         present = _version(connection)
     for step in MIGRATIONS[present:]:
         for statement in step:
-            connection.execute(text(statement.format(blob=_BLOB[connection.dialect.name])))
+            connection.execute(text(statement.format(**_TYPES[connection.dialect.name])))
     schema.create(connection, checkfirst=True)
     connection.execute(schema.delete())
     connection.execute(schema.insert().values(version=VERSION))
+    return present
 
 
 def _version(connection: Connection) -> int:

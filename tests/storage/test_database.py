@@ -234,7 +234,7 @@ def full_disk(path: Path) -> Iterator[None]:
     """SQLite with room for a few pages: what it does on a full disk."""
 
     def limit(connection: sqlite3.Connection, _record: object) -> None:
-        connection.execute("PRAGMA max_page_count=30").fetchone()
+        connection.execute("PRAGMA max_page_count=40").fetchone()
 
     event.listen(Engine, "connect", limit)
     yield

@@ -1,0 +1,63 @@
+"""Reads the record of all calls, beside the servers that write it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection
+
+from jupyter_agentbox.core.audit import Head
+
+from .audit_verification import Verification, verify
+from .database import Database
+
+
+class SqlAuditLog:
+    """The record of all calls in an SQL database, for reading.
+
+    It has connections of its own, so that who searches keeps no call waiting.
+
+    Parameters
+    ----------
+    url : str
+        The SQLAlchemy URL of the approval store.
+    busy_timeout : float
+        How long to wait for another process's lock, in seconds.
+    """
+
+    def __init__(self, url: str, *, busy_timeout: float = 5.0) -> None:
+        self._url = url
+        self._busy_timeout = busy_timeout
+
+    async def verify(self, known: Head | None = None) -> Verification:
+        """Check the audit chain and every record in it.
+
+        Parameters
+        ----------
+        known : Head, optional
+            The head of an earlier verification, kept elsewhere: the chain has to have it.
+
+        Raises
+        ------
+        StorageError
+            If the database cannot be read.
+        """
+        return await asyncio.to_thread(self._verify, known)
+
+    def _verify(self, known: Head | None) -> Verification:
+        database = self._database()
+
+        @contextmanager
+        def reading() -> Iterator[Connection]:
+            with database.transaction(write=False) as connection:
+                yield connection
+
+        try:
+            return verify(reading, known)
+        finally:
+            database.close()
+
+    def _database(self) -> Database:
+        return Database(self._url, journal_mode=None, busy_timeout=self._busy_timeout, on_connect=lambda _: None)

@@ -1,0 +1,27 @@
+"""Statements that each call needs, run without what SQLAlchemy prepares for results that they do not have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ClauseElement, Connection, Dialect
+
+
+def execute(connection: Connection, statement: ClauseElement, values: Mapping[str, Any]) -> int:
+    """Run a statement, of SQLite directly, and return how many rows it changed."""
+    text, names = _compiled(statement, connection.dialect)
+    ordered = dict(values) if names is None else tuple(values[name] for name in names)
+    if connection.dialect.name != "sqlite":
+        return connection.exec_driver_sql(text, ordered).rowcount
+    driver: Any = connection.connection.driver_connection
+    changed: int = driver.execute(text, ordered).rowcount
+    return changed
+
+
+@cache
+def _compiled(statement: ClauseElement, dialect: Dialect) -> tuple[str, list[str] | None]:
+    """Return the text of a statement, and the names of its values if they go by position."""
+    compiled: Any = statement.compile(dialect=dialect)
+    return str(compiled), compiled.positiontup
