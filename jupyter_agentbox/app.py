@@ -29,6 +29,7 @@ from jupyter_agentbox.contents.managers import KernelDirectories, harden_content
 from jupyter_agentbox.contents.served_files import serve_no_links
 from jupyter_agentbox.core.content_security import check_sources
 from jupyter_agentbox.core.policy import Policy
+from jupyter_agentbox.core.redaction import SECRET_NAMES
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.events import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError, ThreadError
@@ -193,6 +194,16 @@ class AgentBoxApp(ExtensionApp):
             "The largest total size, in bytes, of the long arguments kept for decided requests. The "
             "latest are kept, and those that a person decided before those that a rule allowed; of "
             "the others, the digest and the beginning remain. None: no limit."
+        ),
+    ).tag(config=True)
+
+    secret_names = List(
+        Unicode(),
+        default_value=list(SECRET_NAMES),
+        help=(
+            "Names whose values are never written to the database, as patterns: of arguments, of keys within them, of"
+            " headers and variables; `apiKey` and `API-KEY` are compared as `api_key`. Without any, nothing is"
+            " redacted. What runs and what a person decides on is not changed."
         ),
     ).tag(config=True)
 
@@ -514,6 +525,7 @@ class AgentBoxApp(ExtensionApp):
             retention=RetentionLimits(
                 days=self.history_days, bytes=self.history_bytes, long_arguments=self.long_arguments_bytes
             ),
+            secret_names=tuple(self.secret_names),
             limits=ServerLimits(
                 start_timeout=self.mcp_start_timeout,
                 call_timeout=self.mcp_call_timeout,

@@ -13,6 +13,7 @@ from jupyter_agentbox.codegen.modules import generate_module
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.ports import Announcer, RuleSource, ToolCaller, ToolCatalog
+from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.tools import LogMessage, ToolDescription
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
@@ -66,6 +67,8 @@ class Settings:
         What an MCP server may use.
     retention : RetentionLimits
         How much is kept of requests that ended, and for how long.
+    secret_names : tuple of str
+        Patterns of names whose values are never kept.
     """
 
     mcp_config_path: tuple[Path, ...]
@@ -80,6 +83,7 @@ class Settings:
     trusted_servers: Path | None = None
     limits: ServerLimits = field(default_factory=ServerLimits)
     retention: RetentionLimits = field(default_factory=RetentionLimits)
+    secret_names: tuple[str, ...] = SECRET_NAMES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +151,11 @@ def build(
     """
     clock = SystemClock()
     store = SqlApprovalStore(
-        settings.database_url, clock=clock, journal_mode=settings.journal_mode, limits=settings.retention
+        settings.database_url,
+        clock=clock,
+        journal_mode=settings.journal_mode,
+        limits=settings.retention,
+        redaction=Redaction(settings.secret_names),
     )
     files = ConfigurationFiles(settings.mcp_config_path, os.environ)
     project = _project(settings)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Final
@@ -123,6 +123,8 @@ class Decision:
         For the code that called, or for the record.
     arguments : dict or None
         Edited arguments; ``None`` if the call runs as it was asked.
+    edited_digest : str
+        The digest of the edited call, where the record of its arguments was redacted.
     """
 
     answer: Answer
@@ -131,6 +133,7 @@ class Decision:
     decided_at: datetime
     reason: str = ""
     arguments: Mapping[str, JsonValue] | None = None
+    edited_digest: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +237,8 @@ class ApprovalRequest:
         """The call that runs: with the edited arguments, if there are any."""
         if self.decision is None or self.decision.arguments is None:
             return self.call
-        return self.call.with_arguments(self.decision.arguments)
+        edited = self.call.with_arguments(self.decision.arguments)
+        return replace(edited, known_digest=self.decision.edited_digest)
 
     def decide(self, decision: Decision) -> ApprovalRequest:
         """Return the request with a person's answer.

@@ -7,6 +7,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -19,6 +20,7 @@ from jupyter_agentbox.core.audit import Part
 from jupyter_agentbox.core.calls import is_long
 from jupyter_agentbox.core.pagination import Cursor, microseconds
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, Clock
+from jupyter_agentbox.core.redaction import Redaction
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 
@@ -78,6 +80,22 @@ def sqlite_url(path: str) -> str:
     return URL.create("sqlite", database=path).render_as_string()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What is remembered of a request until it ends.
+
+    Parameters
+    ----------
+    digest : str
+        What the audit chain says of what was asked, whatever becomes of the row until it is decided.
+    secrets : frozenset of str
+        Values that the record must not have, in error texts either.
+    """
+
+    digest: str
+    secrets: frozenset[str]
+
+
 class SqlApprovalStore(SqlStore):
     """An `ApprovalStore` in an SQL database.
 
@@ -94,6 +112,8 @@ class SqlApprovalStore(SqlStore):
         As for `SqlStore`.
     limits : RetentionLimits, optional
         How much is kept, and for how long.
+    redaction : Redaction, optional
+        Which values never reach the database. Without one, all do.
     """
 
     def __init__(
@@ -104,6 +124,7 @@ class SqlApprovalStore(SqlStore):
         journal_mode: JournalMode = "wal",
         busy_timeout: float = 5.0,
         limits: RetentionLimits | None = None,
+        redaction: Redaction | None = None,
     ) -> None:
         super().__init__(url, clock=clock, journal_mode=journal_mode, busy_timeout=busy_timeout)
         self._retention = Retention(limits or RetentionLimits())
@@ -111,7 +132,8 @@ class SqlApprovalStore(SqlStore):
         self._known_tools: dict[str, ToolDescription] = {}
         self._kept_tools: set[str] = set()
         self._tool_rows: OrderedDict[int, tuple[ToolDescription, dict[str, Any]]] = OrderedDict()
-        self._asked: dict[str, str] = {}
+        self._redaction = redaction or Redaction(())
+        self._asked: dict[str, _Asked] = {}
 
     async def open(self) -> None:
         """Connect, and bring the tables up to date. Without it the first use does so.
@@ -143,32 +165,31 @@ class SqlApprovalStore(SqlStore):
         tool = self._tool_row(request.tool)
         if is_long(request.call.arguments):
             # In a thread: others must not wait while millions of values are written.
-            row, long_arguments = await asyncio.to_thread(self._long_rows, request, tool["digest"])
+            kept, row, long_arguments = await asyncio.to_thread(self._rows, request, tool["digest"], is_long=True)
         else:
-            row, long_arguments = new_row(request, tool_digest=tool["digest"], owner=self._owner), None
-
-        asked, part = audit_chain.asked_digest(row), audit_chain.part_of(request)
-        digest = audit_chain.record_digest(asked, part, row) if part is not None else ""
+            kept, row, long_arguments = self._rows(request, tool["digest"], is_long=False)
+        part = audit_chain.part_of(request)
+        digest = audit_chain.record_digest(kept.digest, part, row) if part is not None else ""
 
         def job(connection: Connection) -> set[str]:
-            kept = self._kept_tools
-            if tool["digest"] not in kept:
+            known = self._kept_tools
+            if tool["digest"] not in known:
                 execute(connection, _ADD_TOOL[connection.dialect.name], tool)
             execute(connection, _ADD, row)
             if long_arguments is not None and request.is_open:
                 execute(connection, _ADD_ARGUMENTS, long_arguments)
             if part is not None:
                 audit_chain.append(connection, part, row["id"], digest)
-            return kept
+            return known
 
         if request.is_open:
-            self._asked[request.id] = asked  # of what was asked, whatever becomes of the row until it is decided
+            self._asked[request.id] = kept
         try:
-            kept = await self._committer.run(job, write=True, durable=False)
+            known = await self._committer.run(job, write=True, durable=False)
         except StorageError:
             self._asked.pop(request.id, None)
             raise
-        kept.add(tool["digest"])
+        known.add(tool["digest"])
         self._wrote(len(row["request"]) + len(row["progress"]) + (long_arguments or {}).get("size", 0))
 
     async def get(self, request_id: str) -> ApprovalRequest:
@@ -190,7 +211,9 @@ class SqlApprovalStore(SqlStore):
         A person's decision is on the disk when this returns. All else outlives this process, and the machine a moment
         later.
         """
-        values = progress_row(request, owner=self._owner)
+        known = self._asked.get(request.id)
+        kept = self._redaction.answer(request, known.secrets if known is not None else frozenset())
+        values = progress_row(kept, owner=self._owner)
         values["sought"] = values.pop("id")
         values["old_status"] = status.value
         values["old_outcome_state"] = outcome.value if outcome else None
@@ -198,14 +221,14 @@ class SqlApprovalStore(SqlStore):
 
         call = request.call
         has_long_arguments = call.omitted is not None or is_long(call.arguments)
-        part, known = audit_chain.part_of(request), self._asked.get(request.id)
+        part = audit_chain.part_of(request)
         is_recorded = part is Part.DECIDED and status is Status.APPROVED
 
         def job(connection: Connection) -> bool:
             if execute(connection, _REPLACE, values) != 1:
                 return False
             if part is not None and not is_recorded:
-                asked = known or _asked_of(connection, values["sought"])
+                asked = known.digest if known is not None else _asked_of(connection, values["sought"])
                 audit_chain.append(connection, part, values["sought"], audit_chain.record_digest(asked, part, values))
             if has_long_arguments and not request.is_open:
                 self._close_arguments(connection, request)
@@ -234,10 +257,22 @@ class SqlApprovalStore(SqlStore):
 
         return await self._committer.run(job, write=False)
 
-    def _long_rows(self, request: ApprovalRequest, tool_digest: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        long_arguments = arguments_row(request)
-        row = new_row(request, tool_digest=tool_digest, owner=self._owner, long_arguments=long_arguments)
-        return row, long_arguments
+    def _rows(
+        self, request: ApprovalRequest, tool_digest: str, *, is_long: bool
+    ) -> tuple[_Asked, dict[str, Any], dict[str, Any] | None]:
+        """Return what is remembered of a new request, its row, and that of its long arguments."""
+        call, secrets = self._redaction.call(request.call)
+        is_redacted = call is not request.call
+        kept = replace(self._redaction.answer(request, secrets), call=call)
+        long_arguments = arguments_row(kept) if is_long else None
+        row = new_row(
+            kept,
+            tool_digest=tool_digest,
+            owner=self._owner,
+            long_arguments=long_arguments,
+            is_redacted=is_redacted,
+        )
+        return _Asked(digest=audit_chain.asked_digest(row), secrets=secrets), row, long_arguments
 
     def _whole(self, connection: Connection, request: ApprovalRequest) -> ApprovalRequest:
         """Return the request with its long arguments, if they are still kept."""

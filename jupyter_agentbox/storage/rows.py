@@ -100,9 +100,16 @@ def with_arguments(request: ApprovalRequest, data: bytes) -> ApprovalRequest:
 
 
 def new_row(
-    request: ApprovalRequest, *, tool_digest: str, owner: str, long_arguments: Mapping[str, Any] | None = None
+    request: ApprovalRequest,
+    *,
+    tool_digest: str,
+    owner: str,
+    long_arguments: Mapping[str, Any] | None = None,
+    is_redacted: bool = False,
 ) -> dict[str, Any]:
     """Return the row of a new request; of long arguments, whose row is given, it has only the digest and the beginning.
+
+    The digest of a call whose arguments were redacted is kept, too: nobody can compute it from them.
 
     Raises
     ------
@@ -111,6 +118,8 @@ def new_row(
     """
     origin = request.call.origin
     arguments: dict[str, Any] = {"arguments": dict(request.call.arguments)}
+    if is_redacted:
+        arguments["digest"] = request.call.digest
     if long_arguments is not None:
         data = long_arguments["arguments"]
         head = data[: 4 * HEAD].decode("utf-8", "ignore")[:HEAD]
@@ -295,6 +304,7 @@ def _decision_to_json(decision: Decision | None) -> dict[str, Any] | None:
         "decided_at": decision.decided_at.isoformat(),
         "reason": decision.reason,
         "arguments": None if decision.arguments is None else dict(decision.arguments),
+        **({"edited_digest": decision.edited_digest} if decision.edited_digest else {}),
     }
 
 

@@ -28,8 +28,8 @@ from jupyter_agentbox.testing import FakeClock
 from tests.samples import NOON, a_call, a_decision, a_request
 
 LONG = {"order_id": 7, "text": "x" * 20_000}
-RULED = Evaluation(effect=Effect.ALLOW, rule=Rule(tool="shop.*", effect=Effect.ALLOW))
-DENIED = Evaluation(effect=Effect.DENY, rule=Rule(tool="shop.*", effect=Effect.DENY))
+RULED = Evaluation(effect=Effect.ALLOW, rule=Rule(server="shop", tool="*", effect=Effect.ALLOW))
+DENIED = Evaluation(effect=Effect.DENY, rule=Rule(server="shop", tool="*", effect=Effect.DENY))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -7,7 +7,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
@@ -317,7 +317,16 @@ class ApprovalManager:
         """
         await self.recorded()
         await self.recover()
-        return await self._store.list(query)
+        page = await self._store.list(query)
+        return replace(page, approvals=tuple(self._as_asked(request) for request in page.approvals))
+
+    def _as_asked(self, request: ApprovalRequest) -> ApprovalRequest:
+        """Return a listed request with the call that a person decides on: secrets are not in the store.
+
+        Of long arguments, which are not in lists, `get` gives all.
+        """
+        live = self._live.get(request.id)
+        return request if live is None or request.call.omitted is not None else replace(request, call=live.call)
 
     async def decide(self, request_id: str, verdict: Verdict, *, reviewer: Reviewer) -> ApprovalRequest:
         """Take a person's answer; when this returns it is on disk.
@@ -584,6 +593,11 @@ class ApprovalManager:
         except UnknownApprovalError:
             self._forget(believed.id)
             raise
+        if present.decision is not None and present.decision.edited_digest:
+            # It was kept, though its writer does not know: what the store has of the arguments cannot run.
+            self._forget(believed.id)
+            return present
+        present = replace(present, call=believed.call)
         self._remember(present)
         if (present.status, present.outcome_state) == (believed.status, believed.outcome_state):
             self._forget(believed.id)  # the store does not take it from us: another server process adopted it

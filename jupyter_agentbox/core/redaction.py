@@ -1,0 +1,200 @@
+"""Secrets are kept out of the record: values whose name says what they are, and texts that look like nothing else.
+
+Only what is kept is redacted. What runs, and what a person decides about, is what the code asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Final
+
+from .approvals import ApprovalRequest
+from .calls import JsonValue, ToolCall
+
+#: What stands in the place of a secret.
+REDACTED: Final = "[redacted]"
+
+#: Names whose values are redacted: of parameters, of keys within values, of headers and variables. In lower case, with
+#: underscores between the words.
+SECRET_NAMES: Final = (
+    *("*password*", "*passwd*", "*passphrase*", "*passcode*", "pass", "*_pass", "pwd", "*_pwd"),
+    *("*secret*", "*credential*", "token", "*_token", "*authorization*", "auth", "*_auth", "bearer", "jwt"),
+    *(
+        "*api_key*",
+        "*apikey*",
+        "*access_key*",
+        "*private_key*",
+        "*signing_key*",
+        "*encryption_key*",
+        "*account_key*",
+        "*ssh_key*",
+        "*auth_key*",
+    ),
+    *("cookie", "*_cookie", "cookies", "*session_key*", "connection_string", "*_connection_string"),
+)
+
+#: Shorter values are not looked for in other texts: they would be found in every one.
+_SHORTEST: Final = 4
+
+_WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+#: Tokens of known makers, keys in PEM, and JSON Web Tokens: they look like nothing else.
+_TOKENS: Final = re.compile(
+    r"\b(?:sk-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}"
+    r"|AIza[\w-]{30,}|hf_\w{20,}|npm_\w{30,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)"
+    r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)",
+    re.DOTALL,
+)
+_SCHEMES: Final = re.compile(r"(?:bearer|basic|token)[ \t]", re.IGNORECASE)
+_SCHEME: Final = re.compile(r"\b((?:bearer|basic|token)[ \t]+)[\w.~+/=-]{8,}", re.IGNORECASE)
+#: The password in an address.
+_IN_ADDRESS: Final = re.compile(r"(://[^\s:/@]{0,200}:)[^\s/@]{1,500}(?=@)")
+#: A name and its value, as shells, headers and most languages write them. An unquoted value of a few characters is more
+#: often the name of a type.
+_NAMED: Final = re.compile(r"""(?<![\w-])([A-Za-z_][\w-]{0,100})\\?["']?[ \t]{0,4}[=:][ \t]{0,4}""")
+_VALUE: Final = re.compile(
+    r"""(\\?")[^"\n]*?\1|(\\?')[^'\n]*?\2|[^\s"'`,;()\[\]{}&<>\\]{4,}""",
+)
+
+
+class Redaction:
+    """Which values are secrets.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Patterns of names, with ``*``, ``?`` and ``[...]``, as in `SECRET_NAMES`. Without any, nothing is redacted.
+    """
+
+    def __init__(self, names: Iterable[str] = SECRET_NAMES) -> None:
+        self._patterns = tuple(name.lower() for name in names)
+        self._known: dict[str, bool] = {}
+
+    def is_secret(self, name: str) -> bool:
+        """Whether values of this name are redacted."""
+        known = self._known.get(name)
+        if known is None:
+            words = _WORDS.sub("_", name).replace("-", "_").replace(" ", "_").lower()
+            known = any(fnmatchcase(words, pattern) for pattern in self._patterns)
+            if len(self._known) < 10_000 and len(name) < 200:
+                self._known[name] = known
+        return known
+
+    def call(self, call: ToolCall) -> tuple[ToolCall, frozenset[str]]:
+        """Return the call as it is kept, with the digest that it has, and the secrets that it had."""
+        if not self._patterns:
+            return call, frozenset()
+        secrets = self._secrets(call.arguments)
+        arguments = self._arguments(call.arguments, secrets)
+        if arguments is call.arguments:
+            return call, secrets
+        return replace(call, arguments=arguments, known_digest=call.digest), secrets
+
+    def answer(self, request: ApprovalRequest, secrets: frozenset[str] = frozenset()) -> ApprovalRequest:
+        """Return the request with its decision and outcome as they are kept.
+
+        Parameters
+        ----------
+        request : ApprovalRequest
+            A request.
+        secrets : frozenset of str
+            What `call` returned of its call.
+        """
+        if not self._patterns:
+            return request
+        decision, outcome = request.decision, request.outcome
+        if decision is not None:
+            edited = decision.arguments
+            if edited is not None:
+                secrets = secrets | self._secrets(edited)
+                kept = self._arguments(edited, secrets)
+                if kept is not edited:
+                    digest = request.effective_call.digest
+                    decision = replace(decision, arguments=kept, edited_digest=digest)
+            decision = replace(decision, reason=self.text(decision.reason, secrets))
+        if outcome is not None and outcome.error:
+            outcome = replace(outcome, error=_without_beginnings(self.text(outcome.error, secrets), secrets))
+        return replace(request, decision=decision, outcome=outcome)
+
+    def request(self, request: ApprovalRequest) -> ApprovalRequest:
+        """Return the whole request as it is kept."""
+        call, secrets = self.call(request.call)
+        return replace(self.answer(request, secrets), call=call)
+
+    def text(self, text: str, secrets: Iterable[str] = ()) -> str:
+        """Return a text without these secrets, and without what looks like one."""
+        if not text or not self._patterns:
+            return text
+        for secret in sorted(secrets, key=len, reverse=True):
+            text = text.replace(secret, REDACTED)
+        if ":" in text or "=" in text:
+            text = _IN_ADDRESS.sub(rf"\1{REDACTED}", text)
+            text = self._without_assigned(text)
+        return _SCHEME.sub(rf"\1{REDACTED}", _TOKENS.sub(REDACTED, text))
+
+    def _without_assigned(self, text: str) -> str:
+        """Return a text without what it gives to names of secrets."""
+        pieces: list[str] = []
+        place = 0
+        for found in _NAMED.finditer(text):
+            if found.start() < place or not self.is_secret(found[1]):
+                continue
+            value = _VALUE.match(text, found.end())
+            if value is None or REDACTED[1:-1] in value[0] or _SCHEMES.match(text, value.start()):
+                continue  # `Authorization: Bearer …`: what follows is redacted by itself
+            quote = value[1] or value[2] or ""
+            pieces += [text[place : value.start()], quote, REDACTED, quote]
+            place = value.end()
+        return "".join([*pieces, text[place:]])
+
+    def _secrets(self, arguments: Mapping[str, JsonValue]) -> frozenset[str]:
+        found: set[str] = set()
+        rest: list[tuple[bool, JsonValue]] = [(False, dict(arguments))]
+        while rest:
+            is_secret, value = rest.pop()
+            if isinstance(value, dict):
+                rest.extend((is_secret or self._is_secret_in(name, value), item) for name, item in value.items())
+            elif isinstance(value, list):
+                rest.extend((is_secret, item) for item in value)
+            elif is_secret and isinstance(value, str | int | float) and not isinstance(value, bool):
+                found.add(str(value))
+        return frozenset(secret for secret in found if len(secret) >= _SHORTEST and secret != REDACTED)
+
+    def _is_secret_in(self, name: str, holder: Mapping[str, JsonValue]) -> bool:
+        """Whether a key's value is a secret; in `{"name": "API_KEY", "value": …}` that of `value` is."""
+        if self.is_secret(name):
+            return True
+        named = holder.get("name", holder.get("key"))
+        return name == "value" and isinstance(named, str) and self.is_secret(named)
+
+    def _arguments(self, arguments: Mapping[str, JsonValue], secrets: frozenset[str]) -> Mapping[str, JsonValue]:
+        kept = self._value(dict(arguments), secrets)
+        return arguments if kept == arguments or not isinstance(kept, dict) else kept
+
+    def _value(self, value: JsonValue, secrets: frozenset[str]) -> JsonValue:
+        if isinstance(value, str):
+            return self.text(value, secrets)
+        if isinstance(value, list):
+            return [self._value(item, secrets) for item in value]
+        if isinstance(value, dict):
+            return {
+                name: _hidden(item) if self._is_secret_in(name, value) else self._value(item, secrets)
+                for name, item in value.items()
+            }
+        return value
+
+
+def _hidden(value: JsonValue) -> JsonValue:
+    """Return what is kept of a secret: nothing, but that there was one."""
+    return value if value is None or isinstance(value, bool) or value in ("", [], {}) else REDACTED
+
+
+def _without_beginnings(text: str, secrets: Iterable[str]) -> str:
+    """Return a text that may have been cut, without the beginning of a secret at its end."""
+    for secret in secrets:
+        for size in range(min(len(secret), len(text)), _SHORTEST - 1, -1):
+            if text.endswith(secret[:size]):
+                return text[: len(text) - size] + REDACTED
+    return text

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.core.approvals import Outcome, OutcomeState
+from jupyter_agentbox.core.redaction import REDACTED, Redaction
+from tests.samples import NOON, a_call, a_decision, a_request
+
+REDACTION = Redaction()
+KEY = "hunter2-and-more"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("password", "Password", "db_password", "dbPassword", "PGPASSWORD", "passphrase", "pwd", "client_secret"),
+        *("token", "access_token", "accessToken", "GITHUB_TOKEN", "Authorization", "Proxy-Authorization", "auth"),
+        *("apiKey", "api-key", "X-Api-Key", "OPENAI_API_KEY", "aws_secret_access_key", "privateKey", "credentials"),
+        *("Cookie", "Set-Cookie", "connectionString"),
+    ],
+)
+def test_names_of_secrets_are_known_however_they_are_written(name: str) -> None:
+    assert REDACTION.is_secret(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["key", "keyword", "author", "max_tokens", "passenger", "session", "compass", "monkey"]
+)
+def test_other_names_are_not(name: str) -> None:
+    assert not REDACTION.is_secret(name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kept"),
+    [
+        ({"user": "ada", "password": KEY}, {"user": "ada", "password": REDACTED}),
+        ({"password": None, "has_token": True, "token": ""}, {"password": None, "has_token": True, "token": ""}),
+        ({"pwd": 4711}, {"pwd": REDACTED}),
+        ({"credentials": {"user": "ada", "key": KEY}}, {"credentials": REDACTED}),
+        ({"headers": [{"Authorization": f"Bearer {KEY}"}]}, {"headers": [{"Authorization": REDACTED}]}),
+        ({"env": [{"name": "API_KEY", "value": KEY}]}, {"env": [{"name": "API_KEY", "value": REDACTED}]}),
+        ({"token": KEY, "command": f"login {KEY}"}, {"token": REDACTED, "command": f"login {REDACTED}"}),
+        ({"rows": [1, 2.5, True, None]}, {"rows": [1, 2.5, True, None]}),
+    ],
+)
+def test_values_of_such_names_are_redacted_wherever_they_are(arguments: Any, kept: Any) -> None:
+    call = a_call(arguments=arguments)
+
+    redacted, _ = REDACTION.call(call)
+
+    assert redacted.arguments == kept
+    assert redacted.digest == call.digest
+    assert REDACTION.call(redacted)[0] == redacted
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (f"PGPASSWORD={KEY} psql", f"PGPASSWORD={REDACTED} psql"),
+        (f"login(user='ada', password='{KEY}')", f"login(user='ada', password='{REDACTED}')"),
+        (f'x = password="{KEY}"', f'x = password="{REDACTED}"'),
+        (f'{{"api_key": "{KEY}"}}', f'{{"api_key": "{REDACTED}"}}'),
+        (f'{{\\"api_key\\": \\"{KEY}\\"}}', f'{{\\"api_key\\": \\"{REDACTED}\\"}}'),
+        (f"curl -H 'X-Api-Key: {KEY}'", f"curl -H 'X-Api-Key: {REDACTED}'"),
+        (f"Authorization: Bearer {KEY}", f"Authorization: Bearer {REDACTED}"),
+        (f"https://ada:{KEY}@example.org/x", f"https://ada:{REDACTED}@example.org/x"),
+        ("key sk-proj-abcdefghijklmnop12 was refused", f"key {REDACTED} was refused"),
+        ("ghp_" + "a" * 36, REDACTED),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n", f"{REDACTED}\n"),
+        ("def login(password: str) -> None: ...", "def login(password: str) -> None: ..."),
+        ("max_tokens=1000, key=7", "max_tokens=1000, key=7"),
+        ("12:30", "12:30"),
+    ],
+)
+def test_texts_lose_what_looks_like_a_secret(text: str, kept: str) -> None:
+    assert REDACTION.text(text) == kept
+    assert REDACTION.text(kept) == kept
+
+
+def test_a_decision_and_an_error_are_redacted_and_the_digest_of_the_edited_call_stays() -> None:
+    request = a_request(call=a_call(arguments={"token": KEY}))
+    edited = {"token": "another-secret"}
+    decided = request.decide(a_decision(request, arguments=edited, reason=f"{KEY} is stale"))
+    error = f"401 for another-secret, not {KEY}"
+    ended = decided.with_outcome(Outcome(state=OutcomeState.RUNNING)).with_outcome(
+        Outcome(state=OutcomeState.FAILED, started_at=NOON, finished_at=NOON, error=error)
+    )
+
+    kept = REDACTION.request(ended)
+
+    assert kept.decision is not None
+    assert kept.outcome is not None
+    assert kept.decision.arguments == {"token": REDACTED}
+    assert kept.decision.reason == f"{REDACTED} is stale"
+    assert kept.outcome.error == f"401 for {REDACTED}, not {REDACTED}"
+    assert kept.effective_call.digest == ended.effective_call.digest
+    assert KEY not in repr(kept)
+    assert REDACTION.request(kept) == kept
+
+
+def test_a_text_that_was_cut_in_the_middle_of_a_secret_loses_its_beginning() -> None:
+    request = a_request(call=a_call(arguments={"token": KEY}))
+    _, secrets = REDACTION.call(request.call)
+    running = request.decide(a_decision(request)).with_outcome(Outcome(state=OutcomeState.RUNNING))
+
+    ended = running.with_outcome(Outcome(state=OutcomeState.FAILED, error=f"bad {KEY}"[:10]))
+
+    outcome = REDACTION.answer(ended, secrets).outcome
+    assert outcome is not None
+    assert outcome.error == f"bad {REDACTED}"
+
+
+def test_edited_arguments_without_a_secret_stay_as_they_are() -> None:
+    request = a_request()
+    decided = request.decide(a_decision(request, arguments={"order_id": 8}))
+    assert REDACTION.request(decided) == decided
+
+
+def test_without_patterns_nothing_is_redacted() -> None:
+    request = a_request(call=a_call(arguments={"token": KEY}))
+    assert Redaction(()).request(request) == request
+    assert Redaction(()).text(f"token={KEY}") == f"token={KEY}"
+
+
+def test_names_can_be_chosen() -> None:
+    redaction = Redaction(("iban", "*_PIN"))
+    call, _ = redaction.call(a_call(arguments={"iban": "DE02", "card_pin": "1234", "token": "open"}))
+    assert call.arguments == {"iban": REDACTED, "card_pin": REDACTED, "token": "open"}
+
+
+def test_a_very_long_text_is_read_in_linear_time() -> None:
+    for text in ("a" * 1_000_000, "a=" * 300_000, 'token="' * 100_000, "-----BEGIN PRIVATE KEY-----" * 20_000):
+        REDACTION.text(text)
+
+
+def test_very_long_names_are_known_and_not_remembered() -> None:
+    redaction = Redaction()
+    name = "x" * 300 + "_password"
+    assert redaction.is_secret(name)
+    assert name not in redaction._known
+
+
+def test_what_has_no_decision_and_no_error_stays_as_it_is() -> None:
+    request = a_request()
+    assert REDACTION.answer(request) == request
