@@ -38,6 +38,7 @@ from jupyter_agentbox.paths import added_servers_path, trusted_servers_path, use
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_directories
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
+from jupyter_agentbox.services.audit import handlers as audit_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
 from jupyter_agentbox.services.kernel_connections.manager import KernelConnectionManager, MemoryLimits
 from jupyter_agentbox.services.kernels import handlers as kernel_handlers
@@ -72,6 +73,7 @@ class AgentBoxApp(ExtensionApp):
     load_other_extensions = True
     handlers = [  # noqa: RUF012  # a base's trait
         *approval_handlers.default_handlers,
+        *audit_handlers.default_handlers,
         *server_handlers.default_handlers,
         *kernel_handlers.default_handlers,
         *registration_handlers.default_handlers,
@@ -408,6 +410,7 @@ class AgentBoxApp(ExtensionApp):
         self._pages.configure(self.settings)
         self.settings[SETTINGS_KEY] = Services(
             approvals=self._box.approvals,
+            audit=self._box.audit,
             catalog=self._box.tools,
             registrations=self._box.registrations,
             policies=self._box.policies,

@@ -24,12 +24,14 @@ from jupyter_agentbox.mcp_client.registry import ServerRegistry
 from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.paths import keep_server, site_rules_paths
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.calls.router import ToolRouter
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
+from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.database import JournalMode
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.storage.rule_files import RuleFiles, SitePlace
@@ -94,6 +96,7 @@ class AgentBox:
     tools: McpServers
     policies: PolicyManager
     approvals: ApprovalManager
+    audit: AuditManager
     calls: CallManager
     modes: ThreadModes
     registrations: RegistrationManager
@@ -117,6 +120,7 @@ class AgentBox:
         await self.tools.aclose()
         self.checker.close()
         await self.approvals.recorded()
+        await self.audit.aclose()
         await self.store.aclose()
 
 
@@ -150,12 +154,13 @@ def build(
         The approval modes of agents' threads, if several boxes share them.
     """
     clock = SystemClock()
+    redaction = Redaction(settings.secret_names)
     store = SqlApprovalStore(
         settings.database_url,
         clock=clock,
         journal_mode=settings.journal_mode,
         limits=settings.retention,
-        redaction=Redaction(settings.secret_names),
+        redaction=redaction,
     )
     files = ConfigurationFiles(settings.mcp_config_path, os.environ)
     project = _project(settings)
@@ -193,6 +198,7 @@ def build(
         tools=tools,
         policies=policies,
         approvals=approvals,
+        audit=AuditManager(log=SqlAuditLog(settings.database_url), approvals=approvals, redaction=redaction),
         calls=calls,
         modes=modes,
         registrations=RegistrationManager(

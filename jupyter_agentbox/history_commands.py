@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.audit import Head
+from jupyter_agentbox.core.audit_search import AuditQuery, csv_header, record_to_csv, record_to_json
+from jupyter_agentbox.core.redaction import Redaction
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.history_table import HistoryTable
 from jupyter_agentbox.paths import data_dir
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.audit_verification import Verification
+from jupyter_agentbox.times import parse_time
 
 #: The commands, and what their help says.
-NAMES: Final = {"audit": "check that the record of all calls is as it was written"}
+NAMES: Final = {
+    "history": "show what ran, who allowed it, and what became of it",
+    "audit": "check that the record of all calls is as it was written",
+}
 
 #: Exit codes, as of the other commands.
 OK: Final = 0
@@ -26,6 +37,9 @@ OK: Final = 0
 BROKEN: Final = 1
 #: The command line is wrong, or the database cannot be read.
 USAGE: Final = 2
+
+#: Calls that the table shows without `--limit`.
+_SHOWN: Final = 200
 
 _ADVICE: Final = (
     "Keep the head where nobody can write who can write this database. `--head` then shows whether the end was removed,"
@@ -37,10 +51,80 @@ def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     options = _parser().parse_args(argv)
     try:
-        return _verify(options)
+        return _show(options) if options.command == "history" else _verify(options)
     except (OSError, StorageError, ValueError) as error:
         sys.stderr.write(f"jupyter agentbox: {visible(str(error))}\n")
         return USAGE
+
+
+def _show(options: argparse.Namespace) -> int:
+    write = _writer(options)
+    try:
+        asyncio.run(_each(_database_url(options.database), _query(options), _limit(options), write))
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has seen enough
+        sys.stderr.close()
+    return OK
+
+
+async def _each(url: str, query: AuditQuery, limit: int, write: Callable[[ApprovalRequest], str]) -> None:
+    redaction = Redaction()
+    log = SqlAuditLog(url)
+    try:
+        async for request in _records(log, query, limit):
+            sys.stdout.write(write(redaction.request(request)))
+    finally:
+        await log.aclose()
+
+
+async def _records(log: SqlAuditLog, query: AuditQuery, limit: int) -> AsyncIterator[ApprovalRequest]:
+    """Yield the newest records, at most `limit` of them if that is not 0."""
+    count = 0
+    while True:
+        page = await log.search(query)
+        for request in page.records:
+            yield request
+            count += 1
+            if count == limit:
+                return
+        if page.next is None:
+            return
+        query = replace(query, cursor=page.next)
+
+
+def _writer(options: argparse.Namespace) -> Callable[[ApprovalRequest], str]:
+    if options.json:
+        return lambda request: json.dumps(record_to_json(request)) + "\n"
+    if options.csv:
+        sys.stdout.write(csv_header())
+        return record_to_csv
+    return HistoryTable.of_terminal().line
+
+
+def _limit(options: argparse.Namespace) -> int:
+    if options.limit is None:
+        return 0 if options.json or options.csv else _SHOWN
+    limit: int = options.limit
+    return limit
+
+
+def _query(options: argparse.Namespace) -> AuditQuery:
+    now = datetime.now().astimezone()
+    answers = {answer.value for answer in Answer}
+    return AuditQuery(
+        since=parse_time(options.since, now) if options.since is not None else None,
+        until=parse_time(options.until, now) if options.until is not None else None,
+        server=options.server,
+        tool=options.tool,
+        reviewer=options.reviewer,
+        notebook_path=options.notebook,
+        thread_id=options.thread,
+        answers=tuple(Answer(one) for one in options.decision or () if one in answers),
+        statuses=tuple(Status(one) for one in options.decision or () if one not in answers),
+        outcomes=tuple(OutcomeState(one) for one in options.outcome or ()),
+        text=options.search or "",
+        limit=500,
+    )
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -83,12 +167,41 @@ def _database_url(given: str | None) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="jupyter agentbox")
     commands = parser.add_subparsers(dest="command", required=True)
+    _add_history(commands.add_parser("history", help=NAMES["history"]))
     audit = commands.add_parser("audit", help=NAMES["audit"])
     verbs = audit.add_subparsers(dest="verb", required=True)
     verify = verbs.add_parser("verify", help="check the chain over all records, and name the first one that is broken")
     verify.add_argument("--head", metavar="HEAD", help="what an earlier check printed: the chain must have it")
     _add_database(verify)
     return parser
+
+
+def _add_history(parser: argparse.ArgumentParser) -> None:
+    when = "today, yesterday, 7d, 12h, 30m, or ISO 8601 in local time"
+    parser.add_argument("--since", metavar="TIME", help=f"calls that were asked for from then on: {when}")
+    parser.add_argument("--until", metavar="TIME", help="calls that were asked for before then")
+    parser.add_argument("--server", metavar="NAME", help="an MCP server's name, or a pattern such as 'shop*'")
+    parser.add_argument("--tool", metavar="NAME", help="a tool's name, or a pattern such as 'delete_*'")
+    parser.add_argument("--reviewer", metavar="NAME", help="who decided: a name, `rule`, or a way such as `api_token`")
+    parser.add_argument("--notebook", metavar="PATH", help="a notebook, relative to the server's root")
+    parser.add_argument("--thread", metavar="ID", help="an agent's thread")
+    decisions = [member.value for kind in (Answer, Status) for member in kind]
+    parser.add_argument("--decision", action="append", choices=decisions, help="an answer or a status; repeatable")
+    outcomes = [member.value for member in OutcomeState]
+    parser.add_argument("--outcome", action="append", choices=outcomes, help="what became of the call; repeatable")
+    parser.add_argument("--search", metavar="WORDS", help="words in names, arguments, reasons or errors")
+    shown = f"how many, the newest; 0 for all (default: {_SHOWN}; all with --json and --csv)"
+    parser.add_argument("--limit", type=_count, default=None, help=shown)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON object a line, as `GET audit` has them")
+    form.add_argument("--csv", action="store_true", help="CSV, safe to open in a spreadsheet")
+    _add_database(parser)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError("must be a number, or 0 for all")
+    return int(text)
 
 
 def _add_database(parser: argparse.ArgumentParser) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -14,7 +16,7 @@ from jupyter_agentbox.cli import main
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.testing import FakeClock
-from tests.samples import a_decision, a_request
+from tests.samples import a_call, a_decision, a_request
 
 
 def kept(path: Path, *requests: ApprovalRequest) -> None:
@@ -46,6 +48,76 @@ def database(tmp_path: Path) -> Path:
     path = tmp_path / "approvals.sqlite"
     kept(path, a_request("r1"), a_request("r2"))
     return path
+
+
+def shown(capsys: pytest.CaptureFixture[str], database: Path, *options: str) -> list[str]:
+    code, out, _ = run(capsys, "history", "--database", str(database), *options)
+    assert code == 0
+    return out.splitlines()
+
+
+def test_the_history_is_a_table_of_calls_under_their_days(
+    database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+
+    day, first, *_ = shown(capsys, database)
+
+    assert day == f"{a_request().created_at.astimezone():%A, %Y-%m-%d}"
+    assert "shop.delete_order(order_id=7)" in first
+    assert first.rstrip().endswith("orders.ipynb")
+    assert {"allowed", "ada"} <= set(first.split())
+
+
+@pytest.mark.parametrize("columns", ["20", "80", "200"])
+def test_no_line_is_wider_than_the_terminal_and_nothing_steers_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    database = tmp_path / "hostile.sqlite"
+    evil = "\x1b]0;owned\x07\x9b2J\u202e\r\n" + "x" * 300
+    kept(database, a_request(call=a_call(tool=evil, arguments={evil: evil})))
+
+    lines = shown(capsys, database)
+
+    assert len(lines) == 2
+    assert len(lines[1]) <= max(int(columns), 60)
+    assert all(line.isprintable() for line in lines)
+
+
+def test_the_history_can_be_filtered(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(shown(capsys, database)) == 3
+    assert len(shown(capsys, database, "--limit", "1")) == 2
+    for options in (
+        ["--tool", "delete_*"],
+        ["--reviewer", "ada"],
+        ["--search", "ORDERS.ipynb 7"],
+        ["--since", "2026-04-30"],
+    ):
+        assert len(shown(capsys, database, *options)) == 3
+    for options in (["--tool", "delete"], ["--reviewer", "bob"], ["--search", "nothing"], ["--until", "2026-04-30"]):
+        assert shown(capsys, database, *options) == []
+    assert shown(capsys, database, "--decision", "rejected", "--decision", "reject_once") == []
+
+
+def test_json_and_csv_have_all_that_the_record_has(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = [json.loads(line) for line in shown(capsys, database, "--json")]
+    assert [record["id"] for record in records] == ["r2", "r1"]
+    assert records[0]["decided_by"] == "ada"
+
+    rows = list(csv.DictReader(shown(capsys, database, "--csv")))
+    assert [(row["id"], row["call"], row["decision"]) for row in rows] == [
+        ("r2", "delete_order(order_id=7)", "allow_once"),
+        ("r1", "delete_order(order_id=7)", "allow_once"),
+    ]
+
+
+@pytest.mark.parametrize("options", [["--since", "soon"], ["--since", "9999999d"], ["--database", "missing.sqlite"]])
+def test_what_cannot_be_shown_is_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path))
+    assert run(capsys, "history", *options)[0] == 2
 
 
 def test_an_intact_record_is_0_and_its_head_can_be_checked_later(

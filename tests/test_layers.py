@@ -42,6 +42,8 @@ HEIGHTS = {
     "composition": 6,
     "headless": 8,
     "app": 8,
+    "history_table": 3,
+    "times": 2,
     "history_commands": 9,
     "cli": 10,
     "mcp_server": 9,

@@ -184,6 +184,8 @@ class ApprovalRequest:
         What became of the call once approved.
     extended_by : str
         The name of who asked last that it wait longer; empty if nobody did.
+    lapsed_at : datetime or None
+        When it ended without an answer; ``None`` if it did not, or if that is not known.
     """
 
     id: str
@@ -196,6 +198,7 @@ class ApprovalRequest:
     decision: Decision | None = None
     outcome: Outcome | None = None
     extended_by: str = ""
+    lapsed_at: datetime | None = None
 
     @classmethod
     def open(
@@ -231,6 +234,17 @@ class ApprovalRequest:
         return self.status is Status.PENDING or (
             self.status is Status.APPROVED and self.outcome_state in (None, OutcomeState.RUNNING)
         )
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When it ended; ``None`` if it has not, or if that is not known."""
+        if self.is_open:
+            return None
+        if self.status is Status.APPROVED:
+            return self.outcome.finished_at if self.outcome else None
+        if self.status is Status.REJECTED:
+            return self.decision.decided_at if self.decision else self.created_at
+        return self.lapsed_at or (self.expires_at if self.status is Status.EXPIRED else None)
 
     @property
     def effective_call(self) -> ToolCall:
@@ -277,15 +291,15 @@ class ApprovalRequest:
             raise self._not_pending()
         return replace(self, expires_at=until, extended_by=by)
 
-    def lapse(self, lapse: Lapse) -> ApprovalRequest:
-        """Return the request as it ends without an answer.
+    def lapse(self, lapse: Lapse, *, at: datetime | None = None) -> ApprovalRequest:
+        """Return the request as it ends without an answer, at this time.
 
         Raises
         ------
         InvalidTransitionError
             If the request is final.
         """
-        return replace(self, status=self._next(lapse))
+        return replace(self, status=self._next(lapse), lapsed_at=at)
 
     def with_outcome(self, outcome: Outcome) -> ApprovalRequest:
         """Return the request with what became of its call.
@@ -346,7 +360,7 @@ def request_to_json(
         Whether it is one of many; then long arguments are left out.
     """
     call, decision, outcome = request.call, request.decision, request.outcome
-    arguments, omitted = _arguments_to_json(call.arguments, call.omitted, is_listed=is_listed)
+    arguments, omitted = arguments_to_json(call.arguments, call.omitted, is_listed=is_listed)
     return {
         "id": request.id,
         "status": request.status.value,
@@ -378,9 +392,10 @@ def request_to_json(
         "created_at": json_time(request.created_at),
         "expires_at": json_time(request.expires_at),
         "extended_by": request.extended_by or None,
+        "ended_at": json_time(request.ended_at),
         "decision": None
         if decision is None
-        else _decision_to_json(decision, request.effective_call.digest, is_listed=is_listed),
+        else decision_to_json(decision, request.effective_call.digest, is_listed=is_listed),
         "outcome": None
         if outcome is None
         else {
@@ -393,7 +408,7 @@ def request_to_json(
     }
 
 
-def _arguments_to_json(
+def arguments_to_json(
     arguments: Mapping[str, JsonValue], omission: Omission | None, *, is_listed: bool
 ) -> tuple[JsonObject | None, JsonObject | None]:
     """Return the arguments, or what stands for them."""
@@ -402,11 +417,12 @@ def _arguments_to_json(
     return (dict(arguments), None) if omission is None else (None, omission.to_json())
 
 
-def _decision_to_json(decision: Decision, digest: str, *, is_listed: bool) -> JsonObject:
+def decision_to_json(decision: Decision, digest: str, *, is_listed: bool) -> JsonObject:
+    """Return the decision as the REST API sends it, with the digest of the call that runs."""
     reviewer = decision.reviewer
     edited: tuple[JsonObject | None, JsonObject | None] = None, None
     if decision.arguments is not None:
-        edited = _arguments_to_json(decision.arguments, None, is_listed=is_listed)
+        edited = arguments_to_json(decision.arguments, None, is_listed=is_listed)
     return {
         "decision": decision.answer.value,
         "reviewer": reviewer.name,

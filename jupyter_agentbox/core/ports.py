@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from .approvals import ApprovalRequest, OutcomeState, Status
+from .audit_search import AuditPage, AuditQuery
 from .calls import JsonObject, JsonValue, ToolCall
 from .isolation import Isolation
 from .reviews import Review
@@ -188,6 +189,23 @@ class ApprovalStore(Protocol):
 
     async def adopt_abandoned(self) -> Sequence[ApprovalRequest]:
         """Return the requests, pending or running, of server processes that are gone, now owned by this one."""
+
+
+class AuditLog(Protocol):
+    """Reads the record of all calls, beside those who write it."""
+
+    async def search(self, query: AuditQuery) -> AuditPage:
+        """Return a page of records, newest first.
+
+        Raises
+        ------
+        ValueError
+            If the cursor is none that an earlier page gave.
+        StorageError
+        """
+
+    async def aclose(self) -> None:
+        """Let go of the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,7 @@ from jupyter_agentbox.exceptions import (
     UnknownThreadError,
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.manager import PageManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
@@ -86,6 +87,7 @@ class Services:
     """
 
     approvals: ApprovalManager
+    audit: AuditManager
     catalog: ToolCatalog
     registrations: RegistrationManager
     policies: PolicyManager

@@ -26,14 +26,13 @@ from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 
 from . import audit_chain
 from .database import JournalMode
+from .known_tools import KnownTools
 from .retention import Retention, RetentionLimits
 from .rows import (
     arguments_row,
     new_row,
     progress_row,
-    request_from_row,
     text_key,
-    tool_from_row,
     tool_row,
     with_arguments,
 )
@@ -129,7 +128,7 @@ class SqlApprovalStore(SqlStore):
         super().__init__(url, clock=clock, journal_mode=journal_mode, busy_timeout=busy_timeout)
         self._retention = Retention(limits or RetentionLimits())
         self._sweeping: asyncio.Task[None] | None = None
-        self._known_tools: dict[str, ToolDescription] = {}
+        self._known_tools = KnownTools()
         self._kept_tools: set[str] = set()
         self._tool_rows: OrderedDict[int, tuple[ToolDescription, dict[str, Any]]] = OrderedDict()
         self._redaction = redaction or Redaction(())
@@ -197,8 +196,8 @@ class SqlApprovalStore(SqlStore):
 
         def job(connection: Connection) -> Sequence[ApprovalRequest]:
             rows = connection.execute(_GET, {"sought": text_key(request_id)}).all()
-            self._learn_tools(connection, rows)
-            return [self._whole(connection, self._read(row)) for row in rows]
+            self._known_tools.learn(connection, rows)
+            return [self._whole(connection, self._known_tools.request(row)) for row in rows]
 
         found = await self._committer.run(job, write=False)
         if not found:
@@ -253,7 +252,7 @@ class SqlApprovalStore(SqlStore):
             rows = connection.execute(statement).all()
             page = rows[:size]
             cursor = Cursor(created_at=page[-1].created_at, id=page[-1].id).encode() if len(rows) > size else None
-            return ApprovalPage(approvals=self._read_sound(connection, page), next=cursor)
+            return ApprovalPage(approvals=self._known_tools.read(connection, page), next=cursor)
 
         return await self._committer.run(job, write=False)
 
@@ -346,45 +345,12 @@ class SqlApprovalStore(SqlStore):
         gone = [owner for owner in connection.scalars(others) if self._owners.is_gone(connection, owner)]
         abandoned = select(*_COLUMNS).where(columns.owner.in_(gone)).with_for_update(skip_locked=True)
         rows = connection.execute(abandoned.order_by(columns.created_at, columns.id)).all()
-        requests = self._read_sound(connection, rows)
+        requests = self._known_tools.read(connection, rows)
         if rows:
             adopt = approvals.update().where(columns.id == bindparam("sought")).values(owner=self._owner)
             connection.execute(adopt, [{"sought": row.id} for row in rows])
         self._owners.sweep(connection)
         return requests
-
-    def _read_sound(self, connection: Connection, rows: Sequence[Any]) -> tuple[ApprovalRequest, ...]:
-        """Return the requests of the rows; one that is damaged must not hide the others."""
-        self._learn_tools(connection, rows)
-        sound: list[ApprovalRequest] = []
-        for row in rows:
-            try:
-                sound.append(self._read(row))
-            except StorageError as error:
-                log.warning("request %s is left out: %s", row.id, error)
-        return tuple(sound)
-
-    def _read(self, row: Any) -> ApprovalRequest:
-        return request_from_row(
-            request=row.request,
-            progress=row.progress,
-            status=row.status,
-            tool=self._known_tools.get(row.tool_digest),
-        )
-
-    def _learn_tools(self, connection: Connection, rows: Sequence[Any]) -> None:
-        """Read the descriptions of the rows' tools that are not known yet; a damaged one stays unknown."""
-        missing = {row.tool_digest for row in rows} - self._known_tools.keys()
-        if not missing:
-            return
-        if len(self._known_tools) >= _KNOWN_TOOLS:
-            self._known_tools.clear()
-            missing = {row.tool_digest for row in rows}
-        for digest, description in connection.execute(select(tools).where(tools.c.digest.in_(missing))):
-            try:
-                self._known_tools[digest] = tool_from_row(description)
-            except StorageError as error:
-                log.warning("%s", error)
 
 
 def _asked_of(connection: Connection, request_id: str) -> str:

@@ -9,9 +9,13 @@ from contextlib import contextmanager
 from sqlalchemy import Connection
 
 from jupyter_agentbox.core.audit import Head
+from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery
 
+from .audit_search import search
 from .audit_verification import Verification, verify
 from .database import Database
+from .group_commit import GroupCommitter
+from .known_tools import KnownTools
 
 
 class SqlAuditLog:
@@ -30,6 +34,30 @@ class SqlAuditLog:
     def __init__(self, url: str, *, busy_timeout: float = 5.0) -> None:
         self._url = url
         self._busy_timeout = busy_timeout
+        self._tools = KnownTools()
+        self._committer = GroupCommitter(
+            self._database(), on_interval=lambda _: None, interval=None, on_close=lambda: None
+        )
+
+    async def search(self, query: AuditQuery) -> AuditPage:
+        """Return a page of records, newest first.
+
+        Raises
+        ------
+        ValueError
+            If the cursor is none that an earlier page gave.
+        StorageError
+            If the database cannot be read.
+        """
+
+        def job(connection: Connection) -> AuditPage:
+            return search(connection, query, lambda rows: self._tools.read(connection, rows))
+
+        return await self._committer.run(job, write=False)
+
+    async def aclose(self) -> None:
+        """Close the database."""
+        await self._committer.aclose()
 
     async def verify(self, known: Head | None = None) -> Verification:
         """Check the audit chain and every record in it.

@@ -15,7 +15,7 @@ from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.core.audit import Entry, Head, Part
 
 from .audit_chain import Record, entries_after, matches, says
-from .rows import arguments_digest
+from .rows import OMITTED, arguments_digest
 from .schema import approvals, audit, tools
 
 #: Entries that are read in one transaction: servers that share the database can write in between.
@@ -174,7 +174,7 @@ def _change(connection: Connection, entry: Entry, record: Record) -> str:
     has_ended = entry.part == Part.ENDED.value
     if not matches(entry, record) or (has_ended and record["owner"] is not None):
         return f"its record was changed after {_VERBS[entry.part]}"
-    return _arguments(connection, record) if has_ended else ""
+    return _arguments(connection, record) if has_ended and OMITTED in record["request"] else ""
 
 
 def _arguments(connection: Connection, record: Record) -> str:

@@ -30,6 +30,8 @@ _JSON: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow
 #: What `progress` has if, and only if, the request was answered: in a text its quotes would be escaped, and arguments,
 #: which could have such a key, are in `progress` only as part of an answer.
 DECIDED: Final = b'"decision":{"answer":'
+#: What `request` has if its long arguments were left out, and seldom otherwise.
+OMITTED: Final = b'"omitted_sha256":'
 #: Before it, `progress` has what was said of the request, and behind it, in the end, what became of the call.
 OUTCOME: Final = b',"outcome":'
 
@@ -184,6 +186,7 @@ def progress_row(request: ApprovalRequest, *, owner: str) -> dict[str, Any]:
                 "expires_at": _time_to_json(request.expires_at),
                 "extended_by": request.extended_by,
                 "decision": _decision_to_json(request.decision),
+                **({"lapsed_at": _time_to_json(request.lapsed_at)} if request.lapsed_at is not None else {}),
                 "outcome": _outcome_to_json(request.outcome),
             }
         ),
@@ -227,6 +230,7 @@ def request_from_row(*, request: bytes, progress: bytes, status: str, tool: Tool
             status=Status(status),
             decision=_decision_from_json(since["decision"]),
             outcome=_outcome_from_json(since["outcome"]),
+            lapsed_at=_time_from_json(since.get("lapsed_at")),  # rows of before have none
         )
     except (KeyError, TypeError, ValueError) as error:
         raise StorageError(f"a request in the approval store is damaged: {error!r}") from error

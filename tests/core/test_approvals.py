@@ -197,6 +197,7 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
         "created_at": "2026-05-01T12:00:00.000Z",
         "expires_at": "2026-05-01T12:10:00.000Z",
         "extended_by": None,
+        "ended_at": None,
         "decision": None,
         "outcome": None,
     }

@@ -25,6 +25,7 @@ from tests.samples import NOON
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "ApprovalsHandler": ("approvals",),
     "ApprovalHandler": ("approvals", "{request}"),
+    "AuditHandler": ("audit",),
     "ServersHandler": ("servers",),
     "KernelHandler": ("kernels", "{kernel}"),
     "ThreadsHandler": ("threads",),

@@ -164,7 +164,7 @@ class ApprovalManager:
     async def _close_abandoned(self) -> None:
         for request in await self._store.adopt_abandoned():
             if request.status is Status.PENDING:
-                await self._write(request, request.lapse(Lapse.KERNEL_LOST))
+                await self._write(request, request.lapse(Lapse.KERNEL_LOST, at=self._clock.now()))
             else:
                 error = "the Jupyter server stopped while the call was running; it may have had an effect"
                 await self._write(request, request.with_outcome(self._outcome(OutcomeState.FAILED, request, error)))
@@ -226,7 +226,7 @@ class ApprovalManager:
         if not request.is_open:
             return
         if request.status is Status.PENDING:
-            withdrawn = request.lapse(Lapse.WITHDRAWN)
+            withdrawn = request.lapse(Lapse.WITHDRAWN, at=self._clock.now())
         else:
             withdrawn = request.with_outcome(self._outcome(OutcomeState.CANCELLED, request, ""))
         try:
@@ -458,7 +458,7 @@ class ApprovalManager:
         UnknownApprovalError, InvalidTransitionError, StorageError
         """
         request = await self._get(request_id)
-        lapsed = request.lapse(lapse)
+        lapsed = request.lapse(lapse, at=self._clock.now())
         await self._write(request, lapsed)
         return lapsed
 

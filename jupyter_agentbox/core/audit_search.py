@@ -1,0 +1,228 @@
+"""Which records of calls to find, and what is told of each."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from .approvals import Answer, ApprovalRequest, OutcomeState, Status, arguments_to_json, decision_to_json, json_time
+from .calls import JsonObject, JsonValue
+from .signatures import signature
+from .text import visible
+
+#: What a spreadsheet takes for a formula.
+_FORMULA: Final = re.compile(" *[=+\\-@\t\r＝＋－＠]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditQuery:
+    """Which records to find; ``None``, or empty, means any.
+
+    Parameters
+    ----------
+    since, until : datetime or None
+        When the call was asked for: from, and before.
+    server, tool : str or None
+        Names, or patterns with ``*``, ``?`` and ``[...]``.
+    reviewer : str or None
+        Who decided: a user's name, the name that people call them, or a way such as ``api_token``; ``rule``.
+    notebook_path, thread_id : str or None
+        Where the call came from.
+    answers, statuses, outcomes : tuple
+        What was answered, what became of the request, and of the call.
+    text : str
+        Words that names, arguments, reasons or errors have, in capitals or not; all of them.
+    limit : int
+        Records in a page, 1 to 500.
+    cursor : str or None
+        What the last page's `next` said.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    server: str | None = None
+    tool: str | None = None
+    reviewer: str | None = None
+    notebook_path: str | None = None
+    thread_id: str | None = None
+    answers: tuple[Answer, ...] = ()
+    statuses: tuple[Status, ...] = ()
+    outcomes: tuple[OutcomeState, ...] = ()
+    text: str = ""
+    limit: int = 100
+    cursor: str | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of `text`."""
+        return tuple(self.text.casefold().split())
+
+    @property
+    def page_size(self) -> int:
+        """`limit`, kept within 1 to 500."""
+        return min(max(self.limit, 1), 500)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPage:
+    """A page of records, newest first.
+
+    Parameters
+    ----------
+    records : tuple of ApprovalRequest
+        They may be fewer than were asked for, and none, though there are more: a search for words stops after a while.
+    next : str or None
+        The cursor of the next page; ``None`` after the last.
+    searched_until : datetime or None
+        How far back this page looked, if there is a next one.
+    """
+
+    records: tuple[ApprovalRequest, ...]
+    next: str | None = None
+    searched_until: datetime | None = None
+
+
+def has_words(request: ApprovalRequest, words: Iterable[str]) -> bool:
+    """Whether all words are in the request's names, arguments, reasons or errors."""
+    text = _searched(request).casefold()
+    return all(word in text for word in words)
+
+
+def _searched(request: ApprovalRequest) -> str:
+    call, decision, rule = request.call, request.decision, request.evaluation.rule
+    parts = [f"{call.server}.{call.tool}", call.origin.notebook_path or "", request.id]
+    parts.append(_plain(call.arguments) if call.omitted is None else call.omitted.head)
+    if rule is not None:
+        parts += [str(rule), rule.reason]
+    if decision is not None:
+        parts += [decision.reason, decision.reviewer.name, decision.reviewer.display_name]
+        parts += [_plain(decision.arguments)] if decision.arguments is not None else []
+    if request.outcome is not None:
+        parts.append(request.outcome.error)
+    return "\n".join(parts)
+
+
+def _plain(arguments: Mapping[str, JsonValue]) -> str:
+    """Return arguments as JSON in which quotes and backslashes stand for themselves: as people would type them."""
+    return json.dumps(dict(arguments), ensure_ascii=False).replace('\\"', '"').replace("\\\\", "\\")
+
+
+def decided_by(request: ApprovalRequest) -> str:
+    """Return who or what decided, for people; empty if nobody and nothing did."""
+    if request.decision is not None:
+        return request.decision.reviewer.in_words
+    if request.status in (Status.APPROVED, Status.REJECTED):
+        return f"rule {request.evaluation.rule}" if request.evaluation.rule is not None else "rule"
+    return ""
+
+
+def record_to_json(request: ApprovalRequest) -> JsonObject:
+    """Return a record as `GET audit` sends it: a request without its tool, and what lists say of it."""
+    call, decision, outcome = request.call, request.decision, request.outcome
+    origin = call.origin
+    arguments, omitted = arguments_to_json(call.arguments, call.omitted, is_listed=True)
+    answer = decision_to_json(decision, request.effective_call.digest, is_listed=True) if decision else None
+    return {
+        "id": request.id,
+        "status": request.status.value,
+        "signature": _signature(request),
+        "call": {
+            "server": call.server,
+            "tool": call.tool,
+            "arguments": arguments,
+            "omitted": omitted,
+            "digest": call.digest,
+            "kernel_id": origin.kernel_id,
+            "notebook_path": origin.notebook_path,
+            "cell_id": origin.cell_id,
+            "thread_id": origin.thread_id,
+            "turn_id": origin.turn_id,
+            "isolation": origin.isolation.value,
+        },
+        "evaluation": request.evaluation.to_json(),
+        "created_at": json_time(request.created_at),
+        "ended_at": json_time(request.ended_at),
+        "decided_by": decided_by(request) or None,
+        "decision": answer,
+        "outcome": None
+        if outcome is None
+        else {
+            "state": outcome.state.value,
+            "started_at": json_time(outcome.started_at),
+            "finished_at": json_time(outcome.finished_at),
+            "error": outcome.error,
+        },
+        "seconds": seconds_of(request),
+    }
+
+
+def seconds_of(request: ApprovalRequest) -> float | None:
+    """Return how long the call ran; ``None`` if it did not, or has not ended."""
+    outcome = request.outcome
+    if outcome is None or outcome.started_at is None or outcome.finished_at is None:
+        return None
+    return max(0.0, round((outcome.finished_at - outcome.started_at).total_seconds(), 3))
+
+
+def _signature(request: ApprovalRequest) -> str:
+    call = request.effective_call
+    return signature(call.tool, call.arguments) if call.omitted is None else signature(call.tool, {})[:-1] + "…)"
+
+
+#: The columns of the CSV, in their order.
+CSV_COLUMNS: Final = (
+    *("created_at", "ended_at", "server", "tool", "call", "notebook_path", "cell_id", "kernel_id", "thread_id"),
+    *("turn_id", "isolation", "status", "effect", "rule", "decision", "decided_by", "reviewer", "via", "decided_at"),
+    *("reason", "outcome", "error", "started_at", "finished_at", "seconds", "arguments", "edited_arguments"),
+    *("digest", "id"),
+)
+
+
+def csv_header() -> str:
+    """Return the first line of the CSV."""
+    return _csv_line(CSV_COLUMNS)
+
+
+def record_to_csv(request: ApprovalRequest) -> str:
+    """Return a record as a line of CSV that is safe to open: no cell is a formula, and nothing steers a terminal."""
+    record = record_to_json(request)
+    call, evaluation = _object(record["call"]), _object(record["evaluation"])
+    decision, outcome = _object(record["decision"]), _object(record["outcome"])
+    flat = {
+        **{name: record[name] for name in ("created_at", "ended_at", "status", "decided_by", "seconds", "id")},
+        **{name: call[name] for name in ("server", "tool", "notebook_path", "cell_id", "kernel_id", "thread_id")},
+        **{name: call[name] for name in ("turn_id", "isolation", "digest")},
+        **{name: evaluation[name] for name in ("effect", "rule")},
+        **{name: decision.get(name) for name in ("decision", "reviewer", "via", "decided_at", "reason")},
+        **{name: outcome.get(name) for name in ("error", "started_at", "finished_at")},
+        "call": record["signature"],
+        "outcome": outcome.get("state"),
+        "arguments": _json(call["arguments"] if call["arguments"] is not None else call["omitted"]),
+        "edited_arguments": _json(decision.get("arguments")),
+    }
+    return _csv_line([_cell(flat[name]) for name in CSV_COLUMNS])
+
+
+def _object(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _json(value: object) -> str:
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _cell(value: object) -> str:
+    text = "" if value is None else visible(str(value)).replace("\n", " ")
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line).writerow(cells)
+    return line.getvalue()

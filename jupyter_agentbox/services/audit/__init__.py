@@ -1,0 +1,1 @@
+"""The record of all calls: found, and exported."""

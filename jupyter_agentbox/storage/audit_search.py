@@ -1,0 +1,189 @@
+"""Statements that find records, and the search for words, which looks at a part of them at a time.
+
+What a search asks for is in one index of its own, in the order of the list: so it is answered from there, and only the
+records of the page are read. Words are in no index. A search for them goes back through the records until its page is
+full or its time is over, and the next page goes on from there.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Select, Text, cast, func, literal, or_, select, tuple_
+from sqlalchemy.sql.elements import UnaryExpression
+from sqlalchemy.sql.operators import custom_op
+
+from jupyter_agentbox.core.approvals import ApprovalRequest, Status
+from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery, has_words
+from jupyter_agentbox.core.pagination import Cursor, microseconds
+
+from .rows import search_key, text_key
+from .schema import approvals
+
+#: Reads the requests of some rows; damaged ones are left out.
+Read: TypeAlias = Callable[[Sequence[Any]], Sequence[ApprovalRequest]]
+
+#: How many records are looked at in one step of a search for words.
+_STEP: Final = 500
+#: Seconds after which a page of a search for words ends.
+_PATIENCE: Final = 0.05
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+_RECORD: Final = (*("id", "created_at", "status", "tool_digest", "request", "progress"),)
+#: Statuses that a rule gives without a person.
+_RULED: Final = (Status.APPROVED.value, Status.REJECTED.value)
+
+
+def search(connection: Connection, query: AuditQuery, read: Read) -> AuditPage:
+    """Return a page of records, newest first.
+
+    Raises
+    ------
+    ValueError
+        If the cursor is none of ours.
+    """
+    statement = _keys(query, connection.dialect.name)
+    if not query.words:
+        return _page(connection, statement, query, read)
+    return _page_with_words(connection, statement, query, read)
+
+
+def _page(connection: Connection, statement: Select[Any], query: AuditQuery, read: Read) -> AuditPage:
+    keys = connection.execute(statement.limit(query.page_size + 1)).all()
+    page = keys[: query.page_size]
+    records = read(_rows(connection, page))
+    return _made(records, page[-1] if len(keys) > len(page) else None)
+
+
+def _page_with_words(connection: Connection, statement: Select[Any], query: AuditQuery, read: Read) -> AuditPage:
+    found: list[ApprovalRequest] = []
+    ends_at = time.monotonic() + _PATIENCE
+    may_have = [_may_have(word, connection.dialect.name) for word in query.words]
+    after: Any = None
+    while True:
+        step = statement if after is None else statement.where(_is_before(after.created_at, after.id))
+        keys = connection.execute(step.limit(_STEP)).all()
+        for request in read(_rows(connection, keys, *may_have)):
+            if has_words(request, query.words):
+                found.append(request)
+                if len(found) == query.page_size:
+                    return _made(found, _Key(request))
+        if len(keys) < _STEP:
+            return _made(found, None)
+        after = keys[-1]
+        if time.monotonic() >= ends_at:
+            return _made(found, after)
+
+
+class _Key:
+    """The place of a request in the list."""
+
+    def __init__(self, request: ApprovalRequest) -> None:
+        self.id = text_key(request.id)
+        self.created_at = microseconds(request.created_at)
+
+
+def _made(records: Sequence[ApprovalRequest], last: Any) -> AuditPage:
+    if last is None:
+        return AuditPage(records=tuple(records))
+    until = _EPOCH + timedelta(microseconds=last.created_at)
+    cursor = Cursor(created_at=last.created_at, id=last.id).encode()
+    return AuditPage(records=tuple(records), next=cursor, searched_until=until)
+
+
+def _rows(connection: Connection, keys: Sequence[Any], *conditions: ColumnElement[bool]) -> Sequence[Any]:
+    columns = approvals.c
+    statement = select(*(columns[name] for name in _RECORD)).where(columns.id.in_([key.id for key in keys]))
+    rows = connection.execute(statement.where(*conditions)).all()
+    return sorted(rows, key=lambda row: (row.created_at, row.id), reverse=True)
+
+
+def _keys(query: AuditQuery, dialect: str) -> Select[Any]:
+    """Return the statement for the places of all records that are asked for, newest first."""
+    columns = approvals.c
+    statement = select(columns.id, columns.created_at).where(*_conditions(query, dialect))
+    if query.since is not None:
+        statement = statement.where(columns.created_at >= microseconds(query.since))
+    if query.until is not None:
+        statement = statement.where(columns.created_at < microseconds(query.until))
+    if query.notebook_path is not None:
+        statement = statement.where(columns.notebook_path == text_key(query.notebook_path))
+    if query.cursor is not None:
+        after = Cursor.decode(query.cursor)
+        statement = statement.where(_is_before(after.created_at, text_key(after.id)))
+    return statement.order_by(columns.created_at.desc(), columns.id.desc())
+
+
+def _is_before(created_at: int, id: str) -> ColumnElement[bool]:
+    condition: ColumnElement[bool] = tuple_(approvals.c.created_at, approvals.c.id) < tuple_(
+        literal(created_at), literal(id)
+    )
+    return condition
+
+
+def _conditions(query: AuditQuery, dialect: str) -> list[ColumnElement[bool]]:
+    def column(name: str) -> ColumnElement[Any]:
+        found: ColumnElement[Any] = approvals.c[name]
+        # SQLite would take an index of this column alone, and read all of its records.
+        return UnaryExpression(found, operator=custom_op("+")) if dialect == "sqlite" else found
+
+    conditions = [_named(column(name), value, dialect) for name, value in _names(query) if value is not None]
+    if query.thread_id is not None:
+        conditions.append(column("thread_id") == search_key(query.thread_id))
+    if query.answers:
+        conditions.append(column("answer").in_([answer.value for answer in query.answers]))
+    if query.statuses:
+        conditions.append(column("status").in_([status.value for status in query.statuses]))
+    if query.outcomes:
+        conditions.append(column("outcome_state").in_([outcome.value for outcome in query.outcomes]))
+    if query.reviewer == "rule":
+        conditions.append(column("answer").is_(None) & column("status").in_(_RULED))
+    elif query.reviewer is not None:
+        who = search_key(query.reviewer)
+        conditions.append(or_(*(column(name) == who for name in ("reviewer", "reviewer_name", "via"))))
+    return conditions
+
+
+def _names(query: AuditQuery) -> list[tuple[str, str | None]]:
+    return [("server", query.server), ("tool", query.tool)]
+
+
+def _named(column: ColumnElement[Any], pattern: str, dialect: str) -> ColumnElement[bool]:
+    """Return the condition that a name fits a pattern."""
+    if re.search(r"[*?\[]", pattern) is None:
+        return column == search_key(pattern)
+    key = text_key(pattern)
+    if dialect == "sqlite":
+        return column.op("GLOB", is_comparison=True)(key.replace("[!", "[^"))
+    return column.op("~", is_comparison=True)(_regex(key))
+
+
+def _regex(pattern: str) -> str:
+    """Return a pattern as a regular expression of PostgreSQL's."""
+    pieces = re.findall(r"\[!?\]?[^]]*\]|.", pattern, re.DOTALL)
+    known = {"*": ".*", "?": "."}
+    return "^" + "".join(known.get(one) or (_set(one) if len(one) > 1 else re.escape(one)) for one in pieces) + "$"
+
+
+def _set(piece: str) -> str:
+    return "[" + piece[1:].replace("\\", "\\\\").replace("!", "^", 1 if piece[1] == "!" else 0)
+
+
+def _may_have(word: str, dialect: str) -> ColumnElement[bool]:
+    """Return a condition that holds for every record with a word, and for few others.
+
+    It looks for the longest piece of the word that stands in JSON as it is, and knows capitals of ASCII only: `ß` for
+    `ss` is not found.
+    """
+    piece = max(re.findall(r"[!#-\[\]-~]+", word), key=len, default="")
+    return or_(*(_has(approvals.c[name], piece, dialect) for name in ("request", "progress")))
+
+
+def _has(column: ColumnElement[Any], piece: str, dialect: str) -> ColumnElement[bool]:
+    if dialect == "sqlite":
+        return func.instr(func.lower(cast(column, Text)), piece) > 0
+    return func.strpos(func.lower(func.encode(cast(column, LargeBinary), "escape")), piece.replace("\\", "")) > 0
