@@ -9,7 +9,7 @@ from typing import Final
 
 from jupyter_events import EventLogger
 
-from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState
+from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, json_time
 from jupyter_agentbox.core.threads import ThreadState
 
 log = logging.getLogger(__name__)
@@ -94,6 +94,7 @@ class EventAnnouncer:
             timer.cancel()
 
     def _emit_approval(self, request: ApprovalRequest) -> None:
+        decision = request.decision
         self._emit(
             APPROVAL_EVENT,
             {
@@ -101,6 +102,11 @@ class EventAnnouncer:
                 "status": request.status.value,
                 "outcome": request.outcome.state.value if request.outcome else None,
                 "kernel_id": request.call.origin.kernel_id,
+                "decision": decision.answer.value if decision else None,
+                "reviewer": decision.reviewer.name if decision else None,
+                "via": decision.reviewer.via.value if decision else None,
+                "decided_at": json_time(decision.decided_at) if decision else None,
+                "ended_at": json_time(request.ended_at),
             },
         )
 

@@ -17,6 +17,7 @@ import { kernelEndsPlugin } from './features/kernels/kernelEndsPlugin';
 import { notificationsPlugin } from './features/approvals/notificationsPlugin';
 import { outputsPlugin } from './features/outputs/outputsPlugin';
 import { originsPlugin } from './integrations/originsPlugin';
+import { historyPagePlugin } from './features/history/historyPagePlugin';
 import { historySectionPlugin } from './features/history/historySectionPlugin';
 import { panelPlugin } from './features/approvals/panelPlugin';
 import { publicApprovalsPlugin } from './features/approvals/publicApprovalsPlugin';
@@ -47,6 +48,7 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   sidePanelPlugin,
   panelPlugin,
   historySectionPlugin,
+  historyPagePlugin,
   serversSectionPlugin,
   rulesSectionPlugin,
   threadsPlugin,

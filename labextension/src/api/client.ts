@@ -10,6 +10,7 @@ import type {
   Answer,
   IApproval,
   IApprovalPage,
+  IAuditPage,
   IKernelEnd,
   IServer,
   IServerList,
@@ -33,6 +34,9 @@ export interface IApprovalQuery {
   limit?: number;
   cursor?: string | null;
 }
+
+/** Which records of calls to find; what is empty means any. */
+export type AuditQuery = Readonly<Record<string, string>>;
 
 /** Which threads to list. */
 export interface IThreadQuery {
@@ -75,6 +79,10 @@ export interface IAgentBoxClient {
   listApprovals(query: IApprovalQuery): Promise<IApprovalPage>;
   /** A request with all of its arguments. */
   getApproval(id: string): Promise<IApproval>;
+  /** A page of the record of all calls, newest first. */
+  listAudit(query: AuditQuery): Promise<IAuditPage>;
+  /** Where to download all records. */
+  auditUrl(query: AuditQuery, format: 'csv' | 'jsonl'): string;
   /** Send a person's answer; the request as it is then. */
   decide(id: string, body: IDecisionBody): Promise<IApproval>;
   /** Let a request wait longer; the request as it is then. */
@@ -147,6 +155,16 @@ export class AgentBoxClient implements IAgentBoxClient {
   async getApproval(id: string): Promise<IApproval> {
     const path = URLExt.join('approvals', encodeURIComponent(id));
     return toApproval(await this._request('GET', path));
+  }
+
+  async listAudit(query: AuditQuery): Promise<IAuditPage> {
+    const page = await this._request('GET', `audit?${given(query)}`);
+    return plain<IAuditPage>(page);
+  }
+
+  auditUrl(query: AuditQuery, format: 'csv' | 'jsonl'): string {
+    const url = URLExt.join(this._settings.baseUrl, 'jupyter-agentbox/audit');
+    return `${url}?${given({ ...query, format })}`;
   }
 
   async decide(id: string, body: IDecisionBody): Promise<IApproval> {
@@ -300,6 +318,13 @@ export class AgentBoxClient implements IAgentBoxClient {
   }
 
   private _skew = 0;
+}
+
+/** The parts of a query that say something. */
+function given(query: AuditQuery): URLSearchParams {
+  return new URLSearchParams(
+    Object.entries(query).filter(([, value]) => value !== '')
+  );
 }
 
 function toJson(text: string): JsonValue | undefined {

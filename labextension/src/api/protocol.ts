@@ -122,6 +122,8 @@ export interface IApproval {
   evaluation: { effect: 'allow' | 'ask' | 'deny'; rule: string | null };
   created_at: string;
   expires_at: string | null;
+  /** When nothing could change it any more; `null` before, and where that is not known. */
+  ended_at?: string | null;
   decision: IDecision | null;
   outcome: IOutcome | null;
 }
@@ -192,4 +194,28 @@ export function isCodeRun(call: Pick<IToolCall, 'server' | 'tool'>): boolean {
 /** The server's and the tool's wire names, as people and rules write them. */
 export function qualifiedName(call: IToolCall): string {
   return `${call.server}.${call.tool}`;
+}
+
+/** A call as the record of all calls has it: a request without its tool. */
+export interface IAuditRecord {
+  id: string;
+  status: Status;
+  /** The call in one line, as the server writes it; untrusted. */
+  signature: string;
+  call: IToolCall;
+  evaluation: IApproval['evaluation'];
+  created_at: string;
+  ended_at: string | null;
+  decision: IApproval['decision'];
+  outcome: Pick<IOutcome, 'state' | 'error'> | null;
+  /** How long the call ran; `null` if it did not, or has not ended. */
+  seconds: number | null;
+}
+
+/** A page of the record, newest first. */
+export interface IAuditPage {
+  records: IAuditRecord[];
+  next: string | null;
+  /** How far back a search for words looked. */
+  searched_until: string | null;
 }

@@ -252,9 +252,21 @@ async def test_every_change_is_announced_without_arguments(
         await done.wait()
 
     mine = [{key: event[key] for key in event if not key.startswith("__")} for event in told]
+    asked = {"id": request.id, "status": "pending", "outcome": None, "kernel_id": "k1"}
+    unanswered = dict.fromkeys(("decision", "reviewer", "via", "decided_at", "ended_at"))
+    rejected = (await approvals.get(request.id)).decision
+    assert rejected is not None
     assert mine == [
-        {"id": request.id, "status": "pending", "outcome": None, "kernel_id": "k1"},
-        {"id": request.id, "status": "rejected", "outcome": None, "kernel_id": "k1"},
+        asked | unanswered,
+        {
+            **asked,
+            "status": "rejected",
+            "decision": "reject_once",
+            "reviewer": rejected.reviewer.name,
+            "via": "api_token",
+            "decided_at": json_time(rejected.decided_at),
+            "ended_at": json_time(rejected.decided_at),
+        },
     ]
 
 

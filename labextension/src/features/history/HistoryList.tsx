@@ -13,17 +13,26 @@ import { LinkButton } from '../../ui/components/VisibleText';
 
 export interface IHistoryListProps {
   history: IHistoryModel;
+  /** Opens the page of all calls. */
+  onOpenPage?: () => void;
 }
 
 export function HistoryList(props: IHistoryListProps): JSX.Element {
   const trans = useTrans();
-  const { history } = props;
+  const { history, onOpenPage } = props;
   useSignal(history.changed);
   return (
     <section
       className="jp-AgentBox-history"
       aria-label={trans.__('Recent history')}
     >
+      {onOpenPage ? (
+        <LinkButton
+          label={trans.__('Show all history')}
+          title={trans.__('Open a page with all calls, a search and filters')}
+          onClick={onOpenPage}
+        />
+      ) : null}
       {history.items.length === 0 ? <Empty /> : null}
       <ul role="list">
         {history.items.map(approval => (

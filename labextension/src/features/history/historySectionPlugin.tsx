@@ -9,6 +9,7 @@ import { IAgentBoxPanel } from '../../tokens';
 import { Section } from '../../ui/components/Section';
 import { CardProvider } from '../../ui/context';
 import { HistoryList } from './HistoryList';
+import { OPEN_HISTORY } from './openHistory';
 
 /** Adds the requests that are final to the side panel. */
 export const historySectionPlugin: JupyterFrontEndPlugin<void> = {
@@ -17,14 +18,19 @@ export const historySectionPlugin: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [IAgentBoxPanel, IHistoryModel, ICardContext],
   activate: (
-    _: JupyterFrontEnd,
+    app: JupyterFrontEnd,
     panel: IAgentBoxPanel,
     history: IHistoryModel,
     context: ICardContext
   ): void => {
     const content = (): JSX.Element => (
       <CardProvider value={context}>
-        <HistoryList history={history} />
+        <HistoryList
+          history={history}
+          onOpenPage={() => {
+            void app.commands.execute(OPEN_HISTORY);
+          }}
+        />
       </CardProvider>
     );
     panel.addSection({

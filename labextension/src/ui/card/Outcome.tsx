@@ -24,6 +24,12 @@ const CLOCK: Intl.DateTimeFormatOptions = {
   minute: '2-digit'
 };
 
+const DATE: Intl.DateTimeFormatOptions = {
+  year: 'numeric',
+  month: 'short',
+  day: 'numeric'
+};
+
 export interface IOutcomeProps {
   approval: IApproval;
 }
@@ -34,6 +40,7 @@ export function Outcome({ approval }: IOutcomeProps): JSX.Element {
   const { mood, text } = summarize(approval, nameOf, trans);
   const progress = approval.outcome?.progress;
   const ended =
+    approval.ended_at ??
     approval.outcome?.finished_at ??
     approval.decision?.decided_at ??
     approval.created_at;
@@ -49,11 +56,19 @@ export function Outcome({ approval }: IOutcomeProps): JSX.Element {
         <span>{text}</span>
       </span>
       <time dateTime={ended} title={new Date(ended).toLocaleString()}>
-        {new Date(ended).toLocaleTimeString([], CLOCK)}
+        {timeOf(new Date(ended))}
       </time>
       {mood === 'running' ? <Progress progress={progress ?? null} /> : null}
     </span>
   );
+}
+
+/** The time, and the date if that is not today. */
+function timeOf(time: Date): string {
+  const isToday = time.toDateString() === new Date().toDateString();
+  return isToday
+    ? time.toLocaleTimeString([], CLOCK)
+    : time.toLocaleString([], { ...CLOCK, ...DATE });
 }
 
 interface IProgressProps {

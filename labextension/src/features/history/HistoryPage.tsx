@@ -1,0 +1,239 @@
+/**
+ * The page of all calls: filters, a table with a line for each, and the card of the one that is open.
+ */
+import React from 'react';
+
+import type { AuditLogModel, IAuditFilter } from '../../model/auditLog';
+import { NO_FILTER } from '../../model/auditLog';
+import { LinkButton } from '../../ui/components/VisibleText';
+import { useTrans } from '../../ui/context';
+import { useSignal } from '../../ui/hooks/useSignal';
+import { HistoryTable } from './HistoryTable';
+
+/** Milliseconds without a key after which what was typed is searched for. */
+const TYPING = 300;
+
+export interface IHistoryPageProps {
+  log: AuditLogModel;
+}
+
+export function HistoryPage({ log }: IHistoryPageProps): JSX.Element {
+  const trans = useTrans();
+  useSignal(log.changed);
+  const isFiltered = JSON.stringify(log.filter) !== JSON.stringify(NO_FILTER);
+  return (
+    <section
+      className="jp-AgentBox-historyPage"
+      aria-label={trans.__('AgentBox history')}
+    >
+      <Filters log={log} />
+      {log.state === 'failing' ? <Failure log={log} /> : null}
+      {log.records.length > 0 ? <HistoryTable records={log.records} /> : null}
+      {log.records.length === 0 && log.state === 'ready' ? (
+        <p className="jp-AgentBox-empty">
+          {isFiltered
+            ? trans.__('No call matches.')
+            : trans.__('No code has called a tool yet.')}
+        </p>
+      ) : null}
+      <Foot log={log} />
+    </section>
+  );
+}
+
+function Failure({ log }: IHistoryPageProps): JSX.Element {
+  const trans = useTrans();
+  return (
+    <p className="jp-AgentBox-historyFailure" role="alert">
+      {trans.__('The history could not be loaded.')}{' '}
+      <LinkButton
+        label={trans.__('Try again')}
+        onClick={() => {
+          void log.load();
+        }}
+      />
+    </p>
+  );
+}
+
+function Foot({ log }: IHistoryPageProps): JSX.Element {
+  const trans = useTrans();
+  const until = log.searchedUntil;
+  return (
+    <footer className="jp-AgentBox-historyFoot">
+      <span role="status">
+        {log.state === 'loading' ? trans.__('Loading…') : null}
+      </span>
+      {log.hasMore && log.state === 'ready' ? (
+        <>
+          {log.filter.text.trim() && until ? (
+            <span>
+              {trans.__(
+                'Searched back to %1.',
+                new Date(until).toLocaleString()
+              )}
+            </span>
+          ) : null}
+          <LinkButton
+            label={trans.__('Load more')}
+            onClick={() => {
+              void log.loadMore();
+            }}
+          />
+        </>
+      ) : null}
+    </footer>
+  );
+}
+
+function Filters({ log }: IHistoryPageProps): JSX.Element {
+  const trans = useTrans();
+  const { filter } = log;
+  const set = (change: Partial<IAuditFilter>): void => {
+    void log.setFilter(change);
+  };
+  return (
+    <form
+      className="jp-AgentBox-historyFilters"
+      role="search"
+      onSubmit={event => {
+        event.preventDefault();
+      }}
+    >
+      <TextFilter
+        name={trans.__('Search')}
+        value={filter.text}
+        onChange={text => {
+          set({ text });
+        }}
+        isWide={true}
+      />
+      <label>
+        {trans.__('When')}
+        <select
+          value={filter.period}
+          onChange={event => {
+            set({ period: event.target.value as IAuditFilter['period'] });
+          }}
+        >
+          <option value="all">{trans.__('Any time')}</option>
+          <option value="today">{trans.__('Today')}</option>
+          <option value="week">{trans.__('Last 7 days')}</option>
+        </select>
+      </label>
+      <label>
+        {trans.__('Decision')}
+        <select
+          value={filter.result}
+          onChange={event => {
+            set({ result: event.target.value as IAuditFilter['result'] });
+          }}
+        >
+          <option value="any">{trans.__('Any')}</option>
+          <option value="allowed">{trans.__('Allowed')}</option>
+          <option value="rejected">{trans.__('Rejected')}</option>
+          <option value="failed">{trans.__('Allowed and failed')}</option>
+          <option value="waiting">{trans.__('Waiting')}</option>
+          <option value="lapsed">{trans.__('Never answered')}</option>
+        </select>
+      </label>
+      <TextFilter
+        name={trans.__('Tool')}
+        value={filter.tool}
+        onChange={tool => {
+          set({ tool });
+        }}
+      />
+      <TextFilter
+        name={trans.__('Who')}
+        value={filter.reviewer}
+        onChange={reviewer => {
+          set({ reviewer });
+        }}
+        choices={whoOf(log)}
+      />
+      <TextFilter
+        name={trans.__('Notebook')}
+        value={filter.notebook}
+        onChange={notebook => {
+          set({ notebook });
+        }}
+        choices={notebooksOf(log)}
+      />
+      <span className="jp-AgentBox-historyActions">
+        <LinkButton
+          label={trans.__('Refresh')}
+          onClick={() => {
+            void log.load();
+          }}
+        />
+        <a className="jp-AgentBox-link" href={log.url('csv')} download="">
+          {trans.__('CSV')}
+        </a>
+        <a className="jp-AgentBox-link" href={log.url('jsonl')} download="">
+          {trans.__('JSON Lines')}
+        </a>
+      </span>
+    </form>
+  );
+}
+
+interface ITextFilterProps {
+  name: string;
+  value: string;
+  onChange: (value: string) => void;
+  choices?: readonly string[];
+  isWide?: boolean;
+}
+
+/** A field whose text is searched for once nobody types any more. */
+function TextFilter(props: ITextFilterProps): JSX.Element {
+  const { name, value, onChange, choices } = props;
+  const [text, setText] = React.useState(value);
+  const id = React.useId();
+  React.useEffect(() => {
+    if (text === value) {
+      return;
+    }
+    const timer = window.setTimeout(() => {
+      onChange(text);
+    }, TYPING);
+    return () => {
+      window.clearTimeout(timer);
+    };
+  }, [text, value, onChange]);
+  return (
+    <label className={props.isWide ? 'jp-mod-wide' : undefined}>
+      {name}
+      <input
+        type="search"
+        value={text}
+        maxLength={200}
+        list={choices ? id : undefined}
+        onChange={event => {
+          setText(event.target.value);
+        }}
+      />
+      {choices ? (
+        <datalist id={id}>
+          {choices.map(choice => (
+            <option key={choice} value={choice} />
+          ))}
+        </datalist>
+      ) : null}
+    </label>
+  );
+}
+
+/** Names that the server knows the loaded reviewers by, as people write them. */
+function whoOf(log: AuditLogModel): string[] {
+  const names = log.records.flatMap(({ decision }) =>
+    decision ? [decision.reviewer_name || decision.reviewer] : []
+  );
+  return [...new Set([...names, 'rule', 'api_token'])].sort();
+}
+
+function notebooksOf(log: AuditLogModel): string[] {
+  const paths = log.records.flatMap(({ call }) => call.notebook_path ?? []);
+  return [...new Set(paths)].sort();
+}

@@ -1,0 +1,188 @@
+/**
+ * Calls in a table: a line for each under its day, and the card of those that a person opened.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import type { IAuditRecord } from '../../api/protocol';
+import { RequestCard } from '../../ui/card/RequestCard';
+import { LinkButton } from '../../ui/components/VisibleText';
+import { useNameOf, useTrans } from '../../ui/context';
+import type { NameOf } from '../../ui/text/reviewers';
+import { label } from '../../ui/text/visibleText';
+
+/** Characters of a call that its line shows; its card shows all. */
+const MAX_CALL = 400;
+const COLUMNS = 6;
+
+const CLOCK: Intl.DateTimeFormatOptions = {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit'
+};
+const DAY: Intl.DateTimeFormatOptions = {
+  weekday: 'long',
+  year: 'numeric',
+  month: 'long',
+  day: 'numeric'
+};
+
+export interface IHistoryTableProps {
+  records: readonly IAuditRecord[];
+}
+
+export function HistoryTable({ records }: IHistoryTableProps): JSX.Element {
+  const trans = useTrans();
+  return (
+    <table className="jp-AgentBox-historyTable">
+      <thead>
+        <tr>
+          <th scope="col">{trans.__('Time')}</th>
+          <th scope="col">{trans.__('Call')}</th>
+          <th scope="col">{trans.__('Decision')}</th>
+          <th scope="col">{trans.__('Who')}</th>
+          <th scope="col">{trans.__('Ran for')}</th>
+          <th scope="col">{trans.__('Notebook')}</th>
+        </tr>
+      </thead>
+      {byDay(records).map(([day, ofDay]) => (
+        <tbody key={day}>
+          <tr className="jp-AgentBox-historyDay">
+            <th colSpan={COLUMNS} scope="rowgroup">
+              {day}
+            </th>
+          </tr>
+          {ofDay.map(record => (
+            <Row key={record.id} record={record} />
+          ))}
+        </tbody>
+      ))}
+    </table>
+  );
+}
+
+function Row({ record }: { record: IAuditRecord }): JSX.Element {
+  const trans = useTrans();
+  const nameOf = useNameOf();
+  const [isOpen, setOpen] = React.useState(false);
+  const at = new Date(record.created_at);
+  const path = record.call.notebook_path ?? '';
+  const { text, mood } = resultOf(record, trans);
+  return (
+    <>
+      <tr>
+        <td>
+          <time dateTime={record.created_at} title={at.toLocaleString()}>
+            {at.toLocaleTimeString([], CLOCK)}
+          </time>
+        </td>
+        <td className="jp-AgentBox-historyCall">
+          <span className="jp-AgentBox-historyServer">
+            {label(record.call.server, 40)}
+          </span>
+          <LinkButton
+            label={label(record.signature, MAX_CALL)}
+            isPressed={isOpen}
+            onClick={() => {
+              setOpen(!isOpen);
+            }}
+          />
+        </td>
+        <td className={`jp-mod-${mood}`}>{text}</td>
+        <td>{whoOf(record, nameOf, trans)}</td>
+        <td className="jp-AgentBox-historyNumber">
+          {record.seconds === null ? '' : spanOf(record.seconds, trans)}
+        </td>
+        <td title={label(path, 500)}>
+          {label(path.split('/').pop() ?? '', 60)}
+        </td>
+      </tr>
+      {isOpen ? (
+        <tr className="jp-AgentBox-historyOpen">
+          <td colSpan={COLUMNS}>
+            <RequestCard requestId={record.id} hasLink={true} />
+          </td>
+        </tr>
+      ) : null}
+    </>
+  );
+}
+
+/** The records of each day, in their order. */
+function byDay(
+  records: readonly IAuditRecord[]
+): readonly [string, readonly IAuditRecord[]][] {
+  const days = new Map<string, IAuditRecord[]>();
+  for (const record of records) {
+    const day = new Date(record.created_at).toLocaleDateString([], DAY);
+    days.set(day, [...(days.get(day) ?? []), record]);
+  }
+  return [...days];
+}
+
+function whoOf(
+  record: IAuditRecord,
+  nameOf: NameOf,
+  trans: TranslationBundle
+): string {
+  if (record.decision) {
+    return nameOf(record.decision);
+  }
+  if (record.status !== 'approved' && record.status !== 'rejected') {
+    return '';
+  }
+  const { rule } = record.evaluation;
+  return rule ? trans.__('the rule “%1”', label(rule, 60)) : trans.__('a rule');
+}
+
+/** What was decided, and what became of the call, in a word or two. */
+function resultOf(
+  record: IAuditRecord,
+  trans: TranslationBundle
+): { text: string; mood: 'good' | 'bad' | 'neutral' } {
+  switch (record.status) {
+    case 'pending':
+      return { text: trans.__('Waiting'), mood: 'neutral' };
+    case 'rejected':
+      return { text: trans.__('✕ Rejected'), mood: 'bad' };
+    case 'expired':
+      return { text: trans.__('– Expired'), mood: 'neutral' };
+    case 'cancelled':
+      return { text: trans.__('– Withdrawn'), mood: 'neutral' };
+    case 'orphaned':
+      return { text: trans.__('– Kernel ended'), mood: 'neutral' };
+    case 'approved':
+      return approvedResult(record, trans);
+  }
+}
+
+function approvedResult(
+  record: IAuditRecord,
+  trans: TranslationBundle
+): { text: string; mood: 'good' | 'bad' | 'neutral' } {
+  switch (record.outcome?.state) {
+    case 'failed':
+      return { text: trans.__('! Allowed, failed'), mood: 'bad' };
+    case 'cancelled':
+      return { text: trans.__('– Allowed, cut off'), mood: 'neutral' };
+    case 'succeeded':
+      return record.decision?.arguments
+        ? { text: trans.__('✓ Allowed, edited'), mood: 'good' }
+        : { text: trans.__('✓ Allowed'), mood: 'good' };
+    default:
+      return { text: trans.__('▶ Running'), mood: 'neutral' };
+  }
+}
+
+function spanOf(seconds: number, trans: TranslationBundle): string {
+  if (seconds < 1) {
+    return trans.__('%1 ms', Math.round(seconds * 1000));
+  }
+  return seconds < 60
+    ? trans.__('%1 s', seconds.toFixed(1))
+    : trans.__(
+        '%1 min %2 s',
+        Math.floor(seconds / 60),
+        Math.floor(seconds % 60)
+      );
+}

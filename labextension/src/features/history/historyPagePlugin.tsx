@@ -1,0 +1,71 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ICommandPalette, MainAreaWidget } from '@jupyterlab/apputils';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import React from 'react';
+
+import { IAgentBoxClient, ICardContext } from '../../internalTokens';
+import { AuditLogModel } from '../../model/auditLog';
+import { CardProvider } from '../../ui/context';
+import { approvalIcon } from '../../ui/icons';
+import { HistoryPage } from './HistoryPage';
+import { OPEN_HISTORY } from './openHistory';
+
+/** Adds the page of all calls, and the command that opens it. */
+export const historyPagePlugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-agentbox:history-page',
+  description: 'Adds a page with the history of all tool calls.',
+  autoStart: true,
+  requires: [IAgentBoxClient, ICardContext],
+  optional: [ICommandPalette],
+  activate: (
+    app: JupyterFrontEnd,
+    client: IAgentBoxClient,
+    context: ICardContext,
+    palette: ICommandPalette | null
+  ): void => {
+    const { trans } = context;
+    let page: MainAreaWidget | null = null;
+    app.commands.addCommand(OPEN_HISTORY, {
+      label: trans.__('AgentBox History'),
+      caption: trans.__('Show which tool calls ran, and who allowed them'),
+      icon: approvalIcon,
+      execute: () => {
+        if (page === null || page.isDisposed) {
+          page = makePage(client, context);
+          app.shell.add(page, 'main');
+          if (!page.isAttached) {
+            app.shell.add(page, 'right'); // Jupyter Notebook has room for one document only
+          }
+        }
+        app.shell.activateById(page.id);
+      }
+    });
+    palette?.addItem({
+      command: OPEN_HISTORY,
+      category: trans.__('Approval requests')
+    });
+  }
+};
+
+function makePage(
+  client: IAgentBoxClient,
+  context: ICardContext
+): MainAreaWidget {
+  const log = new AuditLogModel(client);
+  const content = ReactWidget.create(
+    <CardProvider value={context}>
+      <HistoryPage log={log} />
+    </CardProvider>
+  );
+  content.addClass('jp-AgentBox-historyContent');
+  const page = new MainAreaWidget({ content });
+  page.id = 'jupyter-agentbox-history';
+  page.title.label = context.trans.__('AgentBox history');
+  page.title.icon = approvalIcon;
+  page.title.closable = true;
+  void log.load();
+  return page;
+}

@@ -1,0 +1,2 @@
+/** The command that opens the page of all calls. */
+export const OPEN_HISTORY = 'agentbox:open-history';

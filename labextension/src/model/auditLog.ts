@@ -1,0 +1,166 @@
+/**
+ * The record of all calls, as far as it was asked for: newest first, a page at a time.
+ */
+import { Signal } from '@lumino/signaling';
+import type { ISignal } from '@lumino/signaling';
+
+import type { AuditQuery, IAgentBoxClient } from '../api/client';
+import type { IAuditRecord } from '../api/protocol';
+
+/** What a person chose to see; what is empty means any. */
+export interface IAuditFilter {
+  period: 'all' | 'today' | 'week';
+  result: keyof typeof RESULTS;
+  tool: string;
+  reviewer: string;
+  notebook: string;
+  text: string;
+}
+
+/** What became of a request, as people ask for it. */
+const RESULTS = {
+  any: {},
+  allowed: { status: 'approved' },
+  rejected: { status: 'rejected' },
+  failed: { outcome: 'failed' },
+  waiting: { status: 'pending' },
+  lapsed: { status: 'expired,cancelled,orphaned' }
+} as const;
+
+export const NO_FILTER: IAuditFilter = {
+  period: 'all',
+  result: 'any',
+  tool: '',
+  reviewer: '',
+  notebook: '',
+  text: ''
+};
+
+/** Records in a page. */
+const PAGE_SIZE = '100';
+
+/** Pages without a record that a search for words goes through by itself. */
+const MAX_EMPTY = 100;
+
+/** Asks for records, and keeps those that were found. */
+export class AuditLogModel {
+  constructor(
+    private readonly _source: Pick<IAgentBoxClient, 'listAudit' | 'auditUrl'>,
+    private readonly _now: () => Date = () => new Date()
+  ) {}
+
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  get filter(): IAuditFilter {
+    return this._filter;
+  }
+
+  get records(): readonly IAuditRecord[] {
+    return this._records;
+  }
+
+  /** `failing` says that the last question had no answer; what was found before stays. */
+  get state(): 'loading' | 'ready' | 'failing' {
+    return this._state;
+  }
+
+  get hasMore(): boolean {
+    return this._next !== null;
+  }
+
+  /** How far back a search for words looked; `null` if it looked at all. */
+  get searchedUntil(): string | null {
+    return this._searchedUntil;
+  }
+
+  /** Where to download all that the filter lets through. */
+  url(format: 'csv' | 'jsonl'): string {
+    return this._source.auditUrl(this._query(), format);
+  }
+
+  /** Show what another filter lets through. */
+  async setFilter(change: Partial<IAuditFilter>): Promise<void> {
+    this._filter = { ...this._filter, ...change };
+    await this.load();
+  }
+
+  /** Begin anew with the newest. */
+  async load(): Promise<void> {
+    await this._fetch('');
+  }
+
+  async loadMore(): Promise<void> {
+    if (this._next !== null && this._state !== 'loading') {
+      await this._fetch(this._next);
+    }
+  }
+
+  private async _fetch(cursor: string): Promise<void> {
+    const question = ++this._question;
+    this._state = 'loading';
+    this._changed.emit();
+    try {
+      let records: readonly IAuditRecord[] = cursor ? this._records : [];
+      const before = records.length;
+      let next: string | null = cursor;
+      for (let pages = 0; pages < MAX_EMPTY && next !== null; pages++) {
+        const page = await this._source.listAudit({
+          ...this._query(),
+          limit: PAGE_SIZE,
+          cursor: next
+        });
+        if (question !== this._question) {
+          return; // another filter was chosen
+        }
+        records = [...records, ...page.records];
+        next = page.next;
+        this._records = records;
+        this._next = next;
+        this._searchedUntil = page.searched_until;
+        this._changed.emit();
+        if (records.length > before) {
+          break;
+        }
+      }
+      this._state = 'ready';
+    } catch {
+      if (question !== this._question) {
+        return;
+      }
+      this._state = 'failing';
+    }
+    this._changed.emit();
+  }
+
+  private _query(): AuditQuery {
+    const { period, result, tool, reviewer, notebook, text } = this._filter;
+    return {
+      ...RESULTS[result],
+      since: this._since(period),
+      tool: tool && !/[*?[]/.test(tool) ? `*${tool}*` : tool,
+      reviewer,
+      notebook_path: notebook,
+      q: text.trim()
+    };
+  }
+
+  private _since(period: IAuditFilter['period']): string {
+    if (period === 'all') {
+      return '';
+    }
+    const day = this._now();
+    day.setHours(0, 0, 0, 0);
+    day.setDate(day.getDate() - (period === 'week' ? 6 : 0));
+    return day.toISOString();
+  }
+
+  private readonly _changed = new Signal<this, void>(this);
+  private _filter = NO_FILTER;
+  private _next: string | null = null;
+  private _question = 0;
+  private _records: readonly IAuditRecord[] = [];
+  private _searchedUntil: string | null = null;
+  private _state: 'loading' | 'ready' | 'failing' = 'loading';
+}

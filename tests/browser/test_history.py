@@ -1,0 +1,93 @@
+"""The page of all calls."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Locator, expect
+
+from .person import Person, decide
+
+RESTOCK = "from jupyter_agentbox import tools\ntools.shop.restock(product_id=3, quantity=25).stock > 0"
+REJECTED = "from jupyter_agentbox import tools\ntools.shop.get_order(order_id=4711)"
+
+
+def open_history(person: Person) -> Locator:
+    """Open the page with the keyboard alone."""
+    person.choose_command("AgentBox History")
+    page = person.page.get_by_role("region", name="AgentBox history")
+    expect(page.get_by_role("table")).to_be_visible()
+    return page
+
+
+def a_day(person: Person, path: str) -> None:
+    """Allow a call and reject another."""
+    person.open(path)
+    person.run(0)
+    decide(person.card(0), "Allow once")
+    expect(person.cell(0)).to_contain_text("True")
+    person.run(1)
+    decide(person.card(1), "Reject")
+    person.card(1).get_by_role("textbox").fill("not this month")
+    person.keyboard.press("Enter")
+    expect(person.cell(1)).to_contain_text("not this month")
+
+
+def test_the_page_says_what_ran_who_allowed_it_and_what_became_of_it(
+    person: Person, notebook: Callable[..., str], tmp_path: Path
+) -> None:
+    path = notebook(RESTOCK, REJECTED)
+    a_day(person, path)
+    page = open_history(person)
+    page.get_by_label("Notebook").fill(path)
+    rows = page.get_by_role("row").filter(has=page.page.locator("time"))
+    expect(rows).to_have_count(2)
+    expect(rows.nth(0)).to_contain_text("get_order(order_id=4711)")
+    expect(rows.nth(0)).to_contain_text("Rejected")
+    expect(rows.nth(1)).to_contain_text("restock(product_id=3, quantity=25)")
+    expect(rows.nth(1)).to_contain_text("Allowed")
+    expect(rows.nth(1).get_by_role("cell", name="you", exact=True)).to_be_visible()
+
+    page.get_by_label("Search").fill("4711 month")
+    expect(rows).to_have_count(1)
+    page.get_by_role("button", name="get_order(order_id=4711)").press("Enter")
+    expect(page.get_by_role("group", name="Approval request")).to_contain_text("not this month")
+    page.get_by_label("Search").fill("")
+    page.get_by_label("Decision").select_option("Allowed")
+    expect(rows).to_have_count(1)
+
+    with person.page.expect_download() as table:
+        page.get_by_role("link", name="CSV").click()
+    table.value.save_as(tmp_path / "history.csv")
+    [line] = list(csv.DictReader((tmp_path / "history.csv").read_text("utf-8").splitlines()))
+    assert (line["call"], line["notebook_path"]) == ("restock(product_id=3, quantity=25)", path)
+    with person.page.expect_download() as lines:
+        page.get_by_role("link", name="JSON Lines").click()
+    lines.value.save_as(tmp_path / "history.jsonl")
+    assert json.loads((tmp_path / "history.jsonl").read_text("utf-8"))["call"]["tool"] == "restock"
+
+    page.get_by_label("Search").fill("nothing like it")
+    expect(page).to_contain_text("No call matches.")
+
+
+def test_the_panel_leads_to_the_page(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook("1 + 1"))
+    person.open_panel()
+    person.history.get_by_role("button", name="Show all history").click()
+    expect(person.page.get_by_role("tab", name="AgentBox history")).to_have_attribute("aria-selected", "true")
+
+
+def test_the_page_says_that_it_could_not_be_loaded_and_tries_again(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    a_day(person, notebook(RESTOCK, REJECTED))
+    person.page.route("**/jupyter-agentbox/audit*", lambda route: route.fulfill(status=503, body="{}"))
+    person.choose_command("AgentBox History")
+    page = person.page.get_by_role("region", name="AgentBox history")
+    expect(page.get_by_role("alert")).to_contain_text("could not be loaded")
+    person.page.unroute("**/jupyter-agentbox/audit*")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("table")).to_be_visible()
