@@ -73,6 +73,9 @@ class Silent:
     def servers_changed(self) -> None:
         """Do nothing."""
 
+    def grants_changed(self) -> None:
+        """Do nothing."""
+
 
 def nothing(_request: StoredRequest) -> None:
     """Take note of nothing."""

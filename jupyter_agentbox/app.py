@@ -39,6 +39,7 @@ from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_directories
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
 from jupyter_agentbox.services.audit import handlers as audit_handlers
+from jupyter_agentbox.services.grants import handlers as grant_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
 from jupyter_agentbox.services.kernel_connections.manager import KernelConnectionManager, MemoryLimits
 from jupyter_agentbox.services.kernels import handlers as kernel_handlers
@@ -74,6 +75,7 @@ class AgentBoxApp(ExtensionApp):
     handlers = [  # noqa: RUF012  # a base's trait
         *approval_handlers.default_handlers,
         *audit_handlers.default_handlers,
+        *grant_handlers.default_handlers,
         *server_handlers.default_handlers,
         *kernel_handlers.default_handlers,
         *registration_handlers.default_handlers,
@@ -378,6 +380,7 @@ class AgentBoxApp(ExtensionApp):
             calls=self._box.calls,
             approvals=self._box.approvals,
             policies=self._box.policies,
+            grants=self._box.grants,
             catalog=self._box.tools,
             notebooks=notebooks,
             generate=module_json,
@@ -411,6 +414,7 @@ class AgentBoxApp(ExtensionApp):
         self.settings[SETTINGS_KEY] = Services(
             approvals=self._box.approvals,
             audit=self._box.audit,
+            grants=self._box.grants,
             catalog=self._box.tools,
             registrations=self._box.registrations,
             policies=self._box.policies,

@@ -28,6 +28,7 @@ from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.calls.router import ToolRouter
+from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
@@ -95,6 +96,7 @@ class AgentBox:
     store: SqlApprovalStore
     tools: McpServers
     policies: PolicyManager
+    grants: GrantManager
     approvals: ApprovalManager
     audit: AuditManager
     calls: CallManager
@@ -112,6 +114,7 @@ class AgentBox:
         """
         await self.store.open()
         await self.approvals.recover()
+        await self.grants.load()
 
     async def aclose(self) -> None:
         """Take registrations back, orphan what is pending, stop the MCP servers, close the store."""
@@ -121,6 +124,7 @@ class AgentBox:
         self.checker.close()
         await self.approvals.recorded()
         await self.audit.aclose()
+        self.grants.close()
         await self.store.aclose()
 
 
@@ -171,7 +175,16 @@ def build(
         on_log=on_log,
     )
     checker = JsonSchemaChecker()
-    policies = PolicyManager(policy=policy, source=rules or rule_files(user=None))
+    grants = GrantManager(
+        store=store,
+        clock=clock,
+        ids=RandomIds(),
+        trust_key=tools.trust_key,
+        list_tools=tools.list_tools,
+        announce=announcer.grants_changed,
+        decide_with=settings.decide_with,
+    )
+    policies = PolicyManager(policy=policy, source=rules or rule_files(user=None), grants=grants)
     timeout = settings.approval_timeout
     approvals = ApprovalManager(
         store=store,
@@ -180,6 +193,7 @@ def build(
         ids=RandomIds(),
         timeout=timedelta(seconds=timeout) if timeout is not None else None,
         policies=policies,
+        grants=grants,
         checker=checker,
         most_pending=settings.most_pending,
         decide_with=settings.decide_with,
@@ -197,6 +211,7 @@ def build(
         store=store,
         tools=tools,
         policies=policies,
+        grants=grants,
         approvals=approvals,
         audit=AuditManager(log=SqlAuditLog(settings.database_url), approvals=approvals, redaction=redaction),
         calls=calls,

@@ -9,13 +9,15 @@ from typing import Final
 
 from jupyter_events import EventLogger
 
-from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, json_time
+from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState
 from jupyter_agentbox.core.threads import ThreadState
+from jupyter_agentbox.core.times import json_time
 
 log = logging.getLogger(__name__)
 
 APPROVAL_EVENT: Final = "https://events.jupyter-agentbox.org/approval/v1"
 SERVERS_EVENT: Final = "https://events.jupyter-agentbox.org/servers/v1"
+GRANT_EVENT: Final = "https://events.jupyter-agentbox.org/grant/v1"
 KERNEL_EVENT: Final = "https://events.jupyter-agentbox.org/kernel/v1"
 THREAD_EVENT: Final = "https://events.jupyter-agentbox.org/thread/v1"
 
@@ -62,6 +64,10 @@ class EventAnnouncer:
     def servers_changed(self) -> None:
         """Announce that an MCP server's state, or the configuration, changed."""
         self._emit(SERVERS_EVENT, {})
+
+    def grants_changed(self) -> None:
+        """Announce that a grant was given, used or ended."""
+        self._emit(GRANT_EVENT, {})
 
     def kernel_ended(self, kernel_id: str) -> None:
         """Announce that a kernel ended that nobody had asked to end."""

@@ -21,6 +21,7 @@
     │   ├── InvalidTransitionError     the request's status does not allow this answer
     │   ├── StaleDigestError      the decision was made about other arguments than the stored ones
     │   ├── InvalidDecisionError  the decision itself is malformed
+    │   ├── UnknownGrantError     no such lasting answer, or it has ended
     │   ├── NeedsPersonError      only a person's browser session can decide, and this is none
     │   └── UnknownReviewerError  whether the reviewer may still decide cannot be found out now
     ├── InvalidRulesError         what was sent as rules is none
@@ -226,6 +227,12 @@ class InvalidDecisionError(ApprovalError, ValueError):
     """The decision is malformed: an unknown answer, or arguments where none can be."""
 
     code = "invalid_decision"
+
+
+class UnknownGrantError(ApprovalError):
+    """There is no such grant, or it has ended."""
+
+    code = "unknown_grant"
 
 
 class NeedsPersonError(ApprovalError):

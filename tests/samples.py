@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Outcome, OutcomeState, Status
 from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
+from jupyter_agentbox.core.grant_uses import GrantUse, Scope, Void, VoidGrant
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
@@ -106,6 +107,10 @@ reviewers = st.builds(
     credential=texts,
     hub_server=texts,
 )
+grant_uses = st.builds(
+    GrantUse, id=texts, scope=st.sampled_from(Scope), granter=reviewers, granted_at=times, reason=texts
+)
+void_grants = st.builds(VoidGrant, grant=grant_uses, void=st.sampled_from(Void), before=st.none() | tools)
 decisions = st.builds(
     Decision,
     answer=st.sampled_from(Answer),
@@ -114,6 +119,7 @@ decisions = st.builds(
     decided_at=times,
     reason=texts,
     arguments=st.none() | json_objects,
+    grant=st.none() | grant_uses,
 )
 outcomes = st.builds(
     Outcome,
@@ -127,7 +133,13 @@ requests = st.builds(
     id=texts,
     call=calls,
     tool=tools,
-    evaluation=st.builds(Evaluation, effect=st.sampled_from(Effect), rule=st.none() | rules),
+    evaluation=st.builds(
+        Evaluation,
+        effect=st.sampled_from(Effect),
+        rule=st.none() | rules,
+        grant=st.none() | grant_uses,
+        voided=st.none() | void_grants,
+    ),
     created_at=times,
     expires_at=st.none() | times,
     status=st.sampled_from(Status),

@@ -9,16 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import Enum
 from typing import Final
 
 from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionError, StaleDigestError
 
 from .calls import JsonObject, JsonValue, Omission, ToolCall, is_long
+from .grant_json import grant_use_to_json, void_grant_to_json
+from .grant_uses import GrantUse
 from .look_alikes import look_alikes, look_alikes_to_json
 from .policy import Effect, Evaluation
 from .reviewers import Reviewer
+from .times import json_time
 from .tools import Progress, ToolDescription
 
 
@@ -125,6 +128,8 @@ class Decision:
         Edited arguments; ``None`` if the call runs as it was asked.
     edited_digest : str
         The digest of the edited call, where the record of its arguments was redacted.
+    grant : GrantUse or None
+        The grant that this answer gave, or by which it was given.
     """
 
     answer: Answer
@@ -134,6 +139,7 @@ class Decision:
     reason: str = ""
     arguments: Mapping[str, JsonValue] | None = None
     edited_digest: str = field(default="", compare=False, repr=False)
+    grant: GrantUse | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,18 +337,13 @@ class ApprovalRequest:
 
 
 def reason_for(request: ApprovalRequest) -> str:
-    """Return why a rejected request was rejected: the person's words, or the rule's."""
+    """Return why a rejected request was rejected: the words of the person, of their grant, or of the rule."""
     if request.decision is not None:
         return request.decision.reason
+    if request.evaluation.grant is not None:
+        return request.evaluation.grant.reason
     rule = request.evaluation.rule
     return (rule.reason or str(rule)) if rule is not None else ""
-
-
-def json_time(value: datetime | None) -> str | None:
-    """Return a time as ISO 8601 in UTC with milliseconds and ``Z``."""
-    if value is None:
-        return None
-    return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def request_to_json(
@@ -388,7 +389,11 @@ def request_to_json(
             "annotations": request.tool.annotations,
             "input_schema": request.tool.input_schema,
         },
-        "evaluation": request.evaluation.to_json(),
+        "evaluation": {
+            **request.evaluation.to_json(),
+            "grant": None if request.evaluation.grant is None else grant_use_to_json(request.evaluation.grant),
+            "voided": None if request.evaluation.voided is None else void_grant_to_json(request.evaluation.voided),
+        },
         "created_at": json_time(request.created_at),
         "expires_at": json_time(request.expires_at),
         "extended_by": request.extended_by or None,
@@ -436,4 +441,5 @@ def decision_to_json(decision: Decision, digest: str, *, is_listed: bool) -> Jso
         "arguments": edited[0],
         "omitted": edited[1],
         "digest": digest,
+        "grant": None if decision.grant is None else grant_use_to_json(decision.grant),
     }

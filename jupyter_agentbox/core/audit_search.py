@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from .approvals import Answer, ApprovalRequest, OutcomeState, Status, arguments_to_json, decision_to_json, json_time
+from .approvals import Answer, ApprovalRequest, OutcomeState, Status, arguments_to_json, decision_to_json
 from .calls import JsonObject, JsonValue
 from .signatures import signature
 from .text import visible
+from .times import json_time
 
 #: What a spreadsheet takes for a formula.
 _FORMULA: Final = re.compile(" *[=+\\-@\t\r＝＋－＠]")

@@ -23,6 +23,11 @@ def microseconds(time: datetime) -> int:
     return (time - _EPOCH) // _MICROSECOND
 
 
+def from_microseconds(count: int) -> datetime:
+    """Return the time that is so many microseconds after 1970, in UTC."""
+    return _EPOCH + count * _MICROSECOND
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cursor:
     """The last row of a page.

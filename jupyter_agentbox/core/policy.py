@@ -11,6 +11,7 @@ from typing import Final
 from .argument_conditions import Conditions, conditions_of
 from .calls import JsonObject, JsonValue, ToolCall
 from .globs import Matcher, careful_matcher_of, is_literal, literal, matcher_of
+from .grant_uses import GrantUse, VoidGrant
 from .isolation import Isolation
 from .registration import OWN_SERVER, REGISTER_TOOL, REGISTRATION
 from .tools import ToolDescription
@@ -178,7 +179,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """An effect and the rule that gave it; no rule where none matched.
+    """An effect and the rule or the grant that gave it; neither where none matched.
 
     Parameters
     ----------
@@ -188,16 +189,25 @@ class Evaluation:
         The rule that gave the effect.
     model_may_allow : bool
         Of a call that asks: whether a model may allow it in the place of a person.
+    grant : GrantUse or None
+        The grant that gave the effect.
+    voided : VoidGrant or None
+        Of a call that asks: a grant that would have allowed it, had nothing changed.
     """
 
     effect: Effect
     rule: Rule | None = None
     model_may_allow: bool = False
+    grant: GrantUse | None = None
+    voided: VoidGrant | None = None
 
     def at_least(self, floor: Evaluation) -> Evaluation:
-        """Return the stricter of the two; this one if they are equal. A model may allow what both let it."""
+        """Return the stricter of the two; of equal ones, that with a rule. A model may allow what both let it."""
         if floor.effect.strictness > self.effect.strictness:
             return floor
+        if floor.effect is self.effect is Effect.ASK and self.rule is None and floor.rule is not None:
+            # Of this call a rule speaks, then: no grant allows it.
+            return replace(self, rule=floor.rule, model_may_allow=self.model_may_allow and floor.model_may_allow)
         if floor.effect is self.effect and self.model_may_allow and not floor.model_may_allow:
             return replace(self, model_may_allow=False)
         return self

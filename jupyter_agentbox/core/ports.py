@@ -10,6 +10,8 @@ from typing import Protocol
 from .approvals import ApprovalRequest, OutcomeState, Status
 from .audit_search import AuditPage, AuditQuery
 from .calls import JsonObject, JsonValue, ToolCall
+from .grant_uses import Void
+from .grants import Grant
 from .isolation import Isolation
 from .reviews import Review
 from .rule_files import RuleBook
@@ -164,8 +166,11 @@ class ApprovalStore(Protocol):
     Every method raises `StorageError` if the store cannot be read or written.
     """
 
-    async def add(self, request: ApprovalRequest) -> None:
-        """Keep a new request."""
+    async def add(self, request: ApprovalRequest) -> bool:
+        """Keep a new request, and count it as a use of the grant that answered it, in one step.
+
+        Return whether it was kept: it is not if that grant has ended, is void, or has no use left.
+        """
 
     async def get(self, request_id: str) -> ApprovalRequest:
         """Return a request.
@@ -175,8 +180,14 @@ class ApprovalStore(Protocol):
         UnknownApprovalError
         """
 
-    async def replace_if(self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None) -> bool:
-        """Write the request if the stored one still has this status and outcome state; say whether it was written."""
+    async def replace_if(
+        self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None, grant: Grant | None = None
+    ) -> bool:
+        """Write the request if the stored one still has this status and outcome state; say whether it was written.
+
+        With it, in one step, `grant` is kept, which its decision gives. Without one, a decision by a grant is a use of
+        that grant, and nothing is written if there is none left.
+        """
 
     async def list(self, query: ApprovalQuery) -> ApprovalPage:
         """Return a page of requests, newest first. Long arguments may be left out.
@@ -188,7 +199,26 @@ class ApprovalStore(Protocol):
         """
 
     async def adopt_abandoned(self) -> Sequence[ApprovalRequest]:
-        """Return the requests, pending or running, of server processes that are gone, now owned by this one."""
+        """Return the requests, pending or running, of server processes that are gone, now owned by this one.
+
+        The grants for kernels of those processes end.
+        """
+
+
+class GrantStore(Protocol):
+    """Keeps grants; an `ApprovalStore` adds them and counts their uses, in one step with the requests.
+
+    Every method raises `StorageError` if the store cannot be read or written.
+    """
+
+    async def grants(self) -> Sequence[Grant]:
+        """Return those for all kernels, and those of kernels of this process, the oldest first."""
+
+    async def end_grants(self, ids: Sequence[str]) -> None:
+        """Remove grants: they answer nothing more, in any process."""
+
+    async def void_grant(self, grant_id: str, void: Void) -> None:
+        """Note that a grant no longer holds, and why."""
 
 
 class AuditLog(Protocol):
@@ -313,6 +343,9 @@ class Announcer(Protocol):
 
     def servers_changed(self) -> None:
         """Announce that an MCP server's status, or the configuration, changed."""
+
+    def grants_changed(self) -> None:
+        """Announce that a grant was given, used or ended."""
 
 
 class KernelChannel(Protocol):

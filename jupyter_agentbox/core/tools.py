@@ -34,6 +34,7 @@ class ToolDescription:
     input_schema: JsonObject = field(default_factory=lambda: {"type": "object"})
     output_schema: JsonObject | None = None
     annotations: JsonObject = field(default_factory=dict)
+    _digest: str = field(default="", init=False, compare=False, repr=False)
 
     def to_json(self) -> JsonObject:
         """Return the description as the REST API and the kernel link send it."""
@@ -57,7 +58,10 @@ class ToolDescription:
     @property
     def digest(self) -> str:
         """SHA-256 of all that the server says of the tool, in lower-case hex: another digest, another tool."""
-        return hashlib.sha256(canonical_json(self.to_json()).encode("utf-8", "surrogatepass")).hexdigest()
+        if not self._digest:  # a listed tool is asked for with each call, and never changes
+            text = canonical_json(self.to_json()).encode("utf-8", "surrogatepass")
+            object.__setattr__(self, "_digest", hashlib.sha256(text).hexdigest())
+        return self._digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,6 +213,9 @@ class LocalBackend:
     def servers_changed(self) -> None:
         """Do nothing: no one looks at the servers' states."""
 
+    def grants_changed(self) -> None:
+        """Do nothing: no one lists grants."""
+
     async def _open(self) -> None:
         try:
             services_type = await asyncio.to_thread(_import_services)

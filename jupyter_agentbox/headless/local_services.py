@@ -93,6 +93,7 @@ class LocalServices:
             calls=box.calls,
             approvals=box.approvals,
             policies=box.policies,
+            grants=box.grants,
             catalog=box.tools,
             notebooks=_NoNotebooks(),
             turn_of=turn_of,

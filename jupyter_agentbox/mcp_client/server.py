@@ -18,6 +18,7 @@ from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerErro
 from .configuration import ServerConfiguration, UnusableServer
 from .limits import ServerLimits
 from .logs import LogRing, Redactor
+from .trust_keys import trust_key_of
 
 if TYPE_CHECKING:
     from .sessions import Session
@@ -61,6 +62,11 @@ class ManagedServer:
         Called when the status changed.
     on_log_message : callable
         Gets what the server logs by notifications, without the configuration's secrets.
+
+    Attributes
+    ----------
+    trust_key : str
+        What it is started with or reached at, as a hash.
     """
 
     def __init__(
@@ -73,6 +79,7 @@ class ManagedServer:
         on_log_message: Callable[[LogMessage], None] = lambda _: None,
     ) -> None:
         self.configuration = configuration
+        self.trust_key = trust_key_of(configuration)
         self._limits = limits
         self._clock = clock
         self._on_change = on_change

@@ -99,6 +99,12 @@ class McpServers:
         except KeyError:
             raise UnknownToolError(f"the server `{server}` has no tool `{tool}`") from None
 
+    def trust_key(self, name: str) -> str:
+        """Return what a server is started with or reached at, as a hash; empty if there is none of this name."""
+        self._reload()
+        server = self._servers.get(name)
+        return "" if server is None else server.trust_key
+
     async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:
         """Run the call once. Cancelling the task cancels the call on the server.
 

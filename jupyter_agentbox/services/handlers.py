@@ -30,12 +30,14 @@ from jupyter_agentbox.exceptions import (
     ToolServerError,
     TooManyRequestsError,
     UnknownApprovalError,
+    UnknownGrantError,
     UnknownReviewerError,
     UnknownServerError,
     UnknownThreadError,
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
+from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.manager import PageManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
@@ -50,6 +52,7 @@ SETTINGS_KEY: Final = "jupyter_agentbox_services"
 #: Error -> status code; the first class that fits.
 STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
     (UnknownApprovalError, 404),
+    (UnknownGrantError, 404),
     (UnknownServerError, 404),
     (UnknownThreadError, 404),
     (ThreadError, 409),
@@ -88,6 +91,7 @@ class Services:
 
     approvals: ApprovalManager
     audit: AuditManager
+    grants: GrantManager
     catalog: ToolCatalog
     registrations: RegistrationManager
     policies: PolicyManager

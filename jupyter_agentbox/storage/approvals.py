@@ -18,21 +18,23 @@ from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.audit import Part
 from jupyter_agentbox.core.calls import is_long
+from jupyter_agentbox.core.grant_uses import Void
+from jupyter_agentbox.core.grants import Grant
 from jupyter_agentbox.core.pagination import Cursor, microseconds
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, Clock
 from jupyter_agentbox.core.redaction import Redaction
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 
-from . import audit_chain
+from . import audit_chain, grants
 from .database import JournalMode
+from .json_text import text_key
 from .known_tools import KnownTools
 from .retention import Retention, RetentionLimits
 from .rows import (
     arguments_row,
     new_row,
     progress_row,
-    text_key,
     tool_row,
     with_arguments,
 )
@@ -96,7 +98,7 @@ class _Asked:
 
 
 class SqlApprovalStore(SqlStore):
-    """An `ApprovalStore` in an SQL database.
+    """An `ApprovalStore` and a `GrantStore` in an SQL database.
 
     Several server processes may share one database. An open request belongs to the process that added it: only that
     process can change it, and only there it is listed, until the process is gone and another adopts it. What is
@@ -159,8 +161,11 @@ class SqlApprovalStore(SqlStore):
     ) -> None:
         await self.aclose()
 
-    async def add(self, request: ApprovalRequest) -> None:
-        """Keep a new request. It outlives this process when this returns; the machine, a moment later."""
+    async def add(self, request: ApprovalRequest) -> bool:
+        """Keep a new request, if the grant that answered it has a use left.
+
+        It outlives this process when this returns; the machine, a moment later.
+        """
         tool = self._tool_row(request.tool)
         if is_long(request.call.arguments):
             # In a thread: others must not wait while millions of values are written.
@@ -169,9 +174,12 @@ class SqlApprovalStore(SqlStore):
             kept, row, long_arguments = self._rows(request, tool["digest"], is_long=False)
         part = audit_chain.part_of(request)
         digest = audit_chain.record_digest(kept.digest, part, row) if part is not None else ""
+        grant = request.evaluation.grant
 
-        def job(connection: Connection) -> set[str]:
+        def job(connection: Connection) -> set[str] | None:
             known = self._kept_tools
+            if grant is not None and not grants.use_grant(connection, grant.id, request.created_at):
+                return None
             if tool["digest"] not in known:
                 execute(connection, _ADD_TOOL[connection.dialect.name], tool)
             execute(connection, _ADD, row)
@@ -188,8 +196,12 @@ class SqlApprovalStore(SqlStore):
         except StorageError:
             self._asked.pop(request.id, None)
             raise
+        if known is None:
+            self._asked.pop(request.id, None)
+            return False
         known.add(tool["digest"])
         self._wrote(len(row["request"]) + len(row["progress"]) + (long_arguments or {}).get("size", 0))
+        return True
 
     async def get(self, request_id: str) -> ApprovalRequest:
         """Return a request, also one of another process."""
@@ -204,7 +216,9 @@ class SqlApprovalStore(SqlStore):
             raise UnknownApprovalError(f"no approval request `{request_id}`", request_id=request_id)
         return found[0]
 
-    async def replace_if(self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None) -> bool:
+    async def replace_if(
+        self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None, grant: Grant | None = None
+    ) -> bool:
         """Write the request if the stored one has this status and outcome state, and is this process's.
 
         A person's decision is on the disk when this returns. All else outlives this process, and the machine a moment
@@ -222,10 +236,18 @@ class SqlApprovalStore(SqlStore):
         has_long_arguments = call.omitted is not None or is_long(call.arguments)
         part = audit_chain.part_of(request)
         is_recorded = part is Part.DECIDED and status is Status.APPROVED
+        is_decision = status is Status.PENDING and request.decision is not None
+        used = request.decision.grant if is_decision and request.decision is not None and grant is None else None
 
         def job(connection: Connection) -> bool:
-            if execute(connection, _REPLACE, values) != 1:
+            if used is not None and not grants.use_grant(connection, used.id, self._clock.now()):
                 return False
+            if execute(connection, _REPLACE, values) != 1:
+                if used is not None:
+                    grants.give_use_back(connection, used.id)
+                return False
+            if grant is not None:
+                grants.add_grant(connection, grant, owner=self._owner)
             if part is not None and not is_recorded:
                 asked = known.digest if known is not None else _asked_of(connection, values["sought"])
                 audit_chain.append(connection, part, values["sought"], audit_chain.record_digest(asked, part, values))
@@ -233,7 +255,6 @@ class SqlApprovalStore(SqlStore):
                 self._close_arguments(connection, request)
             return True
 
-        is_decision = status is Status.PENDING and request.decision is not None
         is_end = status is Status.APPROVED and not request.is_open  # the result is on its way; the next call may follow
         written = await self._committer.run(job, write=True, durable=is_decision, patient=is_end)
         if not request.is_open:
@@ -255,6 +276,21 @@ class SqlApprovalStore(SqlStore):
             return ApprovalPage(approvals=self._known_tools.read(connection, page), next=cursor)
 
         return await self._committer.run(job, write=False)
+
+    async def grants(self) -> Sequence[Grant]:
+        """Return the grants for all kernels, and those for kernels of this process."""
+        return await self._committer.run(
+            lambda connection: grants.read_grants(connection, owner=self._owner), write=False
+        )
+
+    async def end_grants(self, ids: Sequence[str]) -> None:
+        """Remove grants."""
+        if ids:
+            await self._committer.run(lambda connection: grants.end_grants(connection, ids), write=True)
+
+    async def void_grant(self, grant_id: str, void: Void) -> None:
+        """Note that a grant no longer holds, and why."""
+        await self._committer.run(lambda connection: grants.void_grant(connection, grant_id, void), write=True)
 
     def _rows(
         self, request: ApprovalRequest, tool_digest: str, *, is_long: bool
@@ -349,6 +385,9 @@ class SqlApprovalStore(SqlStore):
         if rows:
             adopt = approvals.update().where(columns.id == bindparam("sought")).values(owner=self._owner)
             connection.execute(adopt, [{"sought": row.id} for row in rows])
+        grants.end_grants_of_lost(
+            connection, owner=self._owner, is_gone=lambda owner: self._owners.is_gone(connection, owner)
+        )
         self._owners.sweep(connection)
         return requests
 

@@ -21,7 +21,8 @@ from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery, has_words
 from jupyter_agentbox.core.pagination import Cursor, microseconds
 
-from .rows import search_key, text_key
+from .json_text import text_key
+from .rows import search_key
 from .schema import approvals
 
 #: Reads the requests of some rows; damaged ones are left out.

@@ -1,8 +1,4 @@
-"""Approval requests as rows, without loss.
-
-JSON is kept as UTF-8 bytes in which lone surrogates stand as they are (``surrogatepass``), in the order of the keys
-as they came: an escaped pair of lone surrogates would be read back as one character and change the call's digest.
-"""
+"""Approval requests as rows, without loss."""
 
 from __future__ import annotations
 
@@ -18,14 +14,21 @@ from jupyter_agentbox.core.calls import HEAD, Omission, Origin, ToolCall
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
-from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
 
+from .grant_rows import (
+    grant_use_from_json,
+    grant_use_to_json,
+    reviewer_from_json,
+    reviewer_to_json,
+    void_grant_from_json,
+    void_grant_to_json,
+)
+from .json_text import dump_json, text_key
+
 #: Characters of a text that searches compare.
 SEARCHED: Final = 100
-
-_JSON: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 #: What `progress` has if, and only if, the request was answered: in a text its quotes would be escaped, and arguments,
 #: which could have such a key, are in `progress` only as part of an answer.
@@ -34,15 +37,6 @@ DECIDED: Final = b'"decision":{"answer":'
 OMITTED: Final = b'"omitted_sha256":'
 #: Before it, `progress` has what was said of the request, and behind it, in the end, what became of the call.
 OUTCOME: Final = b',"outcome":'
-
-
-def text_key(value: str) -> str:
-    """Return the text such that every database can keep and compare it: no lone surrogates, no NUL.
-
-    Different texts have different keys, and a text without a backslash is its own key.
-    """
-    escaped = value.replace("\\", "\\\\").replace("\0", "\\0")
-    return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def search_key(value: str | None) -> str | None:
@@ -236,21 +230,6 @@ def request_from_row(*, request: bytes, progress: bytes, status: str, tool: Tool
         raise StorageError(f"a request in the approval store is damaged: {error!r}") from error
 
 
-def dump_json(value: object) -> bytes:
-    """Return a value as JSON, as the stores keep it.
-
-    Raises
-    ------
-    StorageError
-        It is none.
-    """
-    try:
-        text = _JSON.encode(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise StorageError(f"the approval store cannot store this: {error}") from error
-    return text.encode("utf-8", "surrogatepass")
-
-
 def _time_to_json(time: datetime | None) -> str | None:
     return None if time is None else time.isoformat()
 
@@ -276,17 +255,22 @@ def _evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
             "file": rule.file,
             "line": rule.line,
         },
+        "grant": None if evaluation.grant is None else grant_use_to_json(evaluation.grant),
+        "voided": None if evaluation.voided is None else void_grant_to_json(evaluation.voided),
     }
 
 
 def _evaluation_from_json(value: Mapping[str, Any]) -> Evaluation:
     rule = value["rule"]
+    grant, voided = value.get("grant"), value.get("voided")  # rows of before have neither
     return Evaluation(
         effect=Effect(value["effect"]),
         model_may_allow=value.get("model_may_allow", False),
         rule=None
         if rule is None
         else Rule(**{**_names(rule), "effect": Effect(rule["effect"]), "layer": Layer(rule["layer"])}),
+        grant=None if grant is None else grant_use_from_json(grant),
+        voided=None if voided is None else void_grant_from_json(voided),
     )
 
 
@@ -304,42 +288,28 @@ def _decision_to_json(decision: Decision | None) -> dict[str, Any] | None:
     return {
         "answer": decision.answer.value,
         "digest": decision.digest,
-        "reviewer": _reviewer_to_json(decision.reviewer),
+        "reviewer": reviewer_to_json(decision.reviewer),
         "decided_at": decision.decided_at.isoformat(),
         "reason": decision.reason,
         "arguments": None if decision.arguments is None else dict(decision.arguments),
         **({"edited_digest": decision.edited_digest} if decision.edited_digest else {}),
+        "grant": None if decision.grant is None else grant_use_to_json(decision.grant),
     }
 
 
 def _decision_from_json(value: Mapping[str, Any] | None) -> Decision | None:
     if value is None:
         return None
+    grant = value.get("grant")  # rows of before have none
     return Decision(
         **{
             **value,
+            "grant": None if grant is None else grant_use_from_json(grant),
             "answer": Answer(value["answer"]),
-            "reviewer": _reviewer_from_json(value["reviewer"]),
+            "reviewer": reviewer_from_json(value["reviewer"]),
             "decided_at": datetime.fromisoformat(value["decided_at"]),
         }
     )
-
-
-def _reviewer_to_json(reviewer: Reviewer) -> dict[str, Any]:
-    return {
-        "name": reviewer.name,
-        "via": reviewer.via.value,
-        "kind": reviewer.kind.value,
-        "display_name": reviewer.display_name,
-        "credential": reviewer.credential,
-        "hub_server": reviewer.hub_server,
-    }
-
-
-def _reviewer_from_json(value: Mapping[str, Any] | str) -> Reviewer:
-    if isinstance(value, str):  # rows of before have a name only
-        return Reviewer(name=value)
-    return Reviewer(**{**value, "via": Via(value["via"]), "kind": ReviewerKind(value["kind"])})
 
 
 def _outcome_to_json(outcome: Outcome | None) -> dict[str, Any] | None:

@@ -97,6 +97,19 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         """,
         "CREATE INDEX agentbox_audit_request ON agentbox_audit (request_id)",
     ),
+    (
+        """
+        CREATE TABLE agentbox_grants (
+            id TEXT NOT NULL PRIMARY KEY,
+            owner TEXT,
+            uses BIGINT,
+            used BIGINT NOT NULL,
+            last_used_at BIGINT NOT NULL,
+            void TEXT,
+            content {blob} NOT NULL
+        )
+        """,
+    ),
 )
 
 #: The version that this code reads and writes.
@@ -215,6 +228,19 @@ audit = Table(
     Column("hash", Text, nullable=False),
 )
 Index("agentbox_audit_request", audit.c.request_id)
+
+#: Lasting answers. `owner` is the server process of the kernel that one is for, NULL if it is for all.
+grants = Table(
+    "agentbox_grants",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("owner", Text),
+    Column("uses", BigInteger),
+    Column("used", BigInteger, nullable=False),
+    Column("last_used_at", BigInteger, nullable=False),
+    Column("void", Text),
+    Column("content", LargeBinary, nullable=False),
+)
 
 #: When server processes were last seen, where no file lock can tell.
 owners = Table(

@@ -30,7 +30,7 @@ from jupyter_agentbox.core.threads import (
 from jupyter_agentbox.exceptions import StorageError, ThreadBusyError, UnknownThreadError
 
 from .database import JournalMode
-from .rows import dump_json, text_key
+from .json_text import dump_json, text_key
 from .schema import summaries, threads, turns
 from .store import SqlStore
 from .thread_retention import ThreadLimits, ThreadRetention, remove

@@ -10,11 +10,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, ToolCall
+from jupyter_agentbox.core.grant_uses import GrantUse, Void
+from jupyter_agentbox.core.grants import Grant
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.pagination import Cursor, microseconds
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery
@@ -173,7 +176,7 @@ def _ignore(progress: Progress) -> None:
 
 
 class MemoryApprovalStore:
-    """An `ApprovalStore` that forgets.
+    """An `ApprovalStore` and a `GrantStore` that forgets.
 
     Parameters
     ----------
@@ -197,13 +200,18 @@ class MemoryApprovalStore:
         self.abandoned: list[str] = []
         self.writes: list[ApprovalRequest] = []
         self._requests: dict[str, ApprovalRequest] = {}
+        self._grants: dict[str, Grant] = {}
 
-    async def add(self, request: ApprovalRequest) -> None:
-        """Keep a new request."""
+    async def add(self, request: ApprovalRequest) -> bool:
+        """Keep a new request, if the grant that answered it has a use left."""
         async with self._work():
             if request.id in self._requests:
                 raise StorageError(f"approval request `{request.id}` is already stored", request_id=request.id)
+            grant = request.evaluation.grant
+            if grant is not None and not self._use(grant, request.created_at):
+                return False
             self._write(request)
+            return True
 
     async def get(self, request_id: str) -> ApprovalRequest:
         """Return a request."""
@@ -213,14 +221,45 @@ class MemoryApprovalStore:
             except KeyError:
                 raise UnknownApprovalError(f"no approval request `{request_id}`", request_id=request_id) from None
 
-    async def replace_if(self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None) -> bool:
-        """Write the request if the stored one has this status and outcome state."""
+    async def replace_if(
+        self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None, grant: Grant | None = None
+    ) -> bool:
+        """Write the request if the stored one has this status and outcome state, with a grant that it gives or uses."""
         async with self._work():
             stored = self._requests.get(request.id)
             if stored is None or (stored.status, stored.outcome_state) != (status, outcome):
                 return False
+            decision = request.decision if status is Status.PENDING else None
+            if grant is not None:
+                self._grants[grant.id] = grant
+            elif decision is not None and decision.grant and not self._use(decision.grant, decision.decided_at):
+                return False
             self._write(request)
             return True
+
+    async def grants(self) -> Sequence[Grant]:
+        """Return the grants."""
+        async with self._work():
+            return [*self._grants.values()]
+
+    async def end_grants(self, ids: Sequence[str]) -> None:
+        """Remove grants."""
+        async with self._work():
+            for id in ids:
+                self._grants.pop(id, None)
+
+    async def void_grant(self, grant_id: str, void: Void) -> None:
+        """Note that a grant no longer holds."""
+        async with self._work():
+            if grant_id in self._grants:
+                self._grants[grant_id] = replace(self._grants[grant_id], void=void)
+
+    def _use(self, use: GrantUse, at: datetime) -> bool:
+        grant = self._grants.get(use.id)
+        if grant is None or grant.void is not None or (grant.uses is not None and grant.used >= grant.uses):
+            return False
+        self._grants[use.id] = grant.used_at(at)
+        return True
 
     async def list(self, query: ApprovalQuery) -> ApprovalPage:
         """Return a page of requests, newest first."""
@@ -299,12 +338,13 @@ class FakeAnnouncer:
 
     Attributes
     ----------
-    servers : int
-        How often a change of the servers was announced.
+    servers, grants : int
+        How often a change of the servers, or of the grants, was announced.
     """
 
     def __init__(self) -> None:
         self.servers = 0
+        self.grants = 0
         self._record: _Record[ApprovalRequest] = _Record()
 
     @property
@@ -319,6 +359,10 @@ class FakeAnnouncer:
     def servers_changed(self) -> None:
         """Count the change."""
         self.servers += 1
+
+    def grants_changed(self) -> None:
+        """Count the change."""
+        self.grants += 1
 
     async def until(self, matches: Callable[[ApprovalRequest], bool]) -> ApprovalRequest:
         """Return the first announced request that matches; wait for it if there is none yet.

@@ -193,7 +193,16 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
             "annotations": {},
             "input_schema": {"type": "object"},
         },
-        "evaluation": {"effect": "ask", "rule": None, "layer": None, "reason": None, "file": None, "line": None},
+        "evaluation": {
+            "effect": "ask",
+            "rule": None,
+            "layer": None,
+            "reason": None,
+            "file": None,
+            "line": None,
+            "grant": None,
+            "voided": None,
+        },
         "created_at": "2026-05-01T12:00:00.000Z",
         "expires_at": "2026-05-01T12:10:00.000Z",
         "extended_by": None,
@@ -220,6 +229,8 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
         "reason": "",
         "file": None,
         "line": None,
+        "grant": None,
+        "voided": None,
     }
     assert value["decision"] == {
         "decision": "allow_once",
@@ -234,6 +245,7 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
         "arguments": {"order_id": 8},
         "omitted": None,
         "digest": running.effective_call.digest,
+        "grant": None,
     }
     assert value["outcome"] == {
         "state": "running",

@@ -286,6 +286,7 @@ MAY = Evaluation(effect=Effect.ASK, model_may_allow=True)
         (Evaluation(effect=Effect.ASK), MAY, Evaluation(effect=Effect.ASK)),
         (Evaluation(effect=Effect.ALLOW), MAY, MAY),
         (MAY, Evaluation(effect=Effect.DENY), Evaluation(effect=Effect.DENY)),
+        (MAY, Evaluation(effect=Effect.ASK, rule=ASK), Evaluation(effect=Effect.ASK, rule=ASK)),
     ],
 )
 def test_a_floor_that_asks_a_person_keeps_models_out(

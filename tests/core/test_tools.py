@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jupyter_agentbox.core.tools import (
     ConfigurationProblem,
     LogMessage,
@@ -22,6 +24,13 @@ def test_a_description_is_sent_whole() -> None:
         "output_schema": None,
         "annotations": {"readOnlyHint": True},
     }
+
+
+def test_a_changed_description_has_a_digest_of_its_own() -> None:
+    tool = ToolDescription(name="t", description="d")
+    digest = tool.digest
+    assert replace(tool, description="e").digest != digest
+    assert replace(tool, description="d").digest == tool.digest == digest
 
 
 def test_a_result_is_sent_whole() -> None:

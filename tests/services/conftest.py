@@ -19,6 +19,7 @@ from jupyter_agentbox.exceptions import ToolArgumentsError
 from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.modes import ThreadModes
+from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.testing import FakeAnnouncer, FakeClock, FakeIds, FakeTools, MemoryApprovalStore
 
@@ -63,16 +64,27 @@ class Services:
     clock: FakeClock = field(default_factory=FakeClock)
     tools: FakeTools = field(default_factory=FakeTools)
     checker: ArgumentChecker = field(default_factory=NumbersOnly)
+    ids: FakeIds = field(default_factory=FakeIds)
 
     def __post_init__(self) -> None:
-        self.policies = ChangingPolicies(policy=self.policy)
+        self.trust_keys: dict[str, str] = {}
+        self.grants = GrantManager(
+            store=self.store,
+            clock=self.clock,
+            ids=FakeIds("g"),
+            trust_key=lambda server: self.trust_keys.get(server, ""),
+            list_tools=self.tools.list_tools,
+            announce=self.announcer.grants_changed,
+        )
+        self.policies = ChangingPolicies(policy=self.policy, grants=self.grants)
         self.approvals = TimedApprovals(
             store=self.store,
             announcer=self.announcer,
             clock=self.clock,
-            ids=FakeIds(),
+            ids=self.ids,
             timeout=TIMEOUT,
             policies=self.policies,
+            grants=self.grants,
             checker=self.checker,
             most_pending=self.most_pending,
         )

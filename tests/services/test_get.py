@@ -26,6 +26,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "ApprovalsHandler": ("approvals",),
     "ApprovalHandler": ("approvals", "{request}"),
     "AuditHandler": ("audit",),
+    "GrantsHandler": ("grants",),
     "ServersHandler": ("servers",),
     "KernelHandler": ("kernels", "{kernel}"),
     "ThreadsHandler": ("threads",),

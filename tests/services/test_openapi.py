@@ -14,6 +14,7 @@ from tornado.httpclient import HTTPClientError
 import jupyter_agentbox
 from jupyter_agentbox.app import AgentBoxApp
 from jupyter_agentbox.core.approvals import Answer, OutcomeState, Status, request_to_json
+from jupyter_agentbox.core.grant_uses import Scope
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.core.threads import ApprovalMode, TurnStatus
@@ -58,6 +59,7 @@ def test_every_operation_has_a_name_of_its_own() -> None:
     [
         ("Answer", Answer),
         ("ApprovalMode", ApprovalMode),
+        ("GrantScope", Scope),
         ("Isolation", Isolation),
         ("Status", Status),
         ("TurnStatus", TurnStatus),

@@ -342,6 +342,7 @@ async def test_a_database_of_before_gets_its_chain_when_it_is_opened(tmp_path: P
 
 def _go_back(connection: Connection) -> None:
     """Bring the tables back to what the version before the chain made."""
+    connection.execute(text("DROP TABLE agentbox_grants"))  # of a later version
     connection.execute(text("DROP TABLE agentbox_audit"))
     connection.execute(text("DROP INDEX agentbox_approvals_found"))
     for name in ("server", "tool", "thread_id", "answer", "via", "reviewer", "reviewer_name"):

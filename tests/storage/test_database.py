@@ -251,7 +251,7 @@ async def test_a_full_database_takes_nothing_and_keeps_what_it_has(path: Path) -
             store.add(a_request("before")), store.add(large), store.add(a_request("after")), return_exceptions=True
         )
 
-        assert [type(result) for result in results] == [type(None), StorageError, type(None)]
+        assert [type(result) for result in results] == [bool, StorageError, bool]
         assert "full" in str(results[1])
         with pytest.raises(UnknownApprovalError):
             await store.get("large")

@@ -12,7 +12,8 @@ from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
-from jupyter_agentbox.storage.rows import new_row, request_from_row, text_key, tool_from_row, tool_row
+from jupyter_agentbox.storage.json_text import text_key
+from jupyter_agentbox.storage.rows import new_row, request_from_row, tool_from_row, tool_row
 from tests.samples import a_call, a_decision, a_request, requests, texts, tools
 
 

@@ -7,17 +7,26 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Lapse, Outcome, OutcomeState, Status
 from jupyter_agentbox.core.calls import Origin
-from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, ApprovalStore
+from jupyter_agentbox.core.grant_uses import Scope, Void
+from jupyter_agentbox.core.grants import Grant
+from jupyter_agentbox.core.policy import Effect, Evaluation
+from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, ApprovalStore, GrantStore
 from jupyter_agentbox.core.reviewers import Reviewer
+from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.testing import FakeClock, MemoryApprovalStore
-from tests.samples import NOON, a_call, a_decision, a_request
+from tests.samples import ADA, NOON, a_call, a_decision, a_request
+
+
+class AnyStore(ApprovalStore, GrantStore, Protocol):
+    """Keeps requests and grants."""
 
 
 def url_of(kind: str, directory: Path, request: pytest.FixtureRequest) -> str:
@@ -70,7 +79,7 @@ async def test_one_request_that_cannot_be_kept_does_not_harm_those_that_come_wit
 
     results = await asyncio.gather(*(store.add(a_request(f"r{n}")) for n in range(6)), return_exceptions=True)
 
-    assert [type(result) for result in results] == [*[type(None)] * 3, StorageError, *[type(None)] * 2]
+    assert [type(result) for result in results] == [*[bool] * 3, StorageError, *[bool] * 2]
     assert len((await store.list(ApprovalQuery())).approvals) == 6
 
 
@@ -229,3 +238,75 @@ async def test_a_lapsed_request_is_kept_and_final(store: ApprovalStore) -> None:
 
     assert await store.replace_if(a_request().lapse(Lapse.TIMED_OUT), status=Status.PENDING, outcome=None)
     assert (await store.get("r1")).status is Status.EXPIRED
+
+
+GRANT = Grant(
+    id="g\\1",
+    effect=Effect.ALLOW,
+    scope=Scope.USER,
+    server="shop",
+    tool="delete_order",
+    granter=ADA,
+    granted_at=NOON,
+    request_id="r1",
+    trust_key="k",
+    definitions={"delete_order": "d"},
+    seen=ToolDescription(name="delete_order", annotations={"decision": {"answer": "\ud800"}}),
+    until=NOON + timedelta(days=1),
+    uses=3,
+    reason="fine",
+    used=1,
+    last_used_at=NOON,
+)
+
+
+async def give(store: AnyStore) -> None:
+    asked = a_request()
+    await store.add(asked)
+    decided = asked.decide(a_decision(asked, Answer.ALLOW_ALWAYS, grant=GRANT.use))
+    assert await store.replace_if(decided, status=Status.PENDING, outcome=None, grant=GRANT)
+
+
+async def test_a_grant_is_kept_with_the_decision_that_gives_it(store: AnyStore) -> None:
+    await give(store)
+    assert await store.grants() == [GRANT]
+    await store.void_grant(GRANT.id, Void.SERVER)
+    assert await store.grants() == [replace(GRANT, void=Void.SERVER)]
+    await store.end_grants([GRANT.id])
+    assert await store.grants() == []
+
+
+async def test_a_decision_that_comes_too_late_gives_no_grant(store: AnyStore) -> None:
+    asked = a_request()
+    await store.add(asked.lapse(Lapse.WITHDRAWN))
+    decided = asked.decide(a_decision(asked, Answer.ALLOW_ALWAYS, grant=GRANT.use))
+    assert not await store.replace_if(decided, status=Status.PENDING, outcome=None, grant=GRANT)
+    assert await store.grants() == []
+
+
+async def test_no_more_is_kept_than_a_grant_has_uses(store: AnyStore) -> None:
+    await give(store)
+    waiting = a_request("waiting")
+    await store.add(waiting)
+    settled = waiting.decide(a_decision(waiting, grant=GRANT.use))
+    allowed = Evaluation(effect=Effect.ALLOW, grant=GRANT.use)
+    later = NOON + timedelta(minutes=1)
+
+    assert await store.replace_if(settled, status=Status.PENDING, outcome=None)
+    assert not await store.replace_if(settled, status=Status.PENDING, outcome=None)  # no use is lost by that
+    assert await asyncio.gather(
+        *(store.add(a_request(f"n{n}", evaluation=allowed, created_at=later)) for n in range(4))
+    ) == [True, False, False, False]
+    [grant] = await store.grants()
+    assert (grant.used, grant.last_used_at) == (3, later)
+    assert len((await store.list(ApprovalQuery())).approvals) == 3
+
+
+@pytest.mark.parametrize("end", ["void", "end"])
+async def test_a_grant_that_has_ended_answers_nothing(store: AnyStore, end: str) -> None:
+    await give(store)
+    await (store.void_grant(GRANT.id, Void.SERVER) if end == "void" else store.end_grants([GRANT.id]))
+    allowed = Evaluation(effect=Effect.ALLOW, grant=GRANT.use)
+    assert not await store.add(a_request("n", evaluation=allowed))
+    with pytest.raises(UnknownApprovalError):
+        await store.get("n")

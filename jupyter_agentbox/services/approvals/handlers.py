@@ -21,6 +21,7 @@ from jupyter_agentbox.exceptions import (
     StorageError,
     UnknownApprovalError,
 )
+from jupyter_agentbox.services.grants.terms import terms_from_json
 from jupyter_agentbox.services.handlers import AgentBoxHandler, status_code_of
 from jupyter_agentbox.services.reviewers import reviewer_of
 
@@ -30,7 +31,7 @@ AUTH_RESOURCE: Final = "jupyter_agentbox:approvals"
 MAX_LIMIT: Final = 500
 MAX_REASON: Final = 4_000
 MAX_DECISIONS: Final = 500
-_FIELDS: Final = {"decision", "digest", "arguments", "reason"}
+_FIELDS: Final = {"decision", "digest", "arguments", "reason", "grant"}
 
 
 def verdict_from_json(body: JsonObject) -> Verdict:
@@ -54,7 +55,11 @@ def verdict_from_json(body: JsonObject) -> Verdict:
         raise InvalidDecisionError(f"`reason` must be a string of at most {MAX_REASON} characters")
     if arguments is not None and not isinstance(arguments, dict):
         raise InvalidDecisionError("`arguments` must be a JSON object")
-    return Verdict(answer=Answer(decision), digest=digest, reason=reason or "", arguments=arguments)
+    answer = Answer(decision)
+    if body.get("grant") is not None and not answer.is_lasting:
+        raise InvalidDecisionError("`grant` goes with `allow_always` and `reject_always` only")
+    terms = None if body.get("grant") is None else terms_from_json(body["grant"])
+    return Verdict(answer=answer, digest=digest, reason=reason or "", arguments=arguments, grant=terms)
 
 
 def request_in_brief(request: ApprovalRequest) -> JsonObject:

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Lapse, Outcome, OutcomeState, Status
 from jupyter_agentbox.core.calls import JsonValue, ToolCall, check_arguments
+from jupyter_agentbox.core.grants import Grant, GrantTerms
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.ports import (
     Announcer,
@@ -35,6 +36,7 @@ from jupyter_agentbox.exceptions import (
     TooManyRequestsError,
     UnknownApprovalError,
 )
+from jupyter_agentbox.services.grants.manager import GrantManager, GrantSpentError
 from jupyter_agentbox.services.policies.manager import PolicyManager
 
 log = logging.getLogger(__name__)
@@ -57,12 +59,15 @@ class Verdict:
         For the code that called.
     arguments : dict or None
         Edited arguments.
+    grant : GrantTerms or None
+        Of a lasting answer: what it is for.
     """
 
     answer: Answer
     digest: str
     reason: str = ""
     arguments: Mapping[str, JsonValue] | None = None
+    grant: GrantTerms | None = None
 
     def by(self, reviewer: Reviewer, *, at: datetime) -> Decision:
         """Return the answer with who gave it, and when."""
@@ -99,7 +104,9 @@ class ApprovalManager:
     timeout : timedelta or None
         How long a request waits for a person; ``None`` for ever.
     policies : PolicyManager
-        Has the last word on edited arguments, and keeps what a person answered for good.
+        Has the last word on edited arguments.
+    grants : GrantManager
+        Keeps what a person answered for good.
     checker : ArgumentChecker
         Validates edited arguments.
     most_pending : int or None
@@ -124,6 +131,7 @@ class ApprovalManager:
         ids: Ids,
         timeout: timedelta | None,
         policies: PolicyManager,
+        grants: GrantManager,
         checker: ArgumentChecker,
         most_pending: int | None = None,
         decide_with: DecideWith = DecideWith.ANY,
@@ -136,6 +144,8 @@ class ApprovalManager:
         self._ids = ids
         self._timeout = timeout
         self._policies = policies
+        self._grants = grants
+        self._trust_keys: dict[str, str] = {}
         self._checker = checker
         self._most_pending = most_pending
         self.decide_with = decide_with
@@ -189,6 +199,8 @@ class ApprovalManager:
             If the caller is gone; the request is withdrawn.
         TooManyRequestsError
             If the kernel already has the largest allowed number of pending requests; nothing is stored.
+        GrantSpentError
+            If the grant that answers it has no use left; nothing is stored.
         """
         now = self._clock.now()
         request = ApprovalRequest.open(
@@ -205,14 +217,16 @@ class ApprovalManager:
         request = self._running_if_approved(request)
         with self._counted(request):
             try:
-                await self._store.add(request)
+                is_kept = await self._store.add(request)
             except asyncio.CancelledError:
                 await asyncio.shield(self._take_back(request))
                 raise
+            self._count_use(request, is_kept=is_kept)
             if request.status is not Status.REJECTED:
                 self._live[request.id] = request
             if request.status is Status.PENDING:
                 self._settled[request.id] = asyncio.get_running_loop().create_future()
+                self._trust_keys[request.id] = self._grants.trust_key(call.server)
         self._announcer.approval_changed(request)
         return request
 
@@ -220,6 +234,15 @@ class ApprovalManager:
         rule = evaluation.rule
         timeout = timedelta(seconds=rule.timeout) if rule is not None and rule.timeout is not None else self._timeout
         return None if timeout is None else now + timeout
+
+    def _count_use(self, request: ApprovalRequest, *, is_kept: bool) -> None:
+        grant = request.evaluation.grant
+        if grant is None:
+            return
+        if not is_kept:
+            self._grants.spent(grant)
+            raise GrantSpentError
+        self._grants.used(grant, request.created_at)
 
     async def _take_back(self, request: ApprovalRequest) -> None:
         """Withdraw a request that is on its way to the disk, and that nobody was told of."""
@@ -365,8 +388,13 @@ class ApprovalManager:
         elif verdict.answer.allows:
             self._check_rules(decided)
         decided = self._running_if_approved(decided)
-        await self._write(request, decided)
-        self._policies.remember(decided)
+        grant = await self._grants.give(decided, verdict.grant, trust_key=self._trust_keys.get(request_id, ""))
+        if grant is None or decided.decision is None:
+            await self._write(request, decided)
+            return decided
+        decided = replace(decided, decision=replace(decided.decision, grant=grant.use))
+        await self._write(request, decided, grant=grant)
+        await self._settle_waiting(grant)
         return decided
 
     async def decide_all(
@@ -449,6 +477,39 @@ class ApprovalManager:
         if self._live.get(before.id) is before:  # else it was decided in the same moment
             self._live[before.id] = after
             self._announcer.approval_changed(after)
+
+    async def _settle_waiting(self, grant: Grant) -> None:
+        """Answer what waits and a new grant is for, as if it came now. What a rule asks about goes on waiting."""
+        waiting = [request for request in self._live.values() if self._is_settled_by(grant, request)]
+        await asyncio.shield(asyncio.gather(*(self._settle(request, grant) for request in waiting)))
+
+    def _is_settled_by(self, grant: Grant, request: ApprovalRequest) -> bool:
+        if request.status is not Status.PENDING or self._is_over(request):
+            return False
+        if grant.effect is Effect.ALLOW and request.evaluation.rule is not None:
+            return False
+        return self._policies.evaluate(request.call, request.tool).grant == grant.use
+
+    async def _settle(self, request: ApprovalRequest, grant: Grant) -> None:
+        now = self._clock.now()
+        decision = Decision(
+            answer=Answer.ALLOW_ONCE if grant.effect is Effect.ALLOW else Answer.REJECT_ONCE,
+            digest=request.call.digest,
+            reviewer=grant.granter,
+            decided_at=now,
+            reason=grant.reason,
+            grant=grant.use,
+        )
+        decided = self._running_if_approved(request.decide(decision))
+        try:
+            is_settled = await self._store.replace_if(decided, status=request.status, outcome=request.outcome_state)
+        except StorageError:
+            log.exception("request %s could not be settled by a grant; it goes on waiting", request.id)
+            return
+        if is_settled:  # if not, somebody was faster, or the grant has no use left
+            self._grants.used(grant.use, now)
+            self._remember(decided)
+            self._announcer.approval_changed(decided)
 
     async def lapse(self, request_id: str, lapse: Lapse) -> ApprovalRequest:
         """End a pending request without an answer.
@@ -572,17 +633,19 @@ class ApprovalManager:
             return Outcome(state=state, started_at=now)
         return Outcome(state=state, started_at=started, finished_at=now, error=error)
 
-    async def _write(self, before: ApprovalRequest, after: ApprovalRequest) -> None:
+    async def _write(self, before: ApprovalRequest, after: ApprovalRequest, *, grant: Grant | None = None) -> None:
         """Store, remember and announce a change. Who asked for it may go away meanwhile; it is done as a whole."""
-        await asyncio.shield(self._write_through(before, after))
+        await asyncio.shield(self._write_through(before, after, grant))
 
-    async def _write_through(self, before: ApprovalRequest, after: ApprovalRequest) -> None:
-        if not await self._store.replace_if(after, status=before.status, outcome=before.outcome_state):
+    async def _write_through(self, before: ApprovalRequest, after: ApprovalRequest, grant: Grant | None = None) -> None:
+        if not await self._store.replace_if(after, status=before.status, outcome=before.outcome_state, grant=grant):
             present = await self._present(before)
             raise InvalidTransitionError(
                 f"request `{before.id}` is no longer {before.status.value}: it is `{present.status.value}`",
                 request_id=before.id,
             )
+        if grant is not None:
+            self._grants.remember(grant)  # in the same step: should the kernel end now, it ends the grant, too
         self._remember(after)
         self._announcer.approval_changed(after)
 
@@ -619,6 +682,7 @@ class ApprovalManager:
         if known is not None and known.status is Status.PENDING:
             self._uncount(known.call.origin.kernel_id)
         self._progress.pop(request_id, None)
+        self._trust_keys.pop(request_id, None)
         settled = self._settled.pop(request_id, None)
         if settled is not None and not settled.done():
             text = f"request `{request_id}` no longer belongs to this server; its call did not run"

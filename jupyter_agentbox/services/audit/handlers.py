@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from jupyter_server.auth.decorator import authorized
 from tornado import iostream, web
 
-from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status, json_time
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.audit_search import (
     AuditPage,
     AuditQuery,
@@ -20,6 +20,7 @@ from jupyter_agentbox.core.audit_search import (
     record_to_csv,
     record_to_json,
 )
+from jupyter_agentbox.core.times import json_time
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:audit"

@@ -14,7 +14,7 @@ from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
 from jupyter_agentbox.core.policy import Evaluation, Layer
 from jupyter_agentbox.core.ports import ArgumentChecker, ToolCaller
 from jupyter_agentbox.core.reviewers import ReviewerKind, Via
-from jupyter_agentbox.core.tools import ToolResult
+from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
     ApprovalCancelledError,
@@ -27,6 +27,7 @@ from jupyter_agentbox.exceptions import (
     UnknownApprovalError,
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.grants.manager import GrantSpentError
 from jupyter_agentbox.services.policies.manager import PolicyManager
 
 from .modes import ThreadModes
@@ -135,13 +136,7 @@ class CallManager:
         await self._checker.check(tool, call.arguments)
         if not is_wanted():
             raise _nobody_there(call)
-        evaluation = self._policies.evaluate(call, tool)
-        if floor is not None:
-            evaluation = evaluation.at_least(floor)
-        evaluation = self._modes.apply(call, evaluation)
-        answered = await self._modes.review(call, tool, evaluation, decide_with=self._approvals.decide_with)
-        request = await self._approvals.open(call, tool, evaluation, answered)
-        request = await self._settled(request, on_waiting)
+        request = await self._settled(await self._open(call, tool, floor), on_waiting)
         if request.outcome_state is not OutcomeState.RUNNING:
             raise _refusal(request)
         if not is_wanted():
@@ -149,6 +144,19 @@ class CallManager:
             raise _nobody_there(call, request.id)
         on_running(request)
         return FinishedCall(request=request, result=await self._call_tool(request, tools))
+
+    async def _open(self, call: ToolCall, tool: ToolDescription, floor: Evaluation | None) -> ApprovalRequest:
+        """Open the request as rules, grants and the thread's mode have it."""
+        while True:
+            evaluation = self._policies.evaluate(call, tool, is_current=True)
+            if floor is not None:
+                evaluation = evaluation.at_least(floor)
+            evaluation = self._modes.apply(call, evaluation)
+            answered = await self._modes.review(call, tool, evaluation, decide_with=self._approvals.decide_with)
+            try:
+                return await self._approvals.open(call, tool, evaluation, answered)
+            except GrantSpentError:
+                log.debug("a grant ended while `%s` was on its way", call.qualified_name)
 
     @staticmethod
     async def _check_arguments(call: ToolCall) -> None:
@@ -252,5 +260,7 @@ def _by(request: ApprovalRequest) -> str:
     """Say who rejected a request, unless it was a person, or is in the reason."""
     if request.decision is not None:
         return " by a model that reviews calls" if request.decision.reviewer.kind is ReviewerKind.MODEL else ""
+    if request.evaluation.grant is not None:
+        return " by an earlier answer"
     rule = request.evaluation.rule
     return "" if rule is not None and rule.layer is Layer.THREAD else " by a rule"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from jupyter_agentbox.core.approvals import json_time
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall, TurnRef
 from jupyter_agentbox.core.ports import KernelChannel, NotebookFinder, ToolCatalog
 from jupyter_agentbox.core.rates import Rate
+from jupyter_agentbox.core.times import json_time
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
@@ -28,6 +28,7 @@ from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 from jupyter_agentbox.protocol.sizes import weight_of
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.calls.manager import CallManager
+from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
 
 from .agent_cells import AgentCells, TurnCell
@@ -107,7 +108,9 @@ class KernelConnectionManager:
     approvals : ApprovalManager
         Knows what is pending.
     policies : PolicyManager
-        Forgets a kernel's rules when the kernel ends.
+        Knows what is wrong in files of rules.
+    grants : GrantManager
+        Ends a kernel's grants with the kernel.
     catalog : ToolCatalog
         Knows servers and tools.
     notebooks : NotebookFinder
@@ -135,6 +138,7 @@ class KernelConnectionManager:
         calls: CallManager,
         approvals: ApprovalManager,
         policies: PolicyManager,
+        grants: GrantManager,
         catalog: ToolCatalog,
         notebooks: NotebookFinder,
         generate: GenerateModule,
@@ -151,6 +155,7 @@ class KernelConnectionManager:
         self._agents = agents
         self._approvals = approvals
         self._policies = policies
+        self._grants = grants
         self._catalog = catalog
         self._notebooks = notebooks
         self._generate = generate
@@ -174,7 +179,7 @@ class KernelConnectionManager:
         if connection is not None:
             await _cancel(connection.tasks.values())
         # Last: a lasting answer that was on its way to the disk is remembered by now.
-        self._policies.forget(kernel_id)
+        await self._grants.forget(kernel_id)
 
     async def withdrawn(self, kernel_id: str) -> None:
         """Wait until the calls that the kernel has withdrawn so far have ended."""

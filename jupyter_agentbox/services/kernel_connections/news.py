@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Self
 
-from jupyter_agentbox.core.approvals import ApprovalRequest, json_time
+from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.times import json_time
 from jupyter_agentbox.protocol import messages
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from jupyter_agentbox.core.approvals import ApprovalRequest, json_time
+from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.times import json_time
 
 
 def record_of(request: ApprovalRequest, *, with_arguments: bool) -> JsonObject:

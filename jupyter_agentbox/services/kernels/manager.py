@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from jupyter_agentbox.core.approvals import json_time
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.kernel_exits import KernelExit
 from jupyter_agentbox.core.ports import Clock, Ids, NotebookFinder
+from jupyter_agentbox.core.times import json_time
 
 #: How many kernels' ends are kept: a page asks when it is told, which is at once.
 MOST_KEPT: Final = 1_000

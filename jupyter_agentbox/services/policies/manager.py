@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import is_
 
-from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
-from jupyter_agentbox.core.globs import literal
-from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Policy, Rule
+from jupyter_agentbox.core.policy import Evaluation, Policy, Rule
 from jupyter_agentbox.core.ports import RuleSource
 from jupyter_agentbox.core.rule_files import RuleBook
 from jupyter_agentbox.core.tools import ConfigurationProblem, ToolDescription
 from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.services.grants.manager import GrantManager
 
 
 class PolicyManager:
@@ -24,34 +23,50 @@ class PolicyManager:
         The rules that the program was given, and what is left to models.
     source : RuleSource or None
         Has the rules of files.
+    grants : GrantManager or None
+        What people answered for good.
     """
 
-    def __init__(self, *, policy: Policy | None = None, source: RuleSource | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        policy: Policy | None = None,
+        source: RuleSource | None = None,
+        grants: GrantManager | None = None,
+    ) -> None:
         self._policy = policy or Policy()
         self._source = source
-        self._session_rules: tuple[Rule, ...] = ()
-        self._parts: tuple[object, ...] = (None, None, None)
+        self._grants = grants
+        self._parts: tuple[object, ...] = (None, None)
         self._in_force = Policy()
 
-    def evaluate(self, call: ToolCall, tool: ToolDescription | None = None) -> Evaluation:
-        """Return what the policy says of the call, and the rule that says it.
+    def evaluate(self, call: ToolCall, tool: ToolDescription | None = None, *, is_current: bool = False) -> Evaluation:
+        """Return what the policy says of the call, and the rule or the grant that says it.
 
         Parameters
         ----------
         call : ToolCall
             The call.
         tool : ToolDescription or None
-            The tool as its server describes it now; without it nothing counts that a person allowed for good.
+            The tool as its server describes it; without it nothing counts that a person allowed for good.
+        is_current : bool
+            Whether the server describes it so now: then a grant for a tool that it described otherwise is void.
         """
-        return self.in_force.evaluate(call, tool)
+        evaluation = self.in_force.evaluate(call, tool)
+        if self._grants is None:
+            return evaluation
+        evaluation = self._grants.apply(call, tool, evaluation)
+        if is_current and tool is not None:
+            self._grants.void_changed(call, tool)
+        return evaluation
 
     @property
     def in_force(self) -> Policy:
         """All rules as they are now; of equally strict ones, the site's come first."""
         book = self.book
-        parts = (book, self._policy, self._session_rules)
+        parts = (book, self._policy)
         if not all(map(is_, parts, self._parts)):
-            rules = (*book.rules, *self._policy.rules, *self._session_rules)
+            rules = (*book.rules, *self._policy.rules)
             self._in_force = Policy(rules, model_may_allow=self._policy.model_may_allow)
             self._parts = parts
         return self._in_force
@@ -87,31 +102,6 @@ class PolicyManager:
             raise StorageError("there is no file of rules to write")
         self._source.write(entries, revision=revision, schema=schema)
         return self.book
-
-    def remember(self, request: ApprovalRequest) -> None:
-        """Make a lasting answer a rule for this tool in this kernel, until the kernel ends.
-
-        What was allowed is the tool that the person saw: with another description or schema it asks again. An answer
-        to a call of no kernel is for that call only.
-        """
-        decision, kernel_id = request.decision, request.call.origin.kernel_id
-        if decision is None or not decision.answer.is_lasting or kernel_id is None:
-            return
-        rule = Rule(
-            server=literal(request.call.server),
-            tool=literal(request.call.tool),
-            effect=Effect.ALLOW if decision.answer.allows else Effect.DENY,
-            layer=Layer.SESSION,
-            reason=decision.reason,
-            kernel_id=kernel_id,
-            definition=request.tool.digest if decision.answer.allows else None,
-        )
-        if rule not in self._session_rules:
-            self._session_rules = (*self._session_rules, rule)
-
-    def forget(self, kernel_id: str) -> None:
-        """Drop the rules of a kernel that ended."""
-        self._session_rules = tuple(rule for rule in self._session_rules if rule.kernel_id != kernel_id)
 
 
 _NO_BOOK = RuleBook()

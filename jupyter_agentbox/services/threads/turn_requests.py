@@ -34,6 +34,10 @@ class TurnRequests:
         """Announce that an MCP server's status, or the configuration, changed."""
         self._announcer.servers_changed()
 
+    def grants_changed(self) -> None:
+        """Announce that a grant was given, used or ended."""
+        self._announcer.grants_changed()
+
     @contextmanager
     def of_turn(self, turn_id: str, listener: Callable[[ApprovalRequest], None]) -> Iterator[None]:
         """Call `listener` with each new or changed request of a turn while the block runs."""

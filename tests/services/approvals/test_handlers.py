@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from jupyter_agentbox.core.approvals import Lapse, json_time
+from jupyter_agentbox.core.approvals import Lapse
 from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
+from jupyter_agentbox.core.times import json_time
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
@@ -91,6 +92,8 @@ async def test_a_request_reads_as_the_reference_says(approvals: ApprovalManager,
         "reason": None,
         "file": None,
         "line": None,
+        "grant": None,
+        "voided": None,
     }
     assert (body["decision"], body["outcome"]) == (None, None)
     assert body["created_at"].endswith("Z")

@@ -365,7 +365,7 @@ async def test_allow_always_asks_no_more_for_this_tool_in_this_kernel(services: 
     await again.task
 
     assert again.waiting == []
-    services.policies.forget("k1")
+    await services.grants.forget("k1")
     third = Asked(services, a_call(id=10))
     await services.announcer.until(lambda request: request.id == "r3" and request.status is Status.PENDING)
     third.task.cancel()
@@ -495,8 +495,8 @@ class LosableStore(MemoryApprovalStore):
             raise UnknownApprovalError("no such request", request_id=request_id)
         return await super().get(request_id)
 
-    async def replace_if(self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None) -> bool:
-        return not self.is_lost and await super().replace_if(request, status=status, outcome=outcome)
+    async def replace_if(self, request: ApprovalRequest, **expected: Any) -> bool:
+        return not self.is_lost and await super().replace_if(request, **expected)
 
 
 async def test_a_store_that_is_lost_during_the_call_does_not_hide_its_result() -> None:
@@ -582,10 +582,10 @@ async def test_store_that_failed_while_nobody_waited_any_more_is_asked_again(ser
 class DefectiveStore(MemoryApprovalStore):
     """A store that fails with something else than a `StorageError` when a call has ended."""
 
-    async def replace_if(self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None) -> bool:
+    async def replace_if(self, request: ApprovalRequest, **expected: Any) -> bool:
         if not request.is_open:
             raise AttributeError("a defect")
-        return await super().replace_if(request, status=status, outcome=outcome)
+        return await super().replace_if(request, **expected)
 
 
 async def test_an_end_that_cannot_be_kept_for_a_defect_is_logged_and_nobody_waits_for_it(

@@ -29,6 +29,7 @@ def limited(services: Services, **limits: int) -> Kernel:
         calls=services.calls,
         approvals=services.approvals,
         policies=services.policies,
+        grants=services.grants,
         catalog=services.tools,
         notebooks=FakeNotebookFinder(),
         generate=lambda *_: {},

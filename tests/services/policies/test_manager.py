@@ -1,4 +1,4 @@
-"""What a lasting answer of a person means for later calls."""
+"""What rules of files and of the program mean, and that no lasting answer of a person loosens them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.rule_files import RuleBook, read_text, write_text
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
+from jupyter_agentbox.testing import FakeClock, FakeIds, MemoryApprovalStore
 from tests.samples import a_decision, a_request
 
 TOOL = ToolDescription(name="delete_order", description="Deletes an order.")
@@ -30,45 +32,19 @@ def effect_of(policies: PolicyManager, call: ToolCall, tool: ToolDescription = T
     return policies.evaluate(call, tool).effect
 
 
-@pytest.mark.parametrize(
-    ("answer", "effect"),
-    [
-        (Answer.ALLOW_ONCE, Effect.ASK),
-        (Answer.ALLOW_ALWAYS, Effect.ALLOW),
-        (Answer.REJECT_ONCE, Effect.ASK),
-        (Answer.REJECT_ALWAYS, Effect.DENY),
-    ],
-)
-def test_a_lasting_answer_holds_for_the_tool_in_its_kernel_until_that_ends(answer: Answer, effect: Effect) -> None:
-    policies = PolicyManager()
-    call = answered(answer).call
-    policies.remember(answered(answer))
-
-    assert effect_of(policies, call) is effect
-    assert effect_of(policies, replace(call, origin=Origin(kernel_id="k2"))) is Effect.ASK
-    policies.forget("k1")
-    assert effect_of(policies, call) is Effect.ASK
+async def granted(answer: Answer) -> GrantManager:
+    """Return a manager with a lasting answer to this tool."""
+    grants = GrantManager(store=MemoryApprovalStore(), clock=FakeClock(), ids=FakeIds("g"))
+    grant = await grants.give(answered(answer), None, trust_key="")
+    assert grant is not None
+    grants.remember(grant)
+    return grants
 
 
-def test_what_was_allowed_is_the_tool_that_was_seen() -> None:
-    policies = PolicyManager()
+async def test_a_rule_of_a_file_is_stricter_than_what_a_person_allowed() -> None:
     request = answered(Answer.ALLOW_ALWAYS)
-    policies.remember(request)
-    assert effect_of(policies, request.call, replace(TOOL, description="Deletes all orders.")) is Effect.ASK
-
-
-@pytest.mark.parametrize("answer", [Answer.ALLOW_ALWAYS, Answer.REJECT_ALWAYS])
-def test_an_answer_to_a_call_of_no_kernel_holds_for_no_other(answer: Answer) -> None:
-    policies = PolicyManager()
-    request = answered(answer, kernel_id=None)
-    policies.remember(request)
-    assert effect_of(policies, request.call) is Effect.ASK
-
-
-def test_a_rule_of_a_file_is_stricter_than_what_a_person_allowed() -> None:
-    request = answered(Answer.ALLOW_ALWAYS)
-    policies = PolicyManager(policy=Policy((Rule(server="*", tool="*", effect=Effect.DENY),)))
-    policies.remember(request)
+    rule = Rule(server="*", tool="*", effect=Effect.DENY)
+    policies = PolicyManager(policy=Policy((rule,)), grants=await granted(Answer.ALLOW_ALWAYS))
     assert effect_of(policies, request.call) is Effect.DENY
 
 
@@ -101,19 +77,18 @@ def test_the_rules_of_files_count_as_they_are_now() -> None:
     assert effect_of(policies, call) is Effect.ASK
 
 
-def test_of_equally_strict_rules_the_one_of_a_file_is_named_before_a_lasting_answer() -> None:
+async def test_of_equally_strict_rules_the_one_of_a_file_is_named_before_a_lasting_answer() -> None:
     rule = Rule(server="shop", tool="*", effect=Effect.DENY, layer=Layer.SITE)
-    policies = PolicyManager(source=Book(rule))
-    policies.remember(request := answered(Answer.REJECT_ALWAYS))
-    assert policies.evaluate(request.call).rule is rule
+    policies = PolicyManager(source=Book(rule), grants=await granted(Answer.REJECT_ALWAYS))
+    assert policies.evaluate(answered(Answer.REJECT_ALWAYS).call).rule is rule
 
 
 @pytest.mark.parametrize("effect", [Effect.ASK, Effect.DENY])
-def test_a_lasting_answer_loosens_no_rule_of_the_site(effect: Effect) -> None:
+async def test_a_lasting_answer_loosens_no_rule_of_the_site(effect: Effect) -> None:
     source = Book(Rule(server="shop", tool="*", effect=effect, layer=Layer.SITE))
-    policies = PolicyManager(source=source, policy=Policy((Rule(server="*", tool="*", effect=Effect.ALLOW),)))
-    policies.remember(request := answered(Answer.ALLOW_ALWAYS))
-    assert effect_of(policies, request.call) is effect
+    policy = Policy((Rule(server="*", tool="*", effect=Effect.ALLOW),))
+    policies = PolicyManager(source=source, policy=policy, grants=await granted(Answer.ALLOW_ALWAYS))
+    assert effect_of(policies, answered(Answer.ALLOW_ALWAYS).call) is effect
 
 
 def test_without_files_no_rule_can_be_written() -> None:

@@ -1,0 +1,323 @@
+"""Grants: lasting answers of a person, which calls they cover, and when they no longer hold."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from jupyter_agentbox.exceptions import InvalidDecisionError
+
+from .calls import ToolCall, canonical_json
+from .grant_uses import GrantUse, Scope, Void, VoidGrant
+from .policy import Effect, Evaluation
+from .registration import OWN_SERVER, REGISTER_TOOL
+from .reviewers import Reviewer
+from .tools import ToolDescription
+
+#: How the server that runs code is called. What it says of a tool is what was found in the code.
+NOTEBOOK: Final = "notebook"
+#: What no lasting answer allows: what decides which tools there are, and who is asked about them.
+NEVER_GRANTED: Final = frozenset({(OWN_SERVER, REGISTER_TOOL), (NOTEBOOK, "set_approval_mode")})
+#: The largest number of calls that a grant can be limited to.
+MOST_USES: Final = 1_000_000
+
+
+def only_reads(tool: ToolDescription) -> bool:
+    """Whether the server says of a tool that it only reads, and does not say that it destroys."""
+    hints = tool.annotations
+    return hints.get("readOnlyHint") is True and hints.get("destructiveHint") is not True
+
+
+def arguments_digest(call: ToolCall) -> str:
+    """Return SHA-256 of a call's arguments, in lower-case hex: the same wherever the call comes from."""
+    return hashlib.sha256(canonical_json(dict(call.arguments)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantTerms:
+    """What a person asks for with a lasting answer.
+
+    Parameters
+    ----------
+    scope : Scope
+        Which calls the answer is for.
+    until : datetime or None
+        When it ends, with time zone; ``None`` for no time.
+    uses : int or None
+        How many calls it answers, with the one that it was given to; ``None`` for any number.
+    """
+
+    scope: Scope = Scope.KERNEL
+    until: datetime | None = None
+    uses: int | None = None
+
+    def check(self, call: ToolCall, tool: ToolDescription, effect: Effect, *, now: datetime) -> None:
+        """Do nothing if a grant on these terms can be given with an answer to this call.
+
+        Raises
+        ------
+        InvalidDecisionError
+        """
+        problem = self._problem(call, tool, effect, now)
+        if problem:
+            raise InvalidDecisionError(f"`grant`: {problem}")
+
+    def _problem(self, call: ToolCall, tool: ToolDescription, effect: Effect, now: datetime) -> str:
+        if effect is Effect.ALLOW and (call.server, call.tool) in NEVER_GRANTED:
+            return f"`{call.qualified_name}` is asked about each time"
+        if self.until is not None and self.until <= now:
+            return "`until` is over"
+        if self.uses is not None and not 1 <= self.uses <= MOST_USES:
+            return f"`uses` must be a number from 1 to {MOST_USES}"
+        if self.scope is Scope.USER and self.until is None and self.uses is None:
+            return "the scope `user` needs `until` or `uses`: write a rule for what is to hold for ever"
+        if self.scope is not Scope.USER and call.origin.kernel_id is None:
+            return f"the scope `{self.scope.value}` is for a kernel, and no kernel made this call"
+        if self.scope is Scope.THREAD and call.origin.thread_id is None:
+            return "the scope `thread` is for an agent's thread, and none made this call"
+        if self.scope is Scope.SERVER_READ_ONLY:
+            if effect is not Effect.ALLOW:
+                return "the scope `server-read-only` is for allowing only"
+            if not only_reads(tool):
+                return f"the server does not say of `{call.qualified_name}` that it only reads"
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A lasting answer of a person.
+
+    Parameters
+    ----------
+    id : str
+        Unguessable, unique.
+    effect : Effect
+        ``allow`` or ``deny``.
+    scope : Scope
+        Which calls it is for.
+    server, tool : str
+        The exact names of the call that it was given to.
+    granter : Reviewer
+        Who gave it.
+    granted_at : datetime
+        When, with time zone.
+    request_id : str
+        The request that it was given to.
+    kernel_id : str or None
+        The kernel that it is for; ``None`` for all.
+    notebook_path : str or None
+        The notebook of the call that it was given to, for people.
+    thread_id : str or None
+        The agent's thread that it is for; ``None`` for all, and for code of none.
+    arguments : str
+        The digest of the only arguments that it is for; empty for all.
+    trust_key : str
+        What the server was started with or reached at; empty if it is part of this package.
+    definitions : mapping
+        Names of the tools that it allows, and the digests of what the server said of them; empty for a tool whatever is
+        said of it.
+    seen : ToolDescription or None
+        The tool as the person saw it.
+    until : datetime or None
+        When it ends.
+    uses : int or None
+        How many calls it answers.
+    reason : str
+        What the person wrote.
+    used : int
+        How many calls it has answered.
+    last_used_at : datetime or None
+        When it answered the last.
+    void : Void or None
+        Why it no longer holds; ``None`` if it does.
+    """
+
+    id: str
+    effect: Effect
+    scope: Scope
+    server: str
+    tool: str
+    granter: Reviewer
+    granted_at: datetime
+    request_id: str
+    kernel_id: str | None = None
+    notebook_path: str | None = None
+    thread_id: str | None = None
+    arguments: str = ""
+    trust_key: str = ""
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    seen: ToolDescription | None = None
+    until: datetime | None = None
+    uses: int | None = None
+    reason: str = ""
+    used: int = 0
+    last_used_at: datetime | None = None
+    void: Void | None = None
+
+    @property
+    def use(self) -> GrantUse:
+        """What a request that it answers says of it."""
+        return GrantUse(
+            id=self.id, scope=self.scope, granter=self.granter, granted_at=self.granted_at, reason=self.reason
+        )
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether its time has passed, or its calls were made."""
+        return (self.until is not None and now >= self.until) or (self.uses is not None and self.used >= self.uses)
+
+    def used_at(self, now: datetime) -> Grant:
+        """Return the grant after one more call."""
+        return replace(self, used=self.used + 1, last_used_at=now)
+
+    def is_for(self, call: ToolCall) -> bool:
+        """Whether it is for this call, if nothing has changed since it was given."""
+        if call.server != self.server or self.kernel_id not in (None, call.origin.kernel_id):
+            return False
+        if self.thread_id not in (None, call.origin.thread_id):
+            return False
+        if self.scope is Scope.SERVER_READ_ONLY:
+            return call.tool in self.definitions
+        return call.tool == self.tool and (not self.arguments or self.arguments == arguments_digest(call))
+
+    def covers(self, tool: ToolDescription, trust_key: str) -> bool:
+        """Whether it still holds for a tool, as its server describes it, of a call that it is for."""
+        is_seen = not self.definitions or self.definitions.get(tool.name) == tool.digest
+        return is_seen and self.void is None and self.change(tool, trust_key) is None
+
+    def change(self, tool: ToolDescription, trust_key: str) -> Void | None:
+        """Return what has changed since it was given; ``None`` if nothing has. A rejection holds through all changes.
+
+        Parameters
+        ----------
+        tool : ToolDescription
+            The tool of a call that it is for, as its server describes it now.
+        trust_key : str
+            What the server is started with or reached at now.
+        """
+        if self.effect is Effect.DENY or self.server == NOTEBOOK:
+            return None  # what is said of code differs from code to code
+        if self.trust_key != trust_key:
+            return Void.SERVER
+        return None if self.definitions.get(tool.name) == tool.digest else Void.DEFINITION
+
+    def voided_by(self, tool: ToolDescription, trust_key: str) -> VoidGrant | None:
+        """Return what a request says of it if it no longer holds; ``None`` if it does."""
+        void = self.void or self.change(tool, trust_key)
+        if void is None:
+            return None
+        return VoidGrant(grant=self.use, void=void, before=self.seen if tool.name == self.tool else None)
+
+
+def grant_for(
+    call: ToolCall,
+    tool: ToolDescription,
+    terms: GrantTerms,
+    *,
+    id: str,
+    request_id: str,
+    effect: Effect,
+    granter: Reviewer,
+    now: datetime,
+    reason: str = "",
+    trust_key: str = "",
+    tools: Iterable[ToolDescription] = (),
+) -> Grant:
+    """Return the grant that a person gives with an answer to a call. The answer is its first use.
+
+    Parameters
+    ----------
+    call : ToolCall
+        The call as it runs.
+    tool : ToolDescription
+        The tool as the person saw it.
+    terms : GrantTerms
+        What they asked for; `GrantTerms.check` says whether they may.
+    id, request_id : str
+        The grant's and the request's.
+    effect : Effect
+        ``allow`` or ``deny``.
+    granter : Reviewer
+        Who answered.
+    now : datetime
+        When.
+    reason : str
+        What they wrote.
+    trust_key : str
+        What the server is started with or reached at.
+    tools : iterable of ToolDescription
+        All tools of the server, for the scope ``server-read-only``.
+    """
+    scope, origin = terms.scope, call.origin
+    is_allowed = effect is Effect.ALLOW
+    covered = [each for each in tools if only_reads(each)] if scope is Scope.SERVER_READ_ONLY else [tool]
+    if not is_allowed or (scope is Scope.THREAD and call.server == NOTEBOOK):
+        # A rejection is for whatever has the name. What is said of code differs with it; what it asks for, it asks.
+        covered = []
+    return Grant(
+        id=id,
+        effect=effect,
+        scope=scope,
+        server=call.server,
+        tool=call.tool,
+        granter=granter,
+        granted_at=now,
+        request_id=request_id,
+        kernel_id=None if scope is Scope.USER else origin.kernel_id,
+        notebook_path=origin.notebook_path,
+        thread_id=origin.thread_id if scope is Scope.THREAD else None,
+        arguments=arguments_digest(call) if scope is Scope.CALL else "",
+        trust_key=trust_key,
+        definitions={each.name: each.digest for each in covered},
+        seen=tool if covered else None,
+        until=terms.until,
+        uses=terms.uses,
+        reason=reason,
+        used=1,
+        last_used_at=now,
+    )
+
+
+def apply_grants(
+    grants: Iterable[Grant],
+    call: ToolCall,
+    tool: ToolDescription | None,
+    evaluation: Evaluation,
+    *,
+    trust_key: str,
+    now: datetime,
+) -> Evaluation:
+    """Return what becomes of a call whose rules give this evaluation: the strictest wins, and no grant loosens a rule.
+
+    Parameters
+    ----------
+    grants : iterable of Grant
+        Those that there are.
+    call : ToolCall
+        The call.
+    tool : ToolDescription or None
+        The tool; ``None`` if it is not known, and then no grant allows the call.
+    evaluation : Evaluation
+        What the rules say.
+    trust_key : str
+        What the server is started with or reached at now.
+    now : datetime
+        The time.
+    """
+    if evaluation.effect is Effect.DENY:
+        return evaluation
+    found = [grant for grant in grants if grant.is_for(call) and not grant.is_over(now)]
+    for grant in found:
+        if grant.effect is Effect.DENY:
+            return Evaluation(effect=Effect.DENY, grant=grant.use)
+    asks = evaluation.effect is Effect.ASK and evaluation.rule is None
+    if not asks or tool is None or (call.server, call.tool) in NEVER_GRANTED:
+        return evaluation
+    # Those without a number of calls first: they lose nothing.
+    for grant in sorted(found, key=lambda each: each.uses is not None):
+        if grant.covers(tool, trust_key):
+            return Evaluation(effect=Effect.ALLOW, grant=grant.use)
+    voids = (grant.voided_by(tool, trust_key) for grant in found)
+    return replace(evaluation, voided=next(filter(None, voids), None))

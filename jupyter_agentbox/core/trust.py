@@ -1,0 +1,49 @@
+"""Trust keys: what makes an MCP server the one that a person has seen."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from .calls import canonical_json
+
+
+def trust_key(
+    *,
+    transport: str,
+    command: str = "",
+    args: Iterable[str] = (),
+    cwd: str | None = None,
+    env_names: Iterable[str] = (),
+    url: str = "",
+    header_names: Iterable[str] = (),
+) -> str:
+    """Return SHA-256, in lower-case hex, of what a server is started with or reached at. Values of secrets are no part.
+
+    Parameters
+    ----------
+    transport : str
+        ``stdio`` or ``http``.
+    command : str
+        The program.
+    args : iterable of str
+        Its arguments.
+    cwd : str or None
+        Its working directory.
+    env_names : iterable of str
+        The names of the variables that its configuration sets.
+    url : str
+        The endpoint.
+    header_names : iterable of str
+        The names of the headers that it is sent, in any case.
+    """
+    value = {
+        "transport": transport,
+        "command": command,
+        "args": [*args],
+        "cwd": cwd,
+        "env": sorted(env_names),
+        "url": url,
+        "headers": sorted(name.lower() for name in header_names),
+    }
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,1 @@
+"""Lasting answers: given, counted, listed and ended."""

@@ -1,0 +1,51 @@
+"""REST: list grants, end one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jupyter_server.auth.decorator import authorized
+from tornado import web
+
+from jupyter_agentbox.core.grant_json import grant_to_json
+from jupyter_agentbox.services.handlers import AgentBoxHandler
+from jupyter_agentbox.services.reviewers import reviewer_of
+
+#: That of decisions: whoever may decide may take a lasting answer back.
+AUTH_RESOURCE: Final = "jupyter_agentbox:approvals"
+
+
+class GrantsHandler(AgentBoxHandler):
+    """All grants."""
+
+    auth_resource = AUTH_RESOURCE
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """List the grants, those given last first."""
+        grants = await self.services.grants.list()
+        self.finish_json({"grants": [grant_to_json(grant) for grant in grants]})
+
+
+class GrantHandler(AgentBoxHandler):
+    """One grant."""
+
+    auth_resource = AUTH_RESOURCE
+
+    @web.authenticated
+    @authorized
+    async def delete(self, grant_id: str) -> None:
+        """End a grant."""
+        reviewer = await reviewer_of(self, AUTH_RESOURCE)
+        await self.services.grants.revoke(grant_id, reviewer=reviewer)
+        self.set_status(204)
+        self.finish()
+
+
+_ID = r"(?P<grant_id>[A-Za-z0-9_-]+)"
+
+default_handlers = [
+    (r"/jupyter-agentbox/grants/?", GrantsHandler),
+    (rf"/jupyter-agentbox/grants/{_ID}/?", GrantHandler),
+]

@@ -1,0 +1,38 @@
+"""JSON and keys as the stores keep them, without loss.
+
+JSON is kept as UTF-8 bytes in which lone surrogates stand as they are (``surrogatepass``), in the order of the keys
+as they came: an escaped pair of lone surrogates would be read back as one character and change the call's digest.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from jupyter_agentbox.exceptions import StorageError
+
+_JSON: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def text_key(value: str) -> str:
+    """Return the text such that every database can keep and compare it: no lone surrogates, no NUL.
+
+    Different texts have different keys, and a text without a backslash is its own key.
+    """
+    escaped = value.replace("\\", "\\\\").replace("\0", "\\0")
+    return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def dump_json(value: object) -> bytes:
+    """Return a value as JSON, as the stores keep it.
+
+    Raises
+    ------
+    StorageError
+        It is none.
+    """
+    try:
+        text = _JSON.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StorageError(f"the approval store cannot store this: {error}") from error
+    return text.encode("utf-8", "surrogatepass")
