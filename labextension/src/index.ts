@@ -11,6 +11,8 @@ import { cardContextPlugin } from './features/approvals/cardContextPlugin';
 import { cardPlugin } from './features/approvals/cardPlugin';
 import { commPlugin } from './features/kernels/commPlugin';
 import { commandsPlugin } from './shell/commandsPlugin';
+import { grantsPlugin } from './features/grants/grantsPlugin';
+import { grantsSectionPlugin } from './features/grants/grantsSectionPlugin';
 import { historyPlugin } from './features/history/historyPlugin';
 import { ipywidgetsPlugin } from './integrations/ipywidgetsPlugin';
 import { kernelEndsPlugin } from './features/kernels/kernelEndsPlugin';
@@ -41,12 +43,14 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   serversPlugin,
   approvalsPlugin,
   historyPlugin,
+  grantsPlugin,
   originsPlugin,
   cardContextPlugin,
   cardPlugin,
   ipywidgetsPlugin,
   sidePanelPlugin,
   panelPlugin,
+  grantsSectionPlugin,
   historySectionPlugin,
   historyPagePlugin,
   serversSectionPlugin,

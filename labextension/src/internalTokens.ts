@@ -8,7 +8,13 @@ import type { ISignal } from '@lumino/signaling';
 import type { IAgentBoxClient as Client, IThreadChange } from './api/client';
 import type { IEventRouter as Router } from './api/events';
 import type { IJsonObject } from './api/json';
-import type { IApproval, IServerList, IToolCall } from './api/protocol';
+import type {
+  IApproval,
+  IGrant,
+  IGrantTerms,
+  IServerList,
+  IToolCall
+} from './api/protocol';
 import type { IThread } from './api/threads';
 import type { ICardContext as CardContext } from './ui/context';
 
@@ -26,7 +32,8 @@ export interface IKnownApproval {
 /** What a person answers to the request as it is shown. */
 export type PersonalAnswer =
   | { decision: 'allow_once'; arguments?: IJsonObject }
-  | { decision: 'reject_once'; reason: string };
+  | { decision: 'reject_once'; reason: string }
+  | { decision: 'allow_always' | 'reject_always'; grant: IGrantTerms };
 
 /** Whether the server can be asked. */
 export type Connection =
@@ -83,6 +90,16 @@ export interface IHistoryModel {
   pageSize: number;
   load(): Promise<void>;
   loadMore(): Promise<void>;
+}
+
+/** The lasting answers that people gave. */
+export interface IGrantsModel {
+  readonly changed: ISignal<IGrantsModel, void>;
+  /** Those given last first; `null` until the server answered. */
+  readonly grants: readonly IGrant[] | null;
+  refresh(): Promise<void>;
+  /** Take one back. Rejects with `RequestError` or a network error. */
+  revoke(id: string): Promise<void>;
 }
 
 /** The MCP servers and how they are doing. */
@@ -187,6 +204,11 @@ export const IApprovalModel = new Token<IApprovalModel>(
 export const IHistoryModel = new Token<IHistoryModel>(
   'jupyter-agentbox:IHistoryModel',
   'The approval requests that are final.'
+);
+
+export const IGrantsModel = new Token<IGrantsModel>(
+  'jupyter-agentbox:IGrantsModel',
+  'The lasting answers that people gave.'
 );
 
 export const IServersModel = new Token<IServersModel>(

@@ -46,7 +46,7 @@ export interface IPanelSection {
   readonly id: string;
   /** The title, in the language of the page. */
   readonly label: string;
-  /** Sections stand in the order of their ranks: requests have 100, agent threads 150, the history 200, servers 300. */
+  /** Sections stand in the order of their ranks: requests have 100, lasting answers 120, agent threads 150, the history 200, servers 300. */
   readonly rank: number;
   /** The part of the panel's height, relative to the other sections; 1 by default. */
   readonly stretch?: number;

@@ -43,7 +43,7 @@ def test_request_is_edited_and_rejected_by_keys(person: Person, notebook: Callab
     expect(card).to_be_focused()
     expect(card.get_by_role("button", name="Edit")).to_be_enabled()
     card.get_by_text("Details").focus()
-    for _ in range(2):
+    for _ in range(3):  # the arrow beside "Allow once" is between the two
         person.keyboard.press("Tab")
     person.keyboard.press("Space")
     expect(card.get_by_role("textbox", name="order_id")).to_be_focused()

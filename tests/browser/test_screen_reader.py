@@ -28,8 +28,10 @@ def test_panel_is_a_region_with_lists_of_named_requests(person: Person, notebook
                 - definition:
                   - code: "1050"
                 - button "Allow once"
+                - button "Let it run more often…"
                 - button "Edit"
                 - button "Reject"
+                - button "Keep it from running…"
     """)
     allow = person.item("shop.delete_order").get_by_role("button", name="Allow once")
     expect(allow).to_have_accessible_description("shop.delete_order")

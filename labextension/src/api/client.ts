@@ -11,6 +11,8 @@ import type {
   IApproval,
   IApprovalPage,
   IAuditPage,
+  IGrant,
+  IGrantTerms,
   IKernelEnd,
   IServer,
   IServerList,
@@ -25,6 +27,8 @@ export interface IDecisionBody {
   digest: string;
   arguments?: IJsonObject;
   reason?: string;
+  /** Of a lasting answer: what it is for. */
+  grant?: IGrantTerms;
 }
 
 /** Which requests to list. */
@@ -87,6 +91,10 @@ export interface IAgentBoxClient {
   decide(id: string, body: IDecisionBody): Promise<IApproval>;
   /** Let a request wait longer; the request as it is then. */
   extend(id: string): Promise<IApproval>;
+  /** The lasting answers that hold, those given last first. */
+  listGrants(): Promise<IGrant[]>;
+  /** Take a lasting answer back. */
+  revokeGrant(id: string): Promise<void>;
   /** All MCP servers, and what is wrong with their configuration. */
   listServers(): Promise<IServerList>;
   /** Restart an MCP server. */
@@ -169,13 +177,27 @@ export class AgentBoxClient implements IAgentBoxClient {
 
   async decide(id: string, body: IDecisionBody): Promise<IApproval> {
     const path = URLExt.join('approvals', encodeURIComponent(id), 'decision');
-    const json = stringify({ ...body } as IJsonObject);
+    const { grant, ...rest } = body;
+    const json = stringify({
+      ...rest,
+      ...(grant ? { grant: { ...grant } } : {})
+    } as IJsonObject);
     return toApproval(await this._request('POST', path, json));
   }
 
   async extend(id: string): Promise<IApproval> {
     const path = URLExt.join('approvals', encodeURIComponent(id), 'extend');
     return toApproval(await this._request('POST', path, '{}'));
+  }
+
+  async listGrants(): Promise<IGrant[]> {
+    const answer = await this._request('GET', 'grants');
+    return plain<{ grants: IGrant[] }>(answer).grants;
+  }
+
+  async revokeGrant(id: string): Promise<void> {
+    const path = URLExt.join('grants', encodeURIComponent(id));
+    await this._request('DELETE', path);
   }
 
   async listServers(): Promise<IServerList> {

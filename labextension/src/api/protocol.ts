@@ -88,6 +88,63 @@ export interface IReviewer {
   via: Via;
 }
 
+/** Which calls a lasting answer is for. */
+export type GrantScope =
+  'call' | 'kernel' | 'thread' | 'user' | 'server-read-only';
+
+/** What a person wants a lasting answer to be for. */
+export interface IGrantTerms {
+  scope: GrantScope;
+  until?: string | null;
+  uses?: number | null;
+}
+
+/** The grant that answered a request, and who gave it. */
+export interface IGrantUse extends IReviewer {
+  id: string;
+  scope: GrantScope;
+  granted_at: string;
+}
+
+/** Why a grant no longer holds. */
+export type GrantVoid = 'definition' | 'server';
+
+/** A grant that would have allowed a call, had nothing changed. */
+export interface IVoidGrant {
+  grant: IGrantUse;
+  void: GrantVoid;
+  /** The tool as it was when the grant was given, if that is known. */
+  before: IToolDescription | null;
+}
+
+/** A lasting answer. */
+export interface IGrant extends IGrantUse {
+  effect: 'allow' | 'deny';
+  server: string;
+  tool: string;
+  tools: string[];
+  kernel_id: string | null;
+  notebook_path: string | null;
+  thread_id: string | null;
+  request_id: string;
+  arguments_digest: string | null;
+  reason: string;
+  until: string | null;
+  uses: number | null;
+  used: number;
+  last_used_at: string | null;
+  void: GrantVoid | null;
+}
+
+/** What the policy said of a call. */
+export interface IEvaluation {
+  effect: 'allow' | 'ask' | 'deny';
+  rule: string | null;
+  /** The grant that gave the effect. */
+  grant?: IGrantUse | null;
+  voided?: IVoidGrant | null;
+}
+
 /** What was answered. */
 export interface IDecision extends IReviewer {
   decision: Answer;
@@ -95,6 +152,8 @@ export interface IDecision extends IReviewer {
   decided_at: string;
   arguments: IJsonObject | null;
   digest: string;
+  /** The grant that this answer gave, or by which it was given. */
+  grant?: IGrantUse | null;
 }
 
 /** How far a running tool says it is. */
@@ -119,7 +178,7 @@ export interface IApproval {
   status: Status;
   call: IToolCall;
   tool: IToolDescription;
-  evaluation: { effect: 'allow' | 'ask' | 'deny'; rule: string | null };
+  evaluation: IEvaluation;
   created_at: string;
   expires_at: string | null;
   /** When nothing could change it any more; `null` before, and where that is not known. */
@@ -176,6 +235,9 @@ export const APPROVAL_EVENT = 'https://events.jupyter-agentbox.org/approval/v1';
 
 /** The event that says that a server changed. */
 export const SERVERS_EVENT = 'https://events.jupyter-agentbox.org/servers/v1';
+
+/** The event that says that a grant was given, used or ended. */
+export const GRANT_EVENT = 'https://events.jupyter-agentbox.org/grant/v1';
 
 /** The event that says that a kernel ended. */
 export const KERNEL_EVENT = 'https://events.jupyter-agentbox.org/kernel/v1';

@@ -25,6 +25,7 @@ import { Outcome } from './Outcome';
 import { Facts, RiskLine, Says } from './ToolFacts';
 import { UnseenNote, UnseenReport, useUnseen } from '../components/Unseen';
 import { useSending } from './useSending';
+import { VoidedNote } from './VoidedNote';
 import type { ISending } from './useSending';
 import { LinkButton, VisibleText } from '../components/VisibleText';
 
@@ -128,6 +129,7 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
   return (
     <>
       <Header {...props} titleId={titleId} />
+      <VoidedNote approval={approval} />
       <UnseenReport.Provider value={report}>
         <Arguments
           values={approval.call.arguments}
@@ -142,6 +144,7 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
             approval={approval}
             sending={props.sending}
             describedBy={titleId}
+            hasUnseen={[...unseen.values()].some(count => count > 0)}
           />
         </div>
       </Guarded>

@@ -11,9 +11,11 @@ import { OpenForms } from './forms';
 import type { IForm } from './forms';
 import { openDraft } from '../form/draft';
 import type { IDraft } from '../form/draft';
-import type { IApproval } from '../../api/protocol';
+import type { IApproval, IGrantTerms } from '../../api/protocol';
 import { DecisionButton } from '../guarded/DecisionButton';
 import { describeRisk, isGrave } from '../text/risk';
+import { LastingAnswers, LastingToggle } from './LastingAnswers';
+import type { LastingKind } from '../text/lasting';
 import { RejectForm } from './RejectForm';
 import type { ISending } from './useSending';
 
@@ -21,6 +23,8 @@ export interface IDecidingProps {
   approval: IApproval;
   sending: ISending;
   describedBy: string;
+  /** Whether a part of the arguments was never shown. */
+  hasUnseen: boolean;
 }
 
 // The form library is large, and few requests are edited.
@@ -109,6 +113,12 @@ export function Deciding(props: IDecidingProps): JSX.Element {
     <Choices
       {...base}
       isGrave={isGrave(describeRisk(approval, trans).risk)}
+      approval={approval}
+      hasUnseen={props.hasUnseen}
+      onLasting={(kind, grant) => {
+        const isAllowed = kind === 'allow';
+        send({ decision: isAllowed ? 'allow_always' : 'reject_always', grant });
+      }}
       closed={before.current}
       onAllow={() => {
         send({ decision: 'allow_once' });
@@ -125,6 +135,9 @@ interface IChoicesProps {
   describedBy: string;
   isBusy: boolean;
   isGrave: boolean;
+  approval: IApproval;
+  hasUnseen: boolean;
+  onLasting: (kind: LastingKind, grant: IGrantTerms) => void;
   /** The form that was closed; its button gets the focus back. */
   closed: Mode;
   onAllow: () => void;
@@ -136,33 +149,77 @@ function Choices(props: IChoicesProps): JSX.Element {
   const trans = useTrans();
   const { describedBy, isBusy, closed } = props;
   const base = { describedBy, isBusy };
+  const lasting = useLasting(props);
   return (
-    <div className="jp-AgentBox-buttons">
-      <DecisionButton
-        {...base}
-        kind={props.isGrave ? 'caution' : 'allow'}
-        letter="A"
-        label={trans.__('Allow once')}
-        onActivate={props.onAllow}
-      />
-      <DecisionButton
-        {...base}
-        kind="neutral"
-        letter="E"
-        label={trans.__('Edit')}
-        isFocused={closed === 'edit'}
-        onActivate={props.onEdit}
-      />
-      <DecisionButton
-        {...base}
-        kind="reject"
-        letter="R"
-        label={trans.__('Reject')}
-        isFocused={closed === 'reject'}
-        onActivate={props.onReject}
-      />
-    </div>
+    <>
+      <div className="jp-AgentBox-buttons">
+        <span className="jp-AgentBox-split">
+          <DecisionButton
+            {...base}
+            kind={props.isGrave ? 'caution' : 'allow'}
+            letter="A"
+            label={trans.__('Allow once')}
+            onActivate={props.onAllow}
+          />
+          {lasting.toggle('allow')}
+        </span>
+        <DecisionButton
+          {...base}
+          kind="neutral"
+          letter="E"
+          label={trans.__('Edit')}
+          isFocused={closed === 'edit'}
+          onActivate={props.onEdit}
+        />
+        <span className="jp-AgentBox-split">
+          <DecisionButton
+            {...base}
+            kind="reject"
+            letter="R"
+            label={trans.__('Reject')}
+            isFocused={closed === 'reject'}
+            onActivate={props.onReject}
+          />
+          {lasting.toggle('reject')}
+        </span>
+      </div>
+      {lasting.answers}
+    </>
   );
+}
+
+/** The arrows beside the buttons, and the lasting answers of the one that is open. */
+function useLasting(props: IChoicesProps): {
+  toggle: (kind: LastingKind) => JSX.Element;
+  answers: JSX.Element | null;
+} {
+  const id = React.useId();
+  const [kind, setKind] = React.useState<LastingKind | null>(null);
+  const toggle = (own: LastingKind): JSX.Element => (
+    <LastingToggle
+      kind={own}
+      isOpen={kind === own}
+      controls={id}
+      onToggle={() => {
+        setKind(kind === own ? null : own);
+      }}
+    />
+  );
+  const answers = kind && (
+    <LastingAnswers
+      key={kind}
+      {...props}
+      id={id}
+      kind={kind}
+      onAnswer={terms => {
+        props.onLasting(kind, terms);
+      }}
+      onClose={() => {
+        setKind(null);
+      }}
+    />
+  );
+  return { toggle, answers };
 }
 
 /** Call back if the component goes while something is open in it. */

@@ -5,6 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { isCodeRun } from '../../api/protocol';
 import type { IApproval, IOutcome } from '../../api/protocol';
+import { describeUse } from './grants';
 import type { NameOf } from './reviewers';
 import { label } from './visibleText';
 
@@ -58,10 +59,16 @@ export function decidedBy(
   nameOf: NameOf,
   trans: TranslationBundle
 ): string {
-  if (approval.decision) {
-    return nameOf(approval.decision);
+  const { rule, grant } = approval.evaluation;
+  const { decision } = approval;
+  const used =
+    grant ?? (decision?.decision.endsWith('_once') ? decision.grant : null);
+  if (used) {
+    return describeUse(used, nameOf, trans);
   }
-  const { rule } = approval.evaluation;
+  if (decision) {
+    return nameOf(decision);
+  }
   return rule ? trans.__('the rule “%1”', label(rule, 60)) : trans.__('a rule');
 }
 

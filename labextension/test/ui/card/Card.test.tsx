@@ -23,10 +23,10 @@ function show(item: IApproval): HTMLElement {
   return render(card(item)).container;
 }
 
-test('a pending request has three buttons with these names', () => {
+test('a pending request has three buttons with these names, two with an arrow beside them', () => {
   show(approval());
   const names = screen.getAllByRole('button').map(button => button.textContent);
-  expect(names).toEqual(['Allow once', 'Edit', 'Reject']);
+  expect(names).toEqual(['Allow once', '▾', 'Edit', 'Reject', '▾']);
 });
 
 test('a final request has none of them', () => {

@@ -1,0 +1,35 @@
+import type {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+
+import { GRANT_EVENT } from '../../api/protocol';
+import { onPageReturn } from '../../integrations/pageReturn';
+import {
+  IAgentBoxClient,
+  IEventRouter,
+  IGrantsModel
+} from '../../internalTokens';
+import { GrantsModel } from '../../model/grants';
+
+/** Provides the model of lasting answers, and keeps it up to date. */
+export const grantsPlugin: JupyterFrontEndPlugin<IGrantsModel> = {
+  id: 'jupyter-agentbox:grants',
+  description: 'Provides the model of lasting answers.',
+  autoStart: true,
+  provides: IGrantsModel,
+  requires: [IAgentBoxClient, IEventRouter],
+  activate: (
+    _: JupyterFrontEnd,
+    client: IAgentBoxClient,
+    events: IEventRouter
+  ): IGrantsModel => {
+    const model = new GrantsModel(client);
+    const refresh = (): void => {
+      void model.refresh();
+    };
+    events.on(GRANT_EVENT, refresh);
+    onPageReturn(refresh);
+    return model;
+  }
+};

@@ -1,0 +1,132 @@
+/**
+ * The arrow beside a button that decides, and the lasting answers that it opens within the card.
+ *
+ * They are no menu that lies over the card: what lies over a card turns its buttons off, and a press on one of these counts
+ * as little as on the others before a person could have seen it.
+ */
+import React from 'react';
+
+import type { IApproval, IGrantTerms } from '../../api/protocol';
+import { useTrans } from '../context';
+import { DecisionButton } from '../guarded/DecisionButton';
+import { describeRisk, isGrave } from '../text/risk';
+import { isNeverGranted, lastingAnswers } from '../text/lasting';
+import type { LastingKind } from '../text/lasting';
+
+export interface ILastingToggleProps {
+  kind: LastingKind;
+  isOpen: boolean;
+  /** The id of what it opens. */
+  controls: string;
+  onToggle: () => void;
+}
+
+/** Opens and closes the lasting answers; it decides nothing. */
+export function LastingToggle(props: ILastingToggleProps): JSX.Element {
+  const trans = useTrans();
+  const name =
+    props.kind === 'allow'
+      ? trans.__('Let it run more often…')
+      : trans.__('Keep it from running…');
+  return (
+    <button
+      type="button"
+      className="jp-AgentBox-button jp-AgentBox-lastingToggle"
+      aria-label={name}
+      aria-expanded={props.isOpen}
+      aria-controls={props.isOpen ? props.controls : undefined}
+      title={name}
+      onClick={props.onToggle}
+    >
+      <span aria-hidden="true">{props.isOpen ? '▴' : '▾'}</span>
+    </button>
+  );
+}
+
+export interface ILastingAnswersProps {
+  id: string;
+  approval: IApproval;
+  kind: LastingKind;
+  /** Whether a part of the arguments was never shown. */
+  hasUnseen: boolean;
+  describedBy: string;
+  isBusy: boolean;
+  now?: () => number;
+  onAnswer: (terms: IGrantTerms) => void;
+  onClose: () => void;
+}
+
+/** One button for each lasting answer, which says the whole of its scope; Escape goes back. */
+export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
+  const trans = useTrans();
+  const { approval, kind } = props;
+  const root = React.useRef<HTMLDivElement>(null);
+  const note = noteOf(props, trans);
+  React.useEffect(() => {
+    const first = root.current?.querySelector<HTMLElement>('button');
+    (first ?? root.current)?.focus();
+  }, []);
+  const onKeyDown = (event: React.KeyboardEvent): void => {
+    if (event.key === 'Escape') {
+      event.stopPropagation();
+      props.onClose();
+    } else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+      event.preventDefault();
+      step(root.current, event.key === 'ArrowDown' ? 1 : -1);
+    }
+  };
+  const isCautious =
+    kind === 'allow' && isGrave(describeRisk(approval, trans).risk);
+  return (
+    <div
+      id={props.id}
+      ref={root}
+      className="jp-AgentBox-lasting"
+      role="group"
+      tabIndex={-1}
+      aria-label={
+        kind === 'allow'
+          ? trans.__('Answers that allow more than this call')
+          : trans.__('Answers that reject more than this call')
+      }
+      onKeyDown={onKeyDown}
+    >
+      {note ? <p className="jp-AgentBox-note">{note}</p> : null}
+      {note
+        ? null
+        : lastingAnswers(approval, kind, trans).map(answer => (
+            <DecisionButton
+              key={answer.label}
+              kind={isCautious ? 'caution' : 'neutral'}
+              label={answer.label}
+              describedBy={props.describedBy}
+              isBusy={props.isBusy}
+              onActivate={() => {
+                props.onAnswer(answer.terms((props.now ?? Date.now)()));
+              }}
+            />
+          ))}
+    </div>
+  );
+}
+
+/** Why no lasting answer is offered, if none is. */
+function noteOf(
+  { approval, kind, hasUnseen }: ILastingAnswersProps,
+  trans: ReturnType<typeof useTrans>
+): string {
+  if (kind === 'allow' && isNeverGranted(approval)) {
+    return trans.__('This is asked about each time: no answer to it can last.');
+  }
+  return hasUnseen
+    ? trans.__(
+        'You have not seen all of the arguments, so only this call can be answered. Show them all for a lasting answer.'
+      )
+    : '';
+}
+
+function step(root: HTMLElement | null, by: 1 | -1): void {
+  const buttons = [...(root?.querySelectorAll('button') ?? [])];
+  const at = buttons.findIndex(button => button === document.activeElement);
+  buttons[(at + by + buttons.length) % buttons.length]?.focus();
+}

@@ -1,0 +1,64 @@
+"""Lasting answers from the card, and their list in the panel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from .lab import Lab
+from .person import Person
+
+LOOP = """from jupyter_agentbox import tools
+
+for n in (1, 2, 3):
+    tools.shop.set_price(product_id=n, price=10.0 + n)
+print("done")"""
+ONCE = "from jupyter_agentbox import tools\nprint(tools.shop.set_price(product_id=7, price=9.5))"
+SCOPE = "Allow the destructive shop.set_price in this notebook until its kernel ends"
+
+
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_one_answer_lets_a_loop_run_and_is_listed_and_revoked(
+    person: Person, notebook: Callable[..., str], by: str
+) -> None:
+    person.open(notebook(LOOP, ONCE))
+    person.run(0)
+    card = person.card()
+    arrow = card.get_by_role("button", name="Let it run more often…")
+    answer = card.get_by_role("button", name=SCOPE)
+    if by == "mouse":
+        arrow.click()
+        expect(answer).to_be_enabled()
+        answer.click()
+    else:
+        arrow.focus()
+        person.keyboard.press("Enter")
+        expect(card.get_by_role("button", name="Allow this exact call")).to_be_focused()
+        person.keyboard.press("ArrowDown")
+        expect(answer).to_be_focused()
+        expect(answer).to_be_enabled()
+        person.keyboard.press("Enter")
+    expect(person.cell(0).locator(".jp-OutputArea-output")).to_contain_text(["done"])
+    person.open_panel()
+    panel = person.page.locator(".jp-AgentBox-panel")
+    grant = panel.locator(".jp-AgentBox-grant")
+    expect(grant).to_contain_text("Allows shop.set_price in")
+    expect(grant).to_contain_text("used 3 times")
+    expect(panel).to_contain_text("Allowed by your grant of")
+    grant.get_by_role("button", name="Revoke").click()
+    expect(grant).to_have_count(0)
+    person.run(1)
+    expect(person.cell(1).get_by_role("button", name="Allow once")).to_be_visible()
+
+
+def test_picture_of_the_lasting_answers(person: Person, lab: Lab, save_picture: Callable[..., None]) -> None:
+    lab.write_notebook("prices.ipynb", ONCE)
+    person.open("prices.ipynb")
+    person.keyboard.press("Control+B")
+    person.run(0)
+    card = person.card()
+    card.get_by_role("button", name="Let it run more often…").click()
+    expect(card.get_by_role("button", name=SCOPE)).to_be_enabled()
+    save_picture("grants-light", person.cell(0))
