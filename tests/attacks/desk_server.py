@@ -35,6 +35,7 @@ NAMES = (
     "hidden",
     "growing",
     "grow",
+    "granted",
     REMOVE,
     *LOOK_ALIKES,
 )
