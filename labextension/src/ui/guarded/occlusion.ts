@@ -8,8 +8,12 @@
  * at one half and the other in turn meanwhile. They stand on lines of 3 pixels' distance, across and down, so that nothing of
  * the size of a letter, and no line through a text, lies between them.
  * A part out of view may be covered, by a toolbar for one: a long request is never wholly in view.
+ * Hit tests take long, so they rest while nobody is near the node. What lay over it meanwhile is not known: it counts as
+ * exposed only from the first look on, and its buttons begin to be armed anew.
  */
 import type { IDisposable } from '@lumino/disposable';
+
+import { Attention } from './attention';
 
 /**
  * How a node can be seen. `exposed`: as it is. `covered`: something lies over it, or it is faded or distorted.
@@ -48,6 +52,11 @@ const HIT_TEST_CLASS = 'jp-AgentBox-hitTest';
 /** A translation by whole pixels, or none. */
 const TRANSLATION = /^(?:none|matrix\(1, 0, 0, 1, [^,]+, [^,]+\))$/;
 
+/** Milliseconds from a person's return to the first look: what is on the node has to learn first that it was not known. */
+const RETURN_DELAY = 50;
+
+const attention = new Attention();
+
 /** Watches how one node can be seen. */
 export class OcclusionWatch implements IDisposable {
   constructor(
@@ -76,11 +85,16 @@ export class OcclusionWatch implements IDisposable {
   dispose(): void {
     this._isDisposed = true;
     this._observer?.disconnect();
+    this._rest?.dispose();
     window.clearTimeout(this._timer);
   }
 
   /** Look now: for the moment of a click. */
   look(): Exposure {
+    if (this._rest) {
+      this._return();
+      return this._exposure;
+    }
     this._take(this._observer?.takeRecords() ?? []);
     this._set(this._find(true));
     return this._exposure;
@@ -149,9 +163,28 @@ export class OcclusionWatch implements IDisposable {
       return;
     }
     window.clearTimeout(this._timer);
+    this._rest?.dispose();
+    this._rest = null;
     if (!this._isTold(exposure)) {
-      this._timer = window.setTimeout(this._update, LOOK_INTERVAL);
+      if (attention.isOn(this._node)) {
+        this._timer = window.setTimeout(this._update, LOOK_INTERVAL);
+      } else {
+        this._rest = attention.await(this._node, this._return);
+      }
     }
+    this._tell(exposure);
+  }
+
+  private readonly _return = (): void => {
+    this._rest?.dispose();
+    this._rest = null;
+    if (this._exposure === 'exposed') {
+      this._tell('hidden');
+    }
+    this._timer = window.setTimeout(this._update, RETURN_DELAY);
+  };
+
+  private _tell(exposure: Exposure): void {
     if (exposure !== this._exposure) {
       this._exposure = exposure;
       this._onChange(exposure);
@@ -174,6 +207,7 @@ export class OcclusionWatch implements IDisposable {
   private _isOccluded = false;
   private readonly _observer: IntersectionObserver | null = null;
   private _half = 0;
+  private _rest: IDisposable | null = null;
   private _timer = 0;
   private _wasClipped = false;
 }

@@ -30,6 +30,7 @@ function showCard(parent: Element = document.body): HTMLElement {
 
 beforeEach(() => {
   document.body.replaceChildren();
+  window.dispatchEvent(new MouseEvent('pointermove')); // somebody is there
   document.elementFromPoint = (x, y) => onTop(x, y);
   for (const [side, size] of [
     ['clientWidth', 1000],
@@ -298,4 +299,56 @@ test('a card next to the edge of what it scrolls in is in the shadow of a toolba
   place(card, { left: 100, top: 110, right: 500, bottom: 310 });
   expect(watch.look()).toBe('covered');
   watch.dispose();
+});
+
+describe('while nobody is near a node', () => {
+  let looks: number;
+  let isCovered: boolean;
+  let found: Exposure[];
+  let watch: OcclusionWatch;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    window.dispatchEvent(new MouseEvent('pointermove'));
+    const card = showCard();
+    const patch = div(document.body);
+    [looks, isCovered, found] = [0, false, []];
+    onTop = () => {
+      looks += 1;
+      return isCovered ? patch : card;
+    };
+    watch = new OcclusionWatch(card, exposure => found.push(exposure));
+    jest.advanceTimersByTime(4000);
+    looks = 0;
+  });
+
+  afterEach(() => {
+    watch.dispose();
+    jest.useRealTimers();
+  });
+
+  test('nothing looks what lies over it', () => {
+    jest.advanceTimersByTime(60_000);
+    expect([looks, found]).toEqual([0, ['exposed']]);
+  });
+
+  test('it is not known what does, until somebody comes', () => {
+    isCovered = true;
+    jest.advanceTimersByTime(5000);
+    isCovered = false;
+    window.dispatchEvent(new MouseEvent('pointermove'));
+    expect(found).toEqual(['exposed', 'hidden']);
+    jest.advanceTimersByTime(100);
+    expect(found).toEqual(['exposed', 'hidden', 'exposed']);
+    isCovered = true;
+    jest.advanceTimersByTime(500);
+    expect(found[found.length - 1]).toBe('covered');
+  });
+
+  test('a press that nothing led to does not find it exposed', () => {
+    expect(watch.look()).toBe('hidden');
+    window.dispatchEvent(new MouseEvent('pointerdown'));
+    jest.advanceTimersByTime(100);
+    expect(watch.look()).toBe('exposed');
+  });
 });
