@@ -10,6 +10,7 @@ import type { IEventRouter as Router } from './api/events';
 import type { IJsonObject } from './api/json';
 import type {
   IApproval,
+  IDecisionAnswer,
   IGrant,
   IGrantTerms,
   IServerList,
@@ -75,6 +76,14 @@ export interface IApprovalModel {
   decide(shown: IApproval, answer: PersonalAnswer): Promise<void>;
   /** Let a request wait longer, as far as the server lets it; say whether it did. */
   extend(id: string): Promise<boolean>;
+  /**
+   * Send a person's one answer to several requests as they were shown; what became of each that the server answered for.
+   * It resolves once this page knows how they stand. Rejects with `RequestError` or a network error.
+   */
+  decideAll(
+    shown: readonly IApproval[],
+    answer: PersonalAnswer
+  ): Promise<IDecisionAnswer[]>;
   /** Ask for everything again. */
   refresh(): Promise<void>;
   /** The server's time in milliseconds. */

@@ -26,6 +26,7 @@ test('what they read is a copy, and leads to nothing that decides', () => {
     getApproval: id => Promise.resolve(approval({ id })),
     decide: () => Promise.reject(new Error('nobody decides here')),
     extend: () => Promise.reject(new Error('nobody asks')),
+    decideAll: () => Promise.reject(new Error('nobody decides here')),
     now: () => 0
   });
   const approvals = new PublicApprovals(model);

@@ -11,6 +11,7 @@ import type {
   IApproval,
   IApprovalPage,
   IAuditPage,
+  IDecisionAnswer,
   IGrant,
   IGrantTerms,
   IKernelEnd,
@@ -29,6 +30,11 @@ export interface IDecisionBody {
   reason?: string;
   /** Of a lasting answer: what it is for. */
   grant?: IGrantTerms;
+}
+
+/** One of several decisions. */
+export interface INamedDecision extends IDecisionBody {
+  id: string;
 }
 
 /** Which requests to list. */
@@ -95,6 +101,8 @@ export interface IAgentBoxClient {
   listGrants(): Promise<IGrant[]>;
   /** Take a lasting answer back. */
   revokeGrant(id: string): Promise<void>;
+  /** Send a person's answers to several requests; what became of each, in order. */
+  decideAll(decisions: readonly INamedDecision[]): Promise<IDecisionAnswer[]>;
   /** All MCP servers, and what is wrong with their configuration. */
   listServers(): Promise<IServerList>;
   /** Restart an MCP server. */
@@ -198,6 +206,15 @@ export class AgentBoxClient implements IAgentBoxClient {
   async revokeGrant(id: string): Promise<void> {
     const path = URLExt.join('grants', encodeURIComponent(id));
     await this._request('DELETE', path);
+  }
+
+  async decideAll(
+    decisions: readonly INamedDecision[]
+  ): Promise<IDecisionAnswer[]> {
+    const body = { decisions: decisions.map(one => ({ ...one })) };
+    const json = stringify(body as unknown as IJsonObject);
+    const answer = await this._request('POST', 'approvals/decisions', json);
+    return plain<{ decisions: IDecisionAnswer[] }>(answer).decisions;
   }
 
   async listServers(): Promise<IServerList> {

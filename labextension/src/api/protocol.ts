@@ -193,6 +193,20 @@ export interface IApprovalPage {
   next: string | null;
 }
 
+/** What became of one of several decisions. */
+export interface IDecisionAnswer {
+  id: string;
+  /** The status code of HTTP that the decision alone would have got. */
+  code: number;
+  /** The request's status now; `null` if there is none, or who asks may not read it. */
+  status: Status | null;
+  /** The code of the error, or `null`. */
+  reason: string | null;
+  message: string;
+  /** The edited argument that does not fit, or `null`. */
+  parameter: string | null;
+}
+
 /** One configured MCP server. */
 export interface IServer {
   name: string;

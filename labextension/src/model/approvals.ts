@@ -9,7 +9,7 @@ import type { ISignal } from '@lumino/signaling';
 
 import { RequestError } from '../api/client';
 import type { IAgentBoxClient } from '../api/client';
-import type { IApproval } from '../api/protocol';
+import type { IApproval, IDecisionAnswer } from '../api/protocol';
 import {
   isEnded,
   isOvertaken,
@@ -28,7 +28,7 @@ import type {
 /** What the model needs of a client; a test gives its own. */
 export type ApprovalSource = Pick<
   IAgentBoxClient,
-  'listApprovals' | 'getApproval' | 'decide' | 'extend' | 'now'
+  'listApprovals' | 'getApproval' | 'decide' | 'decideAll' | 'extend' | 'now'
 >;
 
 /** How many requests to ask for at once. */
@@ -42,6 +42,9 @@ const MAX_HINTS = 100;
 
 /** Events within this time (milliseconds) are answered with one round of questions. */
 const HINT_INTERVAL = 100;
+
+/** How many decisions the server takes at once. */
+const MAX_DECISIONS = 500;
 
 /** See `IApprovalModel`. */
 export class ApprovalModel implements IApprovalModel, IDisposable {
@@ -77,9 +80,11 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   }
 
   get pending(): readonly IApproval[] {
-    return this._approvals()
+    // Each view asks for them at each change.
+    this._pending ??= this._approvals()
       .filter(approval => approval.status === 'pending')
       .sort(oldestFirst);
+    return this._pending;
   }
 
   /** Whether some request may still change. */
@@ -156,6 +161,31 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
       return false;
     }
     return this._known.get(id)?.approval.expires_at !== before;
+  }
+
+  async decideAll(
+    shown: readonly IApproval[],
+    answer: PersonalAnswer
+  ): Promise<IDecisionAnswer[]> {
+    if (shown.some(({ call }) => call.omitted)) {
+      throw new Error('a request is decided by who has seen all of it');
+    }
+    const answers: IDecisionAnswer[] = [];
+    try {
+      for (let start = 0; start < shown.length; start += MAX_DECISIONS) {
+        const part = shown.slice(start, start + MAX_DECISIONS);
+        const decisions = part.map(({ id, call: { digest } }) => ({
+          ...answer,
+          id,
+          digest
+        }));
+        answers.push(...(await this._source.decideAll(decisions)));
+      }
+    } finally {
+      // If there was no reply, too: whether the answers came through is not known.
+      await this._fetchAll(shown.map(({ id }) => id));
+    }
+    return answers;
   }
 
   async load(id: string): Promise<void> {
@@ -312,6 +342,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   /** Take in that the server does not have a request. */
   private _lose(id: string): void {
     const wasKnown = this._known.delete(id);
+    this._pending = null;
     const wasSaid = this._failed.get(id) === 'unknown';
     if (this._tracked.has(id)) {
       this._failed.set(id, 'unknown');
@@ -358,7 +389,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
       }
       const isWanted = !isEnded(approval) || this._tracked.has(approval.id);
       const after = merged({ approval, question, isWhole }, before, isWanted);
-      this._known.set(approval.id, after);
+      this._know(approval.id, after);
       this._failed.delete(approval.id);
       if (after.approval === before?.approval) {
         continue;
@@ -397,6 +428,13 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     }
   }
 
+  private _know(id: string, entry: IEntry): void {
+    if (this._known.get(id)?.approval !== entry.approval) {
+      this._pending = null;
+    }
+    this._known.set(id, entry);
+  }
+
   private _approvals(): IApproval[] {
     return [...this._known.values()].map(({ approval }) => approval);
   }
@@ -425,6 +463,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   private readonly _hints: Throttler;
   private _isDisposed = false;
   private readonly _known = new Map<string, IEntry>();
+  private _pending: readonly IApproval[] | null = null;
   private _questions = 0;
   private readonly _settled = new Signal<this, IApproval>(this);
   private readonly _tracked = new Map<string, number>();

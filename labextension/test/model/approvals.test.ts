@@ -1,8 +1,16 @@
 import { RequestError } from '../../src/api/client';
-import type { IApprovalQuery, IDecisionBody } from '../../src/api/client';
+import type {
+  IApprovalQuery,
+  IDecisionBody,
+  INamedDecision
+} from '../../src/api/client';
 import { ApprovalModel } from '../../src/model/approvals';
 import type { ApprovalSource } from '../../src/model/approvals';
-import type { IApproval, IApprovalPage } from '../../src/api/protocol';
+import type {
+  IApproval,
+  IApprovalPage,
+  IDecisionAnswer
+} from '../../src/api/protocol';
 import { allowed, approval } from '../examples';
 
 /** A server in memory. */
@@ -66,6 +74,23 @@ class Server implements ApprovalSource {
   /** Until when a request waits that was extended. */
   latest: string | null = '2026-01-01T01:00:00Z';
 
+  async decideAll(
+    decisions: readonly INamedDecision[]
+  ): Promise<IDecisionAnswer[]> {
+    this.batches.push(decisions.map(({ id }) => id));
+    return decisions.map(({ id, digest }) => {
+      const found = this.approvals.get(id);
+      const code =
+        found?.status === 'pending' && found.call.digest === digest ? 200 : 409;
+      if (found && code === 200) {
+        this.put(allowed({ id }));
+      }
+      const reason = code === 200 ? null : 'not_pending';
+      const status = this.approvals.get(id)?.status ?? null;
+      return { id, code, status, reason, message: '', parameter: null };
+    });
+  }
+
   private check(): void {
     if (this.isDown) {
       throw new TypeError('network');
@@ -77,6 +102,7 @@ class Server implements ApprovalSource {
 
   approvals = new Map<string, IApproval>();
   bodies: IDecisionBody[] = [];
+  batches: string[][] = [];
   gets = 0;
   isDown = false;
   lists = 0;
@@ -377,4 +403,33 @@ test('a request that waits longer does so on all views, and one that cannot is s
   expect(changes).toEqual(['a1']);
   expect(await model.extend('a1')).toBe(false);
   expect(await model.extend('gone')).toBe(false);
+});
+
+test('one answer to many is sent in parts that the server takes', async () => {
+  const many = Array.from({ length: 501 }, (_, n) =>
+    approval({ id: `a${n}`, call: { ...approval().call, digest: `d${n}` } })
+  );
+  const server = new Server(...many);
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  server.put(allowed({ id: 'a3' }));
+  const answers = await model.decideAll(model.pending, {
+    decision: 'allow_once'
+  });
+  expect(server.batches.map(({ length }) => length)).toEqual([500, 1]);
+  const refused = answers.filter(({ code }) => code !== 200);
+  expect(refused.map(({ id, status }) => [id, status])).toEqual([
+    ['a3', 'approved']
+  ]);
+  expect(model.pending).toEqual([]);
+});
+
+test('nobody decides many of which one was not shown whole', async () => {
+  const server = new Server(approval(), LONG);
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  await expect(
+    model.decideAll([approval({ id: 'a2' }), LONG], { decision: 'allow_once' })
+  ).rejects.toThrow();
+  expect(server.batches).toEqual([]);
 });

@@ -21,6 +21,7 @@ class Server {
   now = (): number => 0;
   getApproval = (): Promise<IApproval> => Promise.reject(new Error());
   decide = (): Promise<IApproval> => Promise.reject(new Error());
+  decideAll = (): Promise<never> => Promise.reject(new Error());
   gates: Promise<void>[] = [];
   items: IApproval[] = [];
 }

@@ -148,6 +148,7 @@ function context(
       Promise.resolve(known.find(one => one.id === id) ?? known[0]),
     decide: () => Promise.reject(new Error()),
     extend: () => Promise.reject(new Error('nobody asks')),
+    decideAll: () => Promise.reject(new Error()),
     now: () => Date.parse('2026-01-01T00:00:00Z')
   });
   model.remember(known);

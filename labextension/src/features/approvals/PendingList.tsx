@@ -7,11 +7,16 @@ import { useCardContext, useTrans } from '../../ui/context';
 import type { IApproval } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
 import { label } from '../../ui/text/visibleText';
+import { OpenForms } from '../../ui/card/forms';
 import { RequestCard } from '../../ui/card/RequestCard';
+import { oldestFirst } from '../../model/entry';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { LinkButton } from '../../ui/components/VisibleText';
+import { BatchTable } from './BatchTable';
+import { itemsOf } from './batches';
+import type { IPendingItem } from './batches';
 
-/** Cards that are made at first; a thousand at once would make the page wait. */
+/** Entries that are made at first; a thousand cards at once would make the page wait. */
 const MAX_SHOWN = 50;
 
 export interface IPendingListProps {
@@ -27,10 +32,9 @@ export function PendingList(props: IPendingListProps): JSX.Element {
   const [limit, setLimit] = React.useState(MAX_SHOWN);
   const [notice, setNotice] = React.useState('');
   const { pending } = model;
-  const groups = byNotebook(
-    pending.filter(({ id }, index) => index < limit || id === wanted)
-  );
   const section = React.useRef<HTMLElement>(null);
+  const groups = useGroups(useLingering(section, pending));
+  const { shown, more } = firstItems(groups, limit, wanted);
   useFocusInList(section);
 
   return (
@@ -50,20 +54,21 @@ export function PendingList(props: IPendingListProps): JSX.Element {
       {pending.length === 0 && model.connection === 'connected' ? (
         <Empty />
       ) : null}
-      {[...groups].map(([path, approvals]) => (
+      {shown.map(([path, items]) => (
         <Group
           key={path}
           path={path}
-          approvals={approvals}
+          items={items}
+          wanted={wanted}
           onFailure={setNotice}
         />
       ))}
-      {pending.length > limit ? (
+      {more > 0 ? (
         <LinkButton
           label={trans._n(
             'Show %1 more (%2 in total)',
             'Show %1 more (%2 in total)',
-            Math.min(MAX_SHOWN, pending.length - limit),
+            Math.min(MAX_SHOWN, more),
             pending.length
           )}
           onClick={() => {
@@ -133,15 +138,15 @@ function Notice({ text, onClose }: INoticeProps): JSX.Element {
 
 interface IGroupProps {
   path: string;
-  approvals: readonly IApproval[];
+  items: readonly IPendingItem[];
+  wanted: string | null;
   /** Hears of an answer that came too late, with the name of its request. */
   onFailure: (text: string) => void;
 }
 
 function Group(props: IGroupProps): JSX.Element {
   const trans = useTrans();
-  const { path, approvals, onFailure } = props;
-  const { model } = useCardContext();
+  const { path, items, wanted, onFailure } = props;
   const title = path ? label(path) : trans.__('Outside a notebook');
   const headingId = React.useId();
   return (
@@ -150,26 +155,132 @@ function Group(props: IGroupProps): JSX.Element {
         <bdi>{title}</bdi>
       </h4>
       <ul role="list" aria-labelledby={headingId}>
-        {approvals.map(approval => (
+        {items.map(({ key, approvals, isBatch }) => (
           <li
-            key={approval.id}
+            key={key}
             className="jp-AgentBox-item"
-            aria-label={label(qualifiedName(approval.call))}
+            aria-label={label(qualifiedName(approvals[0].call))}
           >
-            <RequestCard
-              requestId={approval.id}
-              hasLink={true}
-              onFailure={text => {
-                const { approval: present } = model.get(approval.id);
-                if (present?.status !== 'pending') {
-                  onFailure(`${label(qualifiedName(approval.call))}: ${text}`);
-                }
-              }}
-            />
+            {isBatch ? (
+              <BatchTable
+                approvals={approvals}
+                wanted={wanted}
+                onFailure={onFailure}
+              />
+            ) : (
+              <Single approval={approvals[0]} onFailure={onFailure} />
+            )}
           </li>
         ))}
       </ul>
     </section>
+  );
+}
+
+interface ISingleProps {
+  approval: IApproval;
+  onFailure: (text: string) => void;
+}
+
+function Single({ approval, onFailure }: ISingleProps): JSX.Element {
+  const { model } = useCardContext();
+  return (
+    <RequestCard
+      requestId={approval.id}
+      hasLink={true}
+      onFailure={text => {
+        const { approval: present } = model.get(approval.id);
+        if (present?.status !== 'pending') {
+          onFailure(`${label(qualifiedName(approval.call))}: ${text}`);
+        }
+      }}
+    />
+  );
+}
+
+/** The entries of a notebook, by its path. */
+type Groups = readonly (readonly [string, readonly IPendingItem[]])[];
+
+/** Requests by notebook and tool. */
+function useGroups(approvals: readonly IApproval[]): Groups {
+  const forms = React.useContext(OpenForms);
+  const batches = React.useRef<ReadonlySet<string>>(new Set());
+  const isAlone = (id: string): boolean =>
+    !batches.current.has(id) && (forms.get(id)?.mode ?? 'choose') !== 'choose';
+  // What was decided keeps its place in a table; a card goes.
+  const kept = approvals.filter(
+    ({ id, status }) => status === 'pending' || batches.current.has(id)
+  );
+  const groups = [...byNotebook(kept)].map(([path, of]) => {
+    const wasBatch = (key: string): boolean => batches.current.has(path + key);
+    return [path, itemsOf(of, wasBatch, isAlone)] as const;
+  });
+  React.useEffect(() => {
+    batches.current = new Set(
+      groups.flatMap(([path, items]) =>
+        items
+          .filter(({ isBatch }) => isBatch)
+          .flatMap(({ key, approvals: rows }) => [
+            path + key,
+            ...rows.map(({ id }) => id)
+          ])
+      )
+    );
+  });
+  return groups;
+}
+
+/** As many entries as are shown, the wanted one among them, and how many are left. */
+function firstItems(
+  groups: Groups,
+  limit: number,
+  wanted: string | null
+): { shown: Groups; more: number } {
+  let index = 0;
+  const shown = groups.map(([path, items]) => {
+    const some = items.filter(({ approvals }) => {
+      index += 1;
+      return index <= limit || approvals.some(({ id }) => id === wanted);
+    });
+    return [path, some] as const;
+  });
+  return {
+    shown: shown.filter(([, items]) => items.length > 0),
+    more: Math.max(0, index - limit)
+  };
+}
+
+/**
+ * The requests that wait, and, while the pointer is on the list, those of tables that were decided meanwhile: no row moves
+ * under a pointer that is about to press.
+ */
+function useLingering(
+  section: React.RefObject<HTMLElement>,
+  pending: readonly IApproval[]
+): readonly IApproval[] {
+  const { model } = useCardContext();
+  const [settled, setSettled] = React.useState<readonly IApproval[]>([]);
+  React.useEffect(() => {
+    const node = section.current;
+    const onSettled = (_: unknown, approval: IApproval): void => {
+      if (node?.matches(':hover')) {
+        setSettled(before => [...before, approval]);
+      }
+    };
+    const onLeave = (): void => {
+      setSettled([]);
+    };
+    model.settled.connect(onSettled);
+    node?.addEventListener('pointerleave', onLeave);
+    return () => {
+      model.settled.disconnect(onSettled);
+      node?.removeEventListener('pointerleave', onLeave);
+    };
+  }, [model, section]);
+  return React.useMemo(
+    () =>
+      settled.length > 0 ? [...pending, ...settled].sort(oldestFirst) : pending,
+    [pending, settled]
   );
 }
 
@@ -201,7 +312,12 @@ export function byNotebook(
   const groups = new Map<string, IApproval[]>();
   for (const approval of approvals) {
     const path = approval.call.notebook_path ?? '';
-    groups.set(path, [...(groups.get(path) ?? []), approval]);
+    const group = groups.get(path);
+    if (group) {
+      group.push(approval);
+    } else {
+      groups.set(path, [approval]);
+    }
   }
   return groups;
 }

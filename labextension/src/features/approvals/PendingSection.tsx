@@ -32,7 +32,11 @@ export class PendingSection extends ReactWidget {
   async find(id: string): Promise<HTMLElement | undefined> {
     this._wanted = id;
     await this.rendered();
-    return this._cards().find(card => card.dataset['requestId'] === id);
+    return (
+      this._cards().find(card => card.dataset['requestId'] === id) ??
+      this.node.querySelector<HTMLElement>(`[data-row-id="${id}"]`) ??
+      undefined
+    );
   }
 
   /**
@@ -57,7 +61,7 @@ export class PendingSection extends ReactWidget {
   private _cards(): HTMLElement[] {
     return [
       ...this.node.querySelectorAll<HTMLElement>(
-        '.jp-AgentBox-pending .jp-AgentBox-card[data-request-id]'
+        '.jp-AgentBox-pending .jp-AgentBox-card[data-request-id], .jp-AgentBox-pending .jp-AgentBox-batch'
       )
     ];
   }

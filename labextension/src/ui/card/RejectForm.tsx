@@ -10,6 +10,8 @@ import { useInView } from '../hooks/useInView';
 
 export interface IRejectFormProps {
   reason: string;
+  /** What the button says that rejects, if not just that. */
+  rejectLabel?: string;
   /** Whether the field takes the focus when it appears; not if the form comes back by itself. */
   isFocused: boolean;
   isBusy: boolean;
@@ -66,7 +68,7 @@ export function RejectForm(props: IRejectFormProps): JSX.Element {
       <div className="jp-AgentBox-buttons">
         <DecisionButton
           kind="reject"
-          label={trans.__('Reject')}
+          label={props.rejectLabel ?? trans.__('Reject')}
           describedBy={props.describedBy}
           isBusy={props.isBusy}
           onActivate={props.onReject}

@@ -30,6 +30,7 @@ beforeEach(() => {
     getApproval: id => Promise.resolve(waits(id)),
     decide: () => Promise.reject(new Error('nobody decides here')),
     extend: () => Promise.reject(new Error('nobody extends here')),
+    decideAll: () => Promise.reject(new Error('nobody decides here')),
     now: () => 0
   });
   panel = { isVisible: false, open: jest.fn() };

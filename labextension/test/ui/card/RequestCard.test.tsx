@@ -17,6 +17,7 @@ function context(openInPanel?: (id: string) => void): ICardContext {
     getApproval: id => Promise.resolve(approval({ id })),
     decide: () => Promise.reject(new Error('nobody decides here')),
     extend: () => Promise.reject(new Error('nobody asks')),
+    decideAll: () => Promise.reject(new Error('nobody decides here')),
     now: () => 0
   });
   model.remember([approval({ id: 'a1' }), approval({ id: 'a2' })]);

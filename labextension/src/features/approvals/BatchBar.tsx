@@ -1,0 +1,87 @@
+/**
+ * The buttons that decide all selected rows of a table, and say how many they are.
+ */
+import React from 'react';
+
+import { RejectForm } from '../../ui/card/RejectForm';
+import { useTrans } from '../../ui/context';
+import { DecisionButton } from '../../ui/guarded/DecisionButton';
+import { Guarded } from '../../ui/guarded/GuardedCard';
+import type { PersonalAnswer } from '../../internalTokens';
+
+export interface IBatchBarProps {
+  /** How many rows are selected. */
+  count: number;
+  /** Whether allowing them is not made to look like the obvious thing to do. */
+  isGrave: boolean;
+  isBusy: boolean;
+  describedBy: string;
+  onDecide: (answer: PersonalAnswer) => void;
+}
+
+/** No button is there before something is selected, so that none can be pressed that decides nothing. */
+export function BatchBar(props: IBatchBarProps): JSX.Element {
+  const trans = useTrans();
+  const { count, isBusy, describedBy, onDecide } = props;
+  const [isRejecting, setRejecting] = React.useState(false);
+  /** Whether the form was closed without an answer: its button gets the focus back. */
+  const [isBack, setBack] = React.useState(false);
+  const [reason, setReason] = React.useState('');
+  const close = (isCancelled: boolean): void => {
+    setRejecting(false);
+    setBack(isCancelled);
+  };
+  if (count === 0) {
+    return (
+      <p className="jp-AgentBox-note">
+        {trans.__('Select rows to decide them together.')}
+      </p>
+    );
+  }
+  if (isRejecting) {
+    return (
+      <Guarded>
+        <RejectForm
+          reason={reason}
+          rejectLabel={trans._n('Reject %1', 'Reject %1', count)}
+          isFocused={true}
+          isBusy={isBusy}
+          describedBy={describedBy}
+          onChange={setReason}
+          onReject={() => {
+            onDecide({ decision: 'reject_once', reason: reason.trim() });
+            close(false);
+          }}
+          onCancel={() => {
+            close(true);
+          }}
+        />
+      </Guarded>
+    );
+  }
+  return (
+    <Guarded>
+      <div className="jp-AgentBox-buttons">
+        <DecisionButton
+          kind={props.isGrave ? 'caution' : 'allow'}
+          label={trans._n('Allow %1', 'Allow %1', count)}
+          describedBy={describedBy}
+          isBusy={isBusy}
+          onActivate={() => {
+            onDecide({ decision: 'allow_once' });
+          }}
+        />
+        <DecisionButton
+          kind="reject"
+          label={trans._n('Reject %1…', 'Reject %1…', count)}
+          describedBy={describedBy}
+          isBusy={isBusy}
+          isFocused={isBack}
+          onActivate={() => {
+            setRejecting(true);
+          }}
+        />
+      </div>
+    </Guarded>
+  );
+}

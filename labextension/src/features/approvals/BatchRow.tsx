@@ -1,0 +1,167 @@
+/**
+ * One request as a row of a table, and its card once it is opened.
+ */
+import React from 'react';
+
+import type { IApproval } from '../../api/protocol';
+import { RequestCard } from '../../ui/card/RequestCard';
+import { useNameOf, useTrans } from '../../ui/context';
+import { signature } from '../../ui/text/signature';
+import { summarize } from '../../ui/text/summary';
+import { cellOf, isUnusual, lineOf } from './batches';
+import type { IColumn } from './batches';
+
+export interface IBatchRowProps {
+  approval: IApproval;
+  columns: readonly IColumn[];
+  /** Whether the arguments stand in columns. */
+  hasColumns: boolean;
+  isSelected: boolean;
+  /** Whether the row can be selected: a person has been shown all of it. */
+  isSelectable: boolean;
+  /** Whether Tab leads to it. */
+  isCurrent: boolean;
+  isOpen: boolean;
+  isBusy: boolean;
+  /** Why the last answer was not taken, or empty. */
+  failure: string;
+  onToggle: (id: string) => void;
+  onExtend: (id: string) => void;
+  onOpen: (id: string) => void;
+  onFailure: (id: string, text: string) => void;
+}
+
+/** Rendered again only if something of its own changed: a table may have a thousand. */
+export const BatchRow = React.memo(Row);
+
+function Row(props: IBatchRowProps): JSX.Element {
+  const trans = useTrans();
+  const nameOf = useNameOf();
+  const { approval, isSelected, isSelectable, isOpen } = props;
+  const { id, call } = approval;
+  const isPending = approval.status === 'pending';
+  const outcome = isPending ? null : summarize(approval, nameOf, trans);
+  const line = signature(call.tool, call.arguments).text;
+  const onClick = (event: React.MouseEvent): void => {
+    if (!event.nativeEvent.isTrusted || !isPending) {
+      return;
+    }
+    if (event.shiftKey) {
+      props.onExtend(id);
+    } else {
+      props.onToggle(id);
+    }
+  };
+  const states = [
+    isSelected ? 'jp-mod-selected' : '',
+    isPending ? '' : 'jp-mod-settled',
+    props.isBusy ? 'jp-mod-busy' : ''
+  ];
+  return (
+    <>
+      <div
+        role="row"
+        className={`jp-AgentBox-row ${states.join(' ')}`}
+        data-row-id={id}
+        tabIndex={props.isCurrent ? 0 : -1}
+        aria-selected={isPending ? isSelected : undefined}
+        aria-expanded={isOpen}
+        aria-label={outcome ? `${line}: ${outcome.text}` : line}
+        title={outcome?.text}
+        onClick={onClick}
+      >
+        <span role="gridcell" className="jp-AgentBox-rowCheck">
+          {isPending ? (
+            <input
+              type="checkbox"
+              tabIndex={-1}
+              checked={isSelected}
+              disabled={!isSelectable}
+              readOnly
+              aria-label={trans.__('Select %1', line)}
+              title={
+                isPending && !isSelectable
+                  ? trans.__(
+                      'Open this request first: not all of its arguments are shown here.'
+                    )
+                  : undefined
+              }
+            />
+          ) : (
+            <span aria-hidden="true">
+              {approval.status === 'approved' ? '✓' : '✗'}
+            </span>
+          )}
+        </span>
+        <Cells {...props} />
+        <span role="gridcell" className="jp-AgentBox-rowOpen">
+          {isPending ? (
+            <button
+              type="button"
+              tabIndex={-1}
+              className="jp-AgentBox-link"
+              aria-label={
+                isOpen ? trans.__('Close %1', line) : trans.__('Open %1', line)
+              }
+              onClick={event => {
+                event.stopPropagation();
+                props.onOpen(id);
+              }}
+            >
+              {isOpen ? '▾' : '▸'}
+            </button>
+          ) : null}
+        </span>
+      </div>
+      {props.failure ? (
+        <p className="jp-AgentBox-error" role="alert">
+          {props.failure}
+        </p>
+      ) : null}
+      {isPending && isOpen ? (
+        <div className="jp-AgentBox-rowCard">
+          <RequestCard
+            requestId={id}
+            hasLink={true}
+            onFailure={text => {
+              props.onFailure(id, text);
+            }}
+          />
+        </div>
+      ) : null}
+    </>
+  );
+}
+
+function Cells(props: IBatchRowProps): JSX.Element {
+  const trans = useTrans();
+  const { approval, columns, hasColumns } = props;
+  if (!hasColumns || columns.length === 0) {
+    return (
+      <span role="gridcell" className="jp-AgentBox-rowLine">
+        <code>{lineOf(approval, columns) || '()'}</code>
+      </span>
+    );
+  }
+  return (
+    <>
+      {columns.map(column => {
+        const cell = cellOf(approval, column.name);
+        return (
+          <span
+            key={column.name}
+            role="gridcell"
+            className={isUnusual(approval, column) ? 'jp-mod-unusual' : ''}
+            title={
+              isUnusual(approval, column)
+                ? trans.__('Differs from most of the other rows')
+                : undefined
+            }
+          >
+            {cell ? <code>{cell.text}</code> : <i>{trans.__('not given')}</i>}
+          </span>
+        );
+      })}
+    </>
+  );
+}

@@ -1,0 +1,489 @@
+/**
+ * Requests of one tool as a table, of which a person decides many at once.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import type { IApproval, IDecisionAnswer } from '../../api/protocol';
+import { qualifiedName } from '../../api/protocol';
+import { RiskLine, Says } from '../../ui/card/ToolFacts';
+import { explain } from '../../ui/card/useSending';
+import { LinkButton, VisibleText } from '../../ui/components/VisibleText';
+import { useCardContext, useNameOf, useTrans } from '../../ui/context';
+import { GuardedCard } from '../../ui/guarded/GuardedCard';
+import { describeLoss } from '../../ui/text/connection';
+import { describeIsolation } from '../../ui/text/isolation';
+import { describeRisk, isGrave } from '../../ui/text/risk';
+import { label } from '../../ui/text/visibleText';
+import type { PersonalAnswer } from '../../internalTokens';
+import { BatchBar } from './BatchBar';
+import { BatchRow } from './BatchRow';
+import { cellKey, hasColumns, isWhollyShown, layoutOf } from './batches';
+import type { ITableLayout } from './batches';
+import { useSelection } from './useSelection';
+import type { ISelection } from './useSelection';
+
+export interface IBatchTableProps {
+  /** All of one tool, oldest first; some may be decided already, and keep their place. */
+  approvals: readonly IApproval[];
+  /** A request that is opened. */
+  wanted: string | null;
+  /** Hears why answers were not taken to requests that are over. */
+  onFailure: (text: string) => void;
+}
+
+export function BatchTable(props: IBatchTableProps): JSX.Element {
+  const trans = useTrans();
+  const { model } = useCardContext();
+  const cells = byCell(props.approvals);
+  const approvals = cells.flatMap(([, rows]) => rows);
+  const root = React.useRef<HTMLDivElement>(null);
+  const titleId = React.useId();
+  const opening = useOpening(props.wanted);
+  const pending = approvals.filter(({ status }) => status === 'pending');
+  const isSelectable = (approval: IApproval): boolean =>
+    approval.status === 'pending' &&
+    !approval.call.omitted &&
+    (isWhollyShown(approval) || opening.seen.has(approval.id));
+  const selectable = pending.filter(isSelectable);
+  const selection = useSelection(selectable.map(({ id }) => id));
+  const chosen = selectable.filter(({ id }) => selection.selected.has(id));
+  const { isBusy, failures, fail, send } = useBatchSending(props.onFailure);
+  const layout = useStable(layoutOf(approvals));
+  const current = pending.some(({ id }) => id === selection.current)
+    ? selection.current
+    : (pending[0]?.id ?? null);
+  const onKeyDown = useRowKeys(root, { selection, opening, current, pending });
+  const loss = describeLoss(model.connection, trans);
+  const [first] = approvals;
+  const name = label(qualifiedName(first.call));
+
+  return (
+    <GuardedCard
+      ref={root}
+      className="jp-mod-waiting jp-AgentBox-batch"
+      isGuarded={pending.length > 0}
+      data-risk={describeRisk(first, trans).risk}
+      aria-label={trans._n(
+        '%1 approval request of %2',
+        '%1 approval requests of %2',
+        pending.length,
+        name
+      )}
+      onKeyDownCapture={onKeyDown}
+    >
+      <Head approval={first} count={pending.length} titleId={titleId} />
+      <Same layout={layout} count={approvals.length} />
+      <div
+        role="grid"
+        className="jp-AgentBox-rows"
+        aria-multiselectable="true"
+        aria-labelledby={titleId}
+        style={
+          {
+            '--agentbox-columns': hasColumns(layout)
+              ? Math.max(1, layout.columns.length)
+              : 1
+          } as React.CSSProperties
+        }
+      >
+        <ColumnHeads
+          layout={layout}
+          cells={cells.length}
+          selectable={selectable}
+          selection={selection}
+        />
+        {cells.map(([key, rows]) => (
+          <React.Fragment key={key}>
+            {cells.length > 1 ? (
+              <CellHead
+                rows={rows}
+                selectable={rows.filter(isSelectable)}
+                selection={selection}
+              />
+            ) : null}
+            {rows.map(approval => (
+              <BatchRow
+                key={approval.id}
+                approval={approval}
+                columns={layout.columns}
+                hasColumns={hasColumns(layout)}
+                isSelected={
+                  selection.selected.has(approval.id) && isSelectable(approval)
+                }
+                isSelectable={isSelectable(approval)}
+                isCurrent={approval.id === current}
+                isOpen={opening.open.has(approval.id)}
+                isBusy={isBusy && selection.selected.has(approval.id)}
+                failure={failures.get(approval.id) ?? ''}
+                onToggle={selection.toggle}
+                onExtend={selection.extendTo}
+                onOpen={opening.toggle}
+                onFailure={fail}
+              />
+            ))}
+          </React.Fragment>
+        ))}
+      </div>
+      <div className="jp-AgentBox-batchBar">
+        {loss ? (
+          <p className="jp-AgentBox-note" role="status">
+            {loss}
+          </p>
+        ) : pending.length > 0 ? (
+          <BatchBar
+            count={chosen.length}
+            isGrave={isGrave(describeRisk(first, trans).risk)}
+            isBusy={isBusy}
+            describedBy={titleId}
+            onDecide={answer => {
+              send(chosen, answer);
+            }}
+          />
+        ) : null}
+      </div>
+    </GuardedCard>
+  );
+}
+
+interface IHeadProps {
+  approval: IApproval;
+  count: number;
+  titleId: string;
+}
+
+function Head({ approval, count, titleId }: IHeadProps): JSX.Element {
+  const trans = useTrans();
+  const { origins } = useCardContext();
+  const { call } = approval;
+  return (
+    <div className="jp-AgentBox-header">
+      <div className="jp-AgentBox-headline">
+        <span id={titleId} className="jp-AgentBox-name">
+          <VisibleText text={call.server} />.<VisibleText text={call.tool} />
+        </span>
+        <span className="jp-AgentBox-batchCount">
+          {trans._n('%1 waiting', '%1 waiting', count)}
+        </span>
+      </div>
+      <div className="jp-AgentBox-subline">
+        <RiskLine approval={approval} />
+      </div>
+      <Says approval={approval} />
+      <div className="jp-AgentBox-origin">
+        <span>{trans.__('From %1', origins.describe(approval))}</span>
+        <span className="jp-AgentBox-isolation">
+          {describeIsolation(call.isolation, trans)}
+        </span>
+        <LinkButton
+          label={trans.__('Go to cell')}
+          onClick={() => {
+            void origins.reveal(approval);
+          }}
+        />
+      </div>
+    </div>
+  );
+}
+
+/** Arguments that are the same in all rows are said once. */
+function Same(props: {
+  layout: ITableLayout;
+  count: number;
+}): JSX.Element | null {
+  const trans = useTrans();
+  const { layout, count } = props;
+  if (layout.same.length === 0) {
+    return null;
+  }
+  return (
+    <p className="jp-AgentBox-batchSame">
+      {trans._n('The same in %1:', 'The same in all %1:', count)}{' '}
+      {layout.same.map(({ name, value }, index) => (
+        <React.Fragment key={name}>
+          {index > 0 ? ', ' : ''}
+          <code>
+            {label(name, 60)}={value.text}
+          </code>
+        </React.Fragment>
+      ))}
+    </p>
+  );
+}
+
+interface IColumnHeadsProps {
+  layout: ITableLayout;
+  /** How many cells the rows come from. */
+  cells: number;
+  selectable: readonly IApproval[];
+  selection: ISelection;
+}
+
+function ColumnHeads(props: IColumnHeadsProps): JSX.Element {
+  const trans = useTrans();
+  const { layout, cells, selectable, selection } = props;
+  return (
+    <>
+      <div role="row" className="jp-AgentBox-rowAll">
+        <span role="gridcell">
+          <SelectAll
+            label={
+              cells > 1
+                ? trans.__('All of this tool (%1)', selectable.length)
+                : trans.__('All of this cell (%1)', selectable.length)
+            }
+            approvals={selectable}
+            selection={selection}
+          />
+        </span>
+      </div>
+      {hasColumns(layout) && layout.columns.length > 0 ? (
+        <div role="row" className="jp-AgentBox-row jp-AgentBox-rowHead">
+          <span role="presentation" />
+          {layout.columns.map(({ name }) => (
+            <span key={name} role="columnheader">
+              {label(name, 60)}
+            </span>
+          ))}
+          <span role="presentation" />
+        </div>
+      ) : null}
+    </>
+  );
+}
+
+interface ICellHeadProps {
+  rows: readonly IApproval[];
+  selectable: readonly IApproval[];
+  selection: ISelection;
+}
+
+function CellHead(props: ICellHeadProps): JSX.Element {
+  const trans = useTrans();
+  const { origins } = useCardContext();
+  const { rows, selectable, selection } = props;
+  return (
+    <div role="row" className="jp-AgentBox-rowAll">
+      <span role="gridcell">
+        <SelectAll
+          label={trans.__(
+            '%1: all of this cell (%2)',
+            origins.describe(rows[0]),
+            selectable.length
+          )}
+          approvals={selectable}
+          selection={selection}
+        />
+      </span>
+    </div>
+  );
+}
+
+interface ISelectAllProps {
+  label: string;
+  approvals: readonly IApproval[];
+  selection: ISelection;
+}
+
+/** A checkbox for several rows. Nothing is selected before a person says so, whatever the tool. */
+function SelectAll(props: ISelectAllProps): JSX.Element {
+  const { approvals, selection } = props;
+  const ids = approvals.map(({ id }) => id);
+  const count = ids.filter(id => selection.selected.has(id)).length;
+  const box = React.useRef<HTMLInputElement>(null);
+  const isWhole = count > 0 && count === ids.length;
+  React.useEffect(() => {
+    if (box.current) {
+      box.current.indeterminate = count > 0 && !isWhole;
+    }
+  });
+  return (
+    <label>
+      <input
+        ref={box}
+        type="checkbox"
+        checked={isWhole}
+        disabled={ids.length === 0}
+        onChange={event => {
+          if (event.nativeEvent.isTrusted) {
+            selection.setAll(ids, !isWhole);
+          }
+        }}
+      />
+      {props.label}
+    </label>
+  );
+}
+
+/** Which rows are open, and which ever were. */
+interface IOpening {
+  open: ReadonlySet<string>;
+  seen: ReadonlySet<string>;
+  toggle: (id: string) => void;
+}
+
+function useOpening(wanted: string | null): IOpening {
+  const [open, setOpen] = React.useState<ReadonlySet<string>>(new Set());
+  const [seen, setSeen] = React.useState<ReadonlySet<string>>(new Set());
+  const toggle = React.useCallback((id: string) => {
+    setOpen(before => {
+      const after = new Set(before);
+      if (!after.delete(id)) {
+        after.add(id);
+      }
+      return after;
+    });
+    setSeen(before => new Set([...before, id]));
+  }, []);
+  const [last, setLast] = React.useState<string | null>(null);
+  if (wanted !== last) {
+    setLast(wanted);
+    if (wanted !== null && !open.has(wanted)) {
+      toggle(wanted);
+    }
+  }
+  return { open, seen, toggle };
+}
+
+interface IRowKeys {
+  selection: ISelection;
+  opening: IOpening;
+  current: string | null;
+  pending: readonly IApproval[];
+}
+
+/**
+ * The keys of a row: arrows move, with Shift they select, Space toggles, Enter opens, Control+A selects all. What is
+ * pressed in an open card is the card's.
+ */
+function useRowKeys(
+  root: React.RefObject<HTMLElement>,
+  { selection, opening, current, pending }: IRowKeys
+): (event: React.KeyboardEvent) => void {
+  const rowOf = (id: string): HTMLElement | null | undefined =>
+    root.current?.querySelector<HTMLElement>(`[data-row-id="${id}"]`);
+  return event => {
+    const row = (event.target as Element).closest('[data-row-id]');
+    const isMine = event.target === row || event.target === root.current;
+    if (!isMine || !event.nativeEvent.isTrusted || current === null) {
+      return;
+    }
+    const ids = pending.map(({ id }) => id);
+    const at = ids.indexOf(current);
+    const places: Record<string, number> = {
+      ArrowDown: row ? at + 1 : at,
+      ArrowUp: at - 1,
+      Home: 0,
+      End: ids.length - 1
+    };
+    const place = places[event.key];
+    if (place !== undefined) {
+      const id = ids[Math.max(0, Math.min(ids.length - 1, place))];
+      rowOf(id)?.focus();
+      if (event.shiftKey) {
+        if (selection.current !== current) {
+          selection.moveTo(current);
+        }
+        selection.extendTo(id);
+      } else {
+        selection.moveTo(id);
+      }
+    } else if (event.key === ' ') {
+      selection.toggle(current);
+    } else if (event.key === 'Enter') {
+      opening.toggle(current);
+    } else if (event.key === 'a' && (event.ctrlKey || event.metaKey)) {
+      selection.setAll(ids, true);
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  };
+}
+
+interface IBatchSending {
+  isBusy: boolean;
+  /** Why the last answer to a request that still waits was not taken. */
+  failures: ReadonlyMap<string, string>;
+  fail: (id: string, text: string) => void;
+  send: (shown: readonly IApproval[], answer: PersonalAnswer) => void;
+}
+
+/** Send one answer to many requests, and keep what was not taken beside its row. */
+function useBatchSending(onFailure: (text: string) => void): IBatchSending {
+  const trans = useTrans();
+  const nameOf = useNameOf();
+  const { model } = useCardContext();
+  const [isBusy, setBusy] = React.useState(false);
+  const [failures, setFailures] = React.useState<ReadonlyMap<string, string>>(
+    new Map()
+  );
+  const fail = React.useCallback((id: string, text: string) => {
+    setFailures(before => new Map([...before, [id, text]]));
+  }, []);
+  const send = (shown: readonly IApproval[], answer: PersonalAnswer): void => {
+    setBusy(true);
+    setFailures(new Map());
+    model
+      .decideAll(shown, answer)
+      .then(answers => {
+        const refused = answers.filter(({ code }) => code !== 200);
+        setFailures(
+          new Map(refused.map(one => [one.id, describeFailure(one, trans)]))
+        );
+        const late = refused.filter(({ status }) => status !== 'pending');
+        if (late.length > 0) {
+          onFailure(
+            trans._n(
+              '%1 request had been decided or had ended before your answer came, which was discarded.',
+              '%1 requests had been decided or had ended before your answer came, which was discarded.',
+              late.length
+            )
+          );
+        }
+      })
+      .catch((error: unknown) => {
+        onFailure(explain(error, nameOf, trans));
+      })
+      .finally(() => {
+        setBusy(false);
+      });
+  };
+  return { isBusy, failures, fail, send };
+}
+
+/** Why one of many answers was not taken. */
+function describeFailure(
+  { status, message }: IDecisionAnswer,
+  trans: TranslationBundle
+): string {
+  return status === 'pending'
+    ? trans.__('Not decided: %1', label(message, 300))
+    : trans.__('Already over: your answer was discarded.');
+}
+
+/** Rows by the cell that they come from. */
+function byCell(approvals: readonly IApproval[]): [string, IApproval[]][] {
+  const cells = new Map<string, IApproval[]>();
+  for (const approval of approvals) {
+    const key = cellKey(approval.call);
+    const rows = cells.get(key);
+    if (rows) {
+      rows.push(approval);
+    } else {
+      cells.set(key, [approval]);
+    }
+  }
+  return [...cells];
+}
+
+/** The value as it was while it says the same, so that rows are not rendered for nothing. */
+function useStable<T>(value: T): T {
+  const kept = React.useRef({ text: '', value });
+  const text = JSON.stringify(value);
+  if (kept.current.text !== text) {
+    kept.current = { text, value };
+  }
+  return kept.current.value;
+}

@@ -1,0 +1,172 @@
+/**
+ * Requests of one tool as a table: which belong together, and what differs between them.
+ */
+import { namesOf, stringify } from '../../api/json';
+import type { IApproval, IToolCall } from '../../api/protocol';
+import { codeOf } from '../../ui/code/findings';
+import { shortValue } from '../../ui/text/signature';
+import type { ISignature } from '../../ui/text/signature';
+import { label } from '../../ui/text/visibleText';
+
+/** Arguments that stand in columns; of more, each row is one line. */
+const MAX_COLUMNS = 4;
+
+/** Characters of a value that a table shows. */
+const MAX_CELL = 200;
+
+/** The part of all rows that must have a value before another one is marked. */
+const USUAL_PART = 2 / 3;
+
+/** An entry of the list: one request, or all of one tool. */
+export interface IPendingItem {
+  /** The request's id, or the tool's key. */
+  key: string;
+  approvals: readonly IApproval[];
+  isBatch: boolean;
+}
+
+/** An argument in which rows differ. */
+export interface IColumn {
+  name: string;
+  /** What almost all rows have, as JSON; `null` if there is no such value. */
+  usual: string | null;
+}
+
+/** How a table shows the arguments of its rows. */
+export interface ITableLayout {
+  /** Arguments that are the same in all rows. */
+  same: readonly { name: string; value: ISignature }[];
+  columns: readonly IColumn[];
+}
+
+/** What requests in one table have in common: all that its head says of them. */
+export function toolKey({ call, tool }: IApproval): string {
+  return JSON.stringify([
+    call.server,
+    call.tool,
+    call.isolation ?? null,
+    tool.description,
+    stringify(tool.annotations)
+  ]);
+}
+
+/** What tells the cell that a request came from from others. */
+export function cellKey({ kernel_id, cell_id }: IToolCall): string {
+  return JSON.stringify([kernel_id, cell_id]);
+}
+
+/**
+ * Put requests of one tool together, in the place of the oldest of them.
+ *
+ * What was a table stays one while something is in it, so that nothing changes its form under a pointer; `isAlone` says
+ * of a request that it stays a card, because a form is open on it.
+ */
+export function itemsOf(
+  approvals: readonly IApproval[],
+  wasBatch: (key: string) => boolean,
+  isAlone: (id: string) => boolean
+): IPendingItem[] {
+  const tools = new Map<string, IApproval[]>();
+  for (const approval of approvals.filter(({ id }) => !isAlone(id))) {
+    const key = toolKey(approval);
+    const together = tools.get(key);
+    if (together) {
+      together.push(approval);
+    } else {
+      tools.set(key, [approval]);
+    }
+  }
+  const items: IPendingItem[] = [];
+  const done = new Set<string>();
+  for (const approval of approvals) {
+    const key = toolKey(approval);
+    const together = tools.get(key) ?? [];
+    if (isAlone(approval.id) || (together.length < 2 && !wasBatch(key))) {
+      items.push({ key: approval.id, approvals: [approval], isBatch: false });
+    } else if (!done.has(key)) {
+      done.add(key);
+      items.push({ key, approvals: together, isBatch: true });
+    }
+  }
+  return items;
+}
+
+/** Divide the arguments of rows into those that are the same and those that differ. */
+export function layoutOf(approvals: readonly IApproval[]): ITableLayout {
+  const values = new Map<string, Map<string, number>>();
+  for (const { call } of approvals) {
+    for (const name of namesOf(call.arguments)) {
+      const counts = values.get(name) ?? new Map<string, number>();
+      values.set(name, counts);
+      const text = stringify(call.arguments[name]);
+      counts.set(text, (counts.get(text) ?? 0) + 1);
+    }
+  }
+  const same: ITableLayout['same'][number][] = [];
+  const columns: IColumn[] = [];
+  for (const [name, counts] of values) {
+    const [usual, most] = commonest(counts);
+    if (most === approvals.length && approvals.length > 1) {
+      const value = approvals[0].call.arguments[name];
+      same.push({ name, value: shortValue(name, value, MAX_CELL) });
+    } else {
+      const isUsual = most > 2 && most >= USUAL_PART * approvals.length;
+      columns.push({ name, usual: isUsual ? usual : null });
+    }
+  }
+  return { same, columns };
+}
+
+/** Whether the rows have few enough arguments for columns. */
+export function hasColumns({ columns }: ITableLayout): boolean {
+  return columns.length <= MAX_COLUMNS;
+}
+
+/** Arguments of a row in one line, where there are too many for columns. */
+export function lineOf(
+  approval: IApproval,
+  columns: readonly IColumn[]
+): string {
+  return columns
+    .map(({ name }) => [label(name, 60), cellOf(approval, name)] as const)
+    .map(([name, cell]) => (cell ? `${name}=${cell.text}` : null))
+    .filter(part => part !== null)
+    .join(', ');
+}
+
+/** The value in one place of the table; `null` if the call does not have the argument. */
+export function cellOf({ call }: IApproval, name: string): ISignature | null {
+  return Object.hasOwn(call.arguments, name)
+    ? shortValue(name, call.arguments[name], MAX_CELL)
+    : null;
+}
+
+/** Whether a place of the table differs from what almost all rows have there. */
+export function isUnusual({ call }: IApproval, column: IColumn): boolean {
+  const text = Object.hasOwn(call.arguments, column.name)
+    ? stringify(call.arguments[column.name])
+    : '';
+  return column.usual !== null && text !== column.usual;
+}
+
+/** Whether a table shows all that a person has to see of a request. */
+export function isWhollyShown({ call }: IApproval): boolean {
+  return (
+    !call.omitted &&
+    (call.look_alikes ?? []).length === 0 &&
+    codeOf(call) === null &&
+    namesOf(call.arguments).every(
+      name => shortValue(name, call.arguments[name], MAX_CELL).isWhole
+    )
+  );
+}
+
+function commonest(counts: ReadonlyMap<string, number>): [string, number] {
+  let found: [string, number] = ['', 0];
+  for (const entry of counts) {
+    if (entry[1] > found[1]) {
+      found = entry;
+    }
+  }
+  return found;
+}

@@ -1,0 +1,95 @@
+/**
+ * Which rows of a table are selected, and which one the keyboard is at.
+ */
+import React from 'react';
+
+/** The selection of a table, and the ways to change it. */
+export interface ISelection {
+  readonly selected: ReadonlySet<string>;
+  /** The row that Tab leads to. */
+  readonly current: string | null;
+  /** Select a row or take it out. */
+  toggle: (id: string) => void;
+  /** Select the rows from the last one that was toggled, or else from the current one. */
+  extendTo: (id: string) => void;
+  /** Make a row the current one. */
+  moveTo: (id: string) => void;
+  /** Select rows, as far as they can be, or take them out. */
+  setAll: (ids: readonly string[], isSelected: boolean) => void;
+}
+
+/**
+ * Keep a selection of rows; `order` has those that can be selected, from top to bottom.
+ *
+ * The functions stay the same, so that a row that did not change is not rendered again.
+ */
+export function useSelection(order: readonly string[]): ISelection {
+  const [selected, setSelected] = React.useState<ReadonlySet<string>>(
+    new Set<string>()
+  );
+  const [current, setCurrent] = React.useState<string | null>(null);
+  const rows = React.useRef(order);
+  rows.current = order;
+  /** Where an extension began, and what was selected then. */
+  const anchor = React.useRef<{ id: string; base: ReadonlySet<string> } | null>(
+    null
+  );
+  const at = React.useRef<string | null>(null);
+  const latest = React.useRef(selected);
+  latest.current = selected;
+
+  const ways = React.useMemo(() => {
+    const select = (next: ReadonlySet<string>): void => {
+      latest.current = next;
+      setSelected(next);
+    };
+    const setAll = (ids: readonly string[], isSelected: boolean): void => {
+      const next = new Set(latest.current);
+      const allowed = new Set(rows.current);
+      for (const id of ids) {
+        if (isSelected && allowed.has(id)) {
+          next.add(id);
+        } else {
+          next.delete(id);
+        }
+      }
+      select(next);
+    };
+    const moveTo = (id: string): void => {
+      anchor.current = null;
+      at.current = id;
+      setCurrent(id);
+    };
+    return {
+      setAll,
+      moveTo,
+      toggle: (id: string) => {
+        if (rows.current.includes(id)) {
+          setAll([id], !latest.current.has(id));
+        }
+        moveTo(id);
+        anchor.current = { id, base: latest.current };
+      },
+      extendTo: (id: string) => {
+        const start = anchor.current ?? {
+          id: at.current ?? id,
+          base: latest.current
+        };
+        const [from, to] = [start.id, id].map(each =>
+          rows.current.indexOf(each)
+        );
+        const between =
+          from < 0 || to < 0
+            ? [id].filter(each => rows.current.includes(each))
+            : rows.current.slice(Math.min(from, to), Math.max(from, to) + 1);
+        select(new Set([...start.base, ...between]));
+        moveTo(id);
+        anchor.current = start;
+      }
+    };
+  }, []);
+  return React.useMemo(
+    () => ({ selected, current, ...ways }),
+    [selected, current, ways]
+  );
+}

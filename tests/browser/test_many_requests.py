@@ -1,0 +1,170 @@
+"""Many requests of one tool: a table in the panel, decided together, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from .lab import Lab
+from .person import Person
+
+LOOP = """import asyncio
+from jupyter_agentbox import tools
+async def ask(product_id, quantity):
+    try:
+        return (await tools.shop.restock.aio(product_id=product_id, quantity=quantity)).stock
+    except Exception as error:
+        return type(error).__name__
+results = await asyncio.gather(*(ask(1 + index % 8, 25 if index != 7 else 2500) for index in range({count})))
+print(len(results), sum(isinstance(one, int) for one in results), "ran")"""
+LONG = """import asyncio
+from jupyter_agentbox import tools
+texts = ["Ada", "x" * 300, "Grace"]
+results = await asyncio.gather(*(tools.shop.list_orders.aio(customer=text) for text in texts))
+print(len(results), "ran")"""
+
+
+def table_of(person: Person, name: str = "shop.restock") -> Locator:
+    """The table of a tool in the panel."""
+    return person.panel.get_by_role("group", name=re.compile(rf"approval requests? of {name}$"))
+
+
+def rows_of(table: Locator) -> Locator:
+    """The requests of a table."""
+    return table.locator("[data-row-id]")
+
+
+def open_table(person: Person, path: str, count: int) -> Locator:
+    """Run the first cell of a notebook and wait for its requests in the panel."""
+    person.open(path)
+    person.run(0)
+    expect(person.status).to_have_text(re.compile(f"{count}$"))
+    person.open_panel()
+    table = table_of(person)
+    expect(rows_of(table)).to_have_count(count)
+    return table
+
+
+def test_sixty_calls_of_a_loop_are_allowed_with_two_clicks_in_the_panel(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(LOOP.format(count=60))
+    table = open_table(person, path, 60)
+    expect(table.locator(".jp-mod-unusual")).to_have_text(["2500"])
+    expect(table.get_by_role("button", name=re.compile("^(Allow|Reject)"))).to_have_count(0)
+    table.get_by_role("checkbox", name="All of this cell (60)").click()
+    table.get_by_role("button", name="Allow 60", exact=True).click()
+    expect(person.status).to_have_text(re.compile("^0$"))
+    assert len(lab.approvals(path, "approved")) == 60
+    # What was decided keeps its place while the pointer is there.
+    expect(rows_of(table)).to_have_count(60)
+    expect(rows_of(table).first).to_have_accessible_name(re.compile("Allowed by you"))
+    person.page.mouse.move(1, 1)
+    expect(person.panel).to_contain_text("No requests are waiting.")
+
+
+def test_sixty_calls_of_a_loop_are_decided_by_keyboard(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
+    path = notebook(LOOP.format(count=60))
+    table = open_table(person, path, 60)
+    person.choose_command("Go to Next Approval Request")
+    expect(table).to_be_focused()
+    rows = rows_of(table)
+    person.keyboard.press("ArrowDown")
+    expect(rows.nth(0)).to_be_focused()
+    person.keyboard.press("Space")
+    person.keyboard.press("ArrowDown")
+    person.keyboard.press("ArrowDown")
+    person.keyboard.press("Shift+ArrowDown")
+    person.keyboard.press("Shift+ArrowDown")
+    person.keyboard.press("Shift+ArrowUp")
+    expect(table.get_by_role("row", selected=True)).to_have_count(3)
+    reject = table.get_by_role("button", name="Reject 3…", exact=True)
+    expect(reject).to_be_enabled()
+    person.keyboard.press("Tab")
+    expect(table.get_by_role("button", name="Allow 3", exact=True)).to_be_focused()
+    person.keyboard.press("Tab")
+    person.keyboard.press("Enter")
+    expect(table.get_by_role("textbox", name="Reason (optional)")).to_be_focused()
+    person.keyboard.type("too many")
+    person.keyboard.press("Enter")
+    expect(person.status).to_have_text(re.compile("57$"))
+    person.choose_command("Go to Next Approval Request")
+    expect(table).to_be_focused()
+    person.keyboard.press("ArrowDown")
+    expect(rows.nth(0)).to_be_focused()
+    person.keyboard.press("Control+a")
+    allow = table.get_by_role("button", name="Allow 57", exact=True)
+    expect(allow).to_be_enabled()
+    person.keyboard.press("Tab")
+    expect(allow).to_be_focused()
+    person.keyboard.press("Enter")
+    expect(person.status).to_have_text(re.compile("^0$"))
+    assert len(lab.approvals(path, "approved")) == 57
+    rejected = lab.approvals(path, "rejected")
+    assert [one["decision"]["reason"] for one in rejected] == ["too many"] * 3
+    assert sorted(one["call"]["arguments"]["product_id"] for one in rejected) == [1, 3, 4]
+
+
+def test_a_row_that_is_not_wholly_shown_is_selected_only_after_it_was_opened(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(LONG))
+    person.run(0)
+    expect(person.status).to_have_text(re.compile("3$"))
+    person.open_panel()
+    table = table_of(person, "shop.list_orders")
+    table.get_by_role("checkbox", name="All of this cell (2)").click()
+    expect(table.get_by_role("button", name="Allow 2", exact=True)).to_be_visible()
+    row = rows_of(table).filter(has_text="xxx")
+    row.click()
+    expect(row).to_have_attribute("aria-selected", "false")
+    row.get_by_role("button", name=re.compile("^Open ")).click()
+    expect(table.get_by_role("group", name="Approval request shop.list_orders")).to_be_visible()
+    row.locator(".jp-AgentBox-rowCheck").click()
+    table.get_by_role("button", name="Allow 3", exact=True).click()
+    expect(person.cell(0)).to_contain_text("3 ran")
+
+
+def test_two_pages_that_decide_overlapping_rows_decide_each_once(
+    person: Person, new_person: Callable[[], Person], notebook: Callable[..., str]
+) -> None:
+    other = new_person()
+    other.visit()
+    other.open_panel()  # what comes is on screen there, and needs no notification, which would cover a part of it
+    path = notebook(LOOP.format(count=12))
+    table = open_table(person, path, 12)
+    theirs = table_of(other)
+    expect(rows_of(theirs)).to_have_count(12)
+    rows_of(table).nth(0).locator(".jp-AgentBox-rowCheck").click()
+    rows_of(table).nth(7).locator(".jp-AgentBox-rowCheck").click(modifiers=["Shift"])
+    rows_of(theirs).nth(4).locator(".jp-AgentBox-rowCheck").click()
+    rows_of(theirs).nth(11).locator(".jp-AgentBox-rowCheck").click(modifiers=["Shift"])
+    mine = table.get_by_role("button", name="Allow 8", exact=True)
+    expect(mine).to_be_enabled()
+    expect(theirs.get_by_role("button", name="Allow 8", exact=True)).to_be_enabled()
+    # The other page does not hear of it before its own answer is under way.
+    with other.page.expect_request("**/approvals/decisions?*") as sent:
+        theirs.get_by_role("button", name="Allow 8", exact=True).click(no_wait_after=True)
+        mine.click(no_wait_after=True)
+    assert len(sent.value.post_data_json["decisions"]) == 8
+    expect(person.cell(0)).to_contain_text("12 12 ran")
+
+
+@pytest.mark.parametrize("way", ["checkbox", "button"])
+def test_a_script_selects_and_decides_nothing(person: Person, notebook: Callable[..., str], lab: Lab, way: str) -> None:
+    path = notebook(LOOP.format(count=3))
+    table = open_table(person, path, 3)
+    everything = table.get_by_role("checkbox", name="All of this cell (3)")
+    if way == "checkbox":
+        everything.evaluate("box => box.click()")
+        rows_of(table).first.evaluate("row => row.click()")
+        expect(table.get_by_role("row", selected=True)).to_have_count(0)
+    else:
+        everything.click()
+        allow = table.get_by_role("button", name="Allow 3", exact=True)
+        expect(allow).to_be_enabled()
+        allow.evaluate("button => button.click()")
+    assert len(lab.approvals(path)) == 3
