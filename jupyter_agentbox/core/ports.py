@@ -50,6 +50,22 @@ class ToolCatalog(Protocol):
         UnknownServerError, ServerConfigurationError, ToolServerError
         """
 
+    async def start(self, name: str) -> ServerStatus:
+        """Start the server unless it runs. Return how that went.
+
+        Raises
+        ------
+        UnknownServerError
+        """
+
+    async def stop(self, name: str) -> ServerStatus:
+        """Stop the server until its next use; its running calls are cut off.
+
+        Raises
+        ------
+        UnknownServerError
+        """
+
     async def restart(self, name: str) -> ServerStatus:
         """Stop the server and start it anew; its running calls are cut off. Return how that went.
 

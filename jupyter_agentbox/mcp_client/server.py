@@ -161,6 +161,10 @@ class ManagedServer:
     async def restart(self) -> None:
         """Stop it and start it now, whatever happened before. How that went is in `status`."""
         await self.stop()
+        await self.start()
+
+    async def start(self) -> None:
+        """Start it now, whatever happened before, unless it runs. How that went is in `status`."""
         self._failures = 0
         self._not_before = 0.0
         with contextlib.suppress(ToolServerError):

@@ -132,6 +132,29 @@ class McpServers:
             await server.restart()
         return server.status
 
+    async def start(self, name: str) -> ServerStatus:
+        """Start the server now, whatever happened before, unless it runs; return how that went.
+
+        Raises
+        ------
+        UnknownServerError
+        """
+        server = self._server(name)
+        if not self._is_closed:
+            await server.start()
+        return server.status
+
+    async def stop(self, name: str) -> ServerStatus:
+        """Stop the server, which interrupts its running calls; it starts anew on its next use.
+
+        Raises
+        ------
+        UnknownServerError
+        """
+        server = self._server(name)
+        await server.stop()
+        return server.status
+
     async def stop_all(self) -> None:
         """Stop all servers, all at the same time; each starts anew on its next use."""
         await asyncio.gather(*(server.stop() for server in self._servers.values()))

@@ -142,6 +142,14 @@ class FakeTools:
             raise UnknownServerError(f"no MCP server `{server}`")
         return [self._description(name) for name in self.tools if name.partition(".")[0] == server]
 
+    async def start(self, name: str) -> ServerStatus:
+        """Return the server's status: there is nothing to start."""
+        return await self.restart(name)
+
+    async def stop(self, name: str) -> ServerStatus:
+        """Return the server's status: there is nothing to stop."""
+        return await self.restart(name)
+
     async def restart(self, name: str) -> ServerStatus:
         """Return the server's status: there is nothing to start."""
         for status in self.servers():

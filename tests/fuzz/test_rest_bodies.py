@@ -53,6 +53,9 @@ paths = st.sampled_from(
         "registrations/{id}",
         "servers",
         "servers/shop/restart",
+        "servers/shop/start",
+        "servers/shop/stop",
+        "servers/shop/log",
         "servers/shop/tools",
         "kernels/k1",
     ]

@@ -28,6 +28,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "AuditHandler": ("audit",),
     "GrantsHandler": ("grants",),
     "ServersHandler": ("servers",),
+    "ServerLogHandler": ("servers", "shop", "log"),
     "KernelHandler": ("kernels", "{kernel}"),
     "ThreadsHandler": ("threads",),
     "ThreadHandler": ("threads", "{thread}"),
@@ -87,7 +88,7 @@ async def test_get_has_no_effect(jp_fetch: Any, jp_serverapp: Any, tmp_path: Pat
 
 
 async def test_what_starts_a_server_answers_no_get(jp_fetch: Any, tmp_path: Path) -> None:
-    for action in ("tools", "restart"):
+    for action in ("tools", "start", "stop", "restart"):
         with pytest.raises(HTTPClientError) as caught:
             await jp_fetch("jupyter-agentbox", "servers", "shop", action)
         assert caught.value.code == 405
@@ -98,7 +99,7 @@ async def test_what_starts_a_server_needs_more_than_a_cookie(
     jp_serverapp: Any, http_server_client: Any, jp_base_url: str, tmp_path: Path
 ) -> None:
     del jp_serverapp
-    for action in ("tools", "restart"):
+    for action in ("tools", "start", "stop", "restart"):
         with pytest.raises(HTTPClientError) as caught:
             await http_server_client.fetch(
                 f"{jp_base_url}jupyter-agentbox/servers/shop/{action}", method="POST", body="{}"

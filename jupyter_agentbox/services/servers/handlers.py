@@ -9,6 +9,8 @@ from tornado import web
 
 from jupyter_agentbox.core.approvals import request_to_json
 from jupyter_agentbox.core.ports import ToolCatalog
+from jupyter_agentbox.core.tools import ServerStatus
+from jupyter_agentbox.exceptions import UnknownServerError
 from jupyter_agentbox.services.approvals import handlers as approvals
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 
@@ -52,16 +54,58 @@ class ServerToolsHandler(ServersAPIHandler):
         self.finish_json({"tools": [tool.to_json() for tool in tools]})
 
 
-class ServerRestartHandler(ServersAPIHandler):
+class ServerStateHandler(ServersAPIHandler):
+    """Base of the handlers that start and stop a server."""
+
+    async def finish_status(self, status: ServerStatus) -> None:
+        """Answer with how the server is doing, as far as who asks may know it."""
+        answer = status.to_json()
+        may_read = await self.may_read(AUTH_RESOURCE)
+        self.finish_json(answer if may_read else {"name": answer["name"], "state": answer["state"]})
+
+
+class ServerStartHandler(ServerStateHandler):
+    """Starts a server."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, name: str) -> None:
+        """Start the server, unless it runs."""
+        await self.finish_status(await self.catalog.start(name))
+
+
+class ServerStopHandler(ServerStateHandler):
+    """Stops a server."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, name: str) -> None:
+        """Stop the server until its next use."""
+        await self.finish_status(await self.catalog.stop(name))
+
+
+class ServerRestartHandler(ServerStateHandler):
     """Starts a server anew."""
 
     @web.authenticated
     @authorized
     async def post(self, name: str) -> None:
         """Restart the server."""
-        status = (await self.catalog.restart(name)).to_json()
-        may_read = await self.may_read(AUTH_RESOURCE)
-        self.finish_json(status if may_read else {"name": status["name"], "state": status["state"]})
+        await self.finish_status(await self.catalog.restart(name))
+
+
+class ServerLogHandler(ServersAPIHandler):
+    """What one server wrote."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, name: str) -> None:
+        """Read the last lines of the server's log."""
+        for status in self.catalog.servers():
+            if status.name == name:
+                self.finish_json({"name": name, "log": list(status.log)})
+                return
+        raise UnknownServerError(f"no MCP server `{name}` is configured")
 
 
 class ServerTrustHandler(ServersAPIHandler):
@@ -91,6 +135,9 @@ _NAME = r"(?P<name>[^/]+)"
 default_handlers = [
     (r"/jupyter-agentbox/servers/?", ServersHandler),
     (rf"/jupyter-agentbox/servers/{_NAME}/tools/?", ServerToolsHandler),
+    (rf"/jupyter-agentbox/servers/{_NAME}/start/?", ServerStartHandler),
+    (rf"/jupyter-agentbox/servers/{_NAME}/stop/?", ServerStopHandler),
     (rf"/jupyter-agentbox/servers/{_NAME}/restart/?", ServerRestartHandler),
+    (rf"/jupyter-agentbox/servers/{_NAME}/log/?", ServerLogHandler),
     (rf"/jupyter-agentbox/servers/{_NAME}/trust/?", ServerTrustHandler),
 ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tornado.httpclient import HTTPClientError
 
 from tests.headless.executor.conftest import MINI
 from tests.services.approvals.test_handlers import fetch
@@ -40,7 +41,37 @@ async def test_servers_tools_and_a_restart_come_from_the_catalogue(fetch: Any) -
     assert (code, body["name"], body["state"]) == (200, "mini", "running")
 
 
-@pytest.mark.parametrize("action", ["tools", "restart"])
+async def test_a_server_is_started_and_stopped_and_starts_again_when_it_is_used(fetch: Any) -> None:
+    for action, state in [("start", "running"), ("start", "running"), ("stop", "stopped"), ("stop", "stopped")]:
+        code, body = await fetch("servers", "mini", action, body={})
+        assert (code, body["name"], body["state"]) == (200, "mini", state)
+    assert (await fetch("servers", "mini", "tools", body={}))[0] == 200
+    assert (await fetch("servers"))[1]["servers"][0]["state"] == "running"
+
+
+async def test_a_server_that_cannot_start_says_why(fetch: Any) -> None:
+    code, body = await fetch("servers", "broken", "start", body={})
+    assert (code, body["state"]) == (200, "needs_configuration")
+    assert body["error"]
+
+
+async def test_a_servers_log_can_be_read_and_no_get_starts_one(fetch: Any) -> None:
+    assert await fetch("servers", "mini", "log") == (200, {"name": "mini", "log": []})
+    assert (await fetch("servers", "other", "log"))[0] == 404
+    for action in ("start", "stop"):
+        assert (await fetch("servers", "mini", action))[0] == 405
+    assert (await fetch("servers"))[1]["servers"][0]["state"] == "stopped"
+
+
+@pytest.mark.parametrize("action", ["tools", "start", "stop", "restart", "log"])
+async def test_without_a_token_no_server_is_touched(jp_fetch: Any, action: str) -> None:
+    more: Any = {} if action == "log" else {"method": "POST", "body": "{}"}
+    with pytest.raises(HTTPClientError) as caught:
+        await jp_fetch("jupyter-agentbox", "servers", "mini", action, headers={"Authorization": "token wrong"}, **more)
+    assert caught.value.code == 403
+
+
+@pytest.mark.parametrize("action", ["tools", "start", "stop", "restart"])
 async def test_a_server_that_is_not_configured_is_404(fetch: Any, action: str) -> None:
     code, body = await fetch("servers", "other", action, body={})
     assert code == 404
