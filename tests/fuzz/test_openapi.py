@@ -27,7 +27,7 @@ CHECKS: Final = {
 }
 #: Starting a server takes a second: only servers that are not there are asked about.
 EXAMPLES: Final = settings(
-    max_examples=25,
+    max_examples=10,
     deadline=None,
     derandomize=True,
     database=None,
