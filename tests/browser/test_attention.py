@@ -18,7 +18,12 @@ COMMANDS = [
     "jupyter-agentbox:previous-request",
     "jupyter-agentbox:refresh",
 ]
-AGENT_COMMANDS = ["jupyter-agentbox:insert-agent-code", "jupyter-agentbox:new-agent-notebook"]
+OTHER_COMMANDS = [
+    "jupyter-agentbox:make-rule",
+    "jupyter-agentbox:open-history",
+    "jupyter-agentbox:insert-agent-code",
+    "jupyter-agentbox:new-agent-notebook",
+]
 
 
 def test_status_bar_and_panel_title_count_what_waits(person: Person, notebook: Callable[..., str]) -> None:
@@ -99,7 +104,9 @@ def test_palette_and_menu_lead_to_requests(person: Person, notebook: Callable[..
     person.keyboard.press("Control+Shift+C")
     person.page.locator(".lm-CommandPalette-input").fill("approval request")
     items = person.page.locator(".lm-CommandPalette-item[data-command^=jupyter-agentbox]")
-    expect(items).to_have_count(len(COMMANDS))
+    expect(items).to_have_count(len(COMMANDS) + 1)
+    found = {item.get_attribute("data-command") for item in items.all()}
+    assert found == {*COMMANDS, "jupyter-agentbox:open-history"}
 
 
 def test_no_command_decides(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
@@ -108,7 +115,7 @@ def test_no_command_decides(person: Person, notebook: Callable[..., str], lab: L
     person.run(0)
     expect(person.card()).to_be_visible()
     ours = sorted(id for id in person.commands() if re.search("agentbox|approv", id, re.IGNORECASE))
-    assert ours == sorted([*COMMANDS, *AGENT_COMMANDS])
+    assert ours == sorted([*COMMANDS, *OTHER_COMMANDS])
     (request,) = lab.approvals(path)
     for arguments in ({}, {"id": request["id"], "decision": "allow_once", "digest": request["call"]["digest"]}):
         for command in ours:

@@ -138,7 +138,7 @@ def test_card_that_is_covered_has_buttons_that_are_off_and_says_so(
         }"""
     )
     expect(allow).to_be_disabled()
-    expect(card.get_by_role("status")).to_contain_text("Something covers part of this card")
+    expect(card.get_by_role("status").filter(has_text="Something covers part of this card")).to_be_visible()
     allow.focus()
     person.keyboard.press("Enter")
     person.page.locator("#cover").evaluate("cover => cover.remove()")
@@ -163,7 +163,8 @@ def test_press_counts_at_once_on_a_card_that_has_come_wholly_into_view(
     card = person.card(1)
     reject = card.get_by_role("button", name="Reject")
     card.evaluate(SCROLL, -40)
-    reject.hover()  # as soon as it is ready
+    expect(reject).to_be_enabled()
+    reject.hover()
     card.evaluate(SCROLL, 40)
     box = reject.bounding_box()
     assert box
@@ -203,7 +204,7 @@ def test_press_that_does_not_count_is_said_not_to(person: Person, notebook: Call
         }, {once: true})"""
     )
     decide(card, "Allow once")
-    expect(card.get_by_role("status")).to_contain_text("That did not count")
+    expect(card.get_by_role("status").filter(has_text="That did not count")).to_be_visible()
     assert len(lab.approvals(path)) == 1
     decide(card, "Allow once")
     expect(card).to_contain_text("Done in")

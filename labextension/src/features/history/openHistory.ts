@@ -1,2 +1,2 @@
 /** The command that opens the page of all calls. */
-export const OPEN_HISTORY = 'agentbox:open-history';
+export const OPEN_HISTORY = 'jupyter-agentbox:open-history';

@@ -15,7 +15,7 @@ import { languageOf } from '../../ui/text/language';
 import { RuleList } from './RuleList';
 
 /** Opens the form of a rule that is made from a request, `{ requestId }`. It writes nothing: agents can run commands. */
-export const MAKE_RULE = 'agentbox:make-rule';
+export const MAKE_RULE = 'jupyter-agentbox:make-rule';
 
 /** Adds the rules to the side panel, and the command that begins one from a request. */
 export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
