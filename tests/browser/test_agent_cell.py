@@ -135,7 +135,11 @@ def test_turn_is_decided_where_it_is_asked_and_reads_well_ever_after(
     assert "<em>look</em>" in html
     assert "<strong>three</strong>" in html
     assert markdown.index("I *look*.") < markdown.index("```python\nfrom jupyter_agentbox") < markdown.index("before")
-    assert markdown.index("before") < markdown.index("shop.list_orders(limit=3) — allowed by") < markdown.index("There are **three**.")
+    assert (
+        markdown.index("before")
+        < markdown.index("shop.list_orders(limit=3) — allowed by")
+        < markdown.index("There are **three**.")
+    )
 
 
 def exported(path: Path, to: str, directory: Path) -> str:
