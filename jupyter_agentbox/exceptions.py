@@ -258,8 +258,10 @@ class InvalidRulesError(AgentBoxError, ValueError):
 
     code = "invalid_rules"
 
-    def __init__(self, message: str = "", *, problems: Sequence[Mapping[str, Any]] = ()) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str = "", *, problems: Sequence[Mapping[str, Any]] = (), request_id: str | None = None
+    ) -> None:
+        super().__init__(message, request_id=request_id)
         self.problems = tuple(dict(problem) for problem in problems)
 
 
@@ -274,8 +276,8 @@ class PolicyConflictError(AgentBoxError):
 
     code = "policy_conflict"
 
-    def __init__(self, message: str = "", *, revision: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, message: str = "", *, revision: str = "", request_id: str | None = None) -> None:
+        super().__init__(message, request_id=request_id)
         self.revision = revision
 
 

@@ -98,7 +98,7 @@ def test_interrupt_withdraws_the_call(kernel: RealKernel, server: ServerEnd) -> 
 
     assert cell.errors == ["KeyboardInterrupt"]
     assert kernel.wait_for(Cancel) == [Cancel(id=server.calls[0].id)]
-    assert cell.of_type("update_display_data")[0]["data"]["text/plain"] == "my-shop.wait: withdrawn"
+    assert cell.of_type("update_display_data")[0]["data"]["text/plain"] == "✗ my-shop.wait(…) — withdrawn"
 
 
 def test_interrupted_async_cell_withdraws_all_its_calls(kernel: RealKernel, server: ServerEnd) -> None:

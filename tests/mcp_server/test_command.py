@@ -374,8 +374,12 @@ async def test_a_server_is_registered_once_a_person_approves_and_both_answers_ar
 
 async def test_a_rule_allows_a_registration_only_by_its_full_name(connect: Connect, places: Path) -> None:
     rules = places / "rules.json"
-    for tool, is_added in (("*", False), ("agentbox.*", False), ("agentbox.register_mcp_server", True)):
-        rules.write_text(json.dumps({"rules": [{"tool": tool, "effect": "allow"}]}))
+    for server, tool, is_added in (
+        ("*", "*", False),
+        ("agentbox", "*", False),
+        ("agentbox", "register_mcp_server", True),
+    ):
+        rules.write_text(json.dumps({"rules": [{"server": server, "tool": tool, "effect": "allow"}]}))
         async with connect("--ask", "nobody", "--rules", str(rules)) as caller:
             result = await caller.call("register_mcp_server", {"name": "two", "configuration": MINI})
         assert result.is_error is not is_added

@@ -69,4 +69,6 @@ def test_what_is_not_a_clear_yes_is_a_no_that_says_why(action: str, content: Any
 
 
 async def test_where_nobody_is_asked_the_answer_is_no() -> None:
-    assert await Refuser("why").ask(Question(headline="", facts={})) == Consent(allowed=False, reason="why")
+    assert await Refuser("why").ask(Question(headline="", facts={})) == Consent(
+        allowed=False, reason="why", is_anybody_there=False
+    )
