@@ -27,6 +27,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "ApprovalHandler": ("approvals", "{request}"),
     "AuditHandler": ("audit",),
     "GrantsHandler": ("grants",),
+    "PolicyHandler": ("policy",),
     "ServersHandler": ("servers",),
     "ServerLogHandler": ("servers", "shop", "log"),
     "KernelHandler": ("kernels", "{kernel}"),
