@@ -239,9 +239,11 @@ def test_one_letter_allows_edits_or_rejects_the_card_that_has_the_focus(
     expect(card.get_by_role("textbox", name="Reason (optional)")).to_be_focused()
     person.keyboard.type("a rare eel")
     person.keyboard.press("Enter")
-    expect(person.cell(0)).to_contain_text("a rare eel")
+    expect(card).to_have_attribute("data-status", "rejected")  # the focus has gone on from the card
+    expect(person.cell(0)).to_contain_text("ToolCallRejectedError")
     person.await_kernel()
     person.edit(1)
+    expect(person.cell(1).locator(".cm-content")).to_be_focused()
     person.keyboard.press("Shift+Enter")
     expect(person.card(1)).to_be_visible()
     ready_for_letters(person, person.card(1))
