@@ -89,8 +89,6 @@ def test_notification_goes_when_the_panel_shows_the_request(
     expect(person.toasts.filter(has_text=f"({path}, cell 2)")).to_have_count(1)
     person.open_panel()
     expect(person.toasts).to_have_count(0)
-    decide(person.item("shop.list_orders"), "Allow once")
-    expect(person.item("shop.list_orders")).to_have_count(0)
 
 
 def test_palette_and_menu_lead_to_requests(person: Person, notebook: Callable[..., str]) -> None:
