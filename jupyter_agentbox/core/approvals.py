@@ -361,27 +361,14 @@ def request_to_json(
         Whether it is one of many; then long arguments are left out.
     """
     call, decision, outcome = request.call, request.decision, request.outcome
-    arguments, omitted = arguments_to_json(call.arguments, call.omitted, is_listed=is_listed)
+    shown = call_to_json(call, is_listed=is_listed)
+    seen = call.arguments if shown["arguments"] is not None else {}
     return {
         "id": request.id,
         "status": request.status.value,
         "call": {
-            "server": call.server,
-            "tool": call.tool,
-            "arguments": arguments,
-            "omitted": omitted,
-            "digest": call.digest,
-            "kernel_id": call.origin.kernel_id,
-            "notebook_path": call.origin.notebook_path,
-            "cell_id": call.origin.cell_id,
-            "thread_id": call.origin.thread_id,
-            "turn_id": call.origin.turn_id,
-            "isolation": call.origin.isolation.value,
-            "look_alikes": look_alikes_to_json(
-                look_alikes(
-                    server=call.server, tool=call.tool, arguments=call.arguments if arguments is not None else {}
-                )
-            ),
+            **shown,
+            "look_alikes": look_alikes_to_json(look_alikes(server=call.server, tool=call.tool, arguments=seen)),
         },
         "tool": {
             "title": request.tool.title,
@@ -389,11 +376,7 @@ def request_to_json(
             "annotations": request.tool.annotations,
             "input_schema": request.tool.input_schema,
         },
-        "evaluation": {
-            **request.evaluation.to_json(),
-            "grant": None if request.evaluation.grant is None else grant_use_to_json(request.evaluation.grant),
-            "voided": None if request.evaluation.voided is None else void_grant_to_json(request.evaluation.voided),
-        },
+        "evaluation": evaluation_to_json(request.evaluation),
         "created_at": json_time(request.created_at),
         "expires_at": json_time(request.expires_at),
         "extended_by": request.extended_by or None,
@@ -403,13 +386,44 @@ def request_to_json(
         else decision_to_json(decision, request.effective_call.digest, is_listed=is_listed),
         "outcome": None
         if outcome is None
-        else {
-            "state": outcome.state.value,
-            "started_at": json_time(outcome.started_at),
-            "finished_at": json_time(outcome.finished_at),
-            "error": outcome.error,
-            "progress": progress.to_json() if progress is not None else None,
-        },
+        else {**outcome_to_json(outcome), "progress": progress.to_json() if progress is not None else None},
+    }
+
+
+def call_to_json(call: ToolCall, *, is_listed: bool) -> JsonObject:
+    """Return the call and where it came from as the REST API sends it."""
+    arguments, omitted = arguments_to_json(call.arguments, call.omitted, is_listed=is_listed)
+    return {
+        "server": call.server,
+        "tool": call.tool,
+        "arguments": arguments,
+        "omitted": omitted,
+        "digest": call.digest,
+        "kernel_id": call.origin.kernel_id,
+        "notebook_path": call.origin.notebook_path,
+        "cell_id": call.origin.cell_id,
+        "thread_id": call.origin.thread_id,
+        "turn_id": call.origin.turn_id,
+        "isolation": call.origin.isolation.value,
+    }
+
+
+def evaluation_to_json(evaluation: Evaluation) -> JsonObject:
+    """Return the evaluation as the REST API sends it, with the grant that gave the effect, or would have."""
+    return {
+        **evaluation.to_json(),
+        "grant": None if evaluation.grant is None else grant_use_to_json(evaluation.grant),
+        "voided": None if evaluation.voided is None else void_grant_to_json(evaluation.voided),
+    }
+
+
+def outcome_to_json(outcome: Outcome) -> JsonObject:
+    """Return the outcome as the REST API sends it."""
+    return {
+        "state": outcome.state.value,
+        "started_at": json_time(outcome.started_at),
+        "finished_at": json_time(outcome.finished_at),
+        "error": outcome.error,
     }
 
 

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from .approvals import Answer, ApprovalRequest, OutcomeState, Status, arguments_to_json, decision_to_json
+from .approvals import (
+    Answer,
+    ApprovalRequest,
+    OutcomeState,
+    Status,
+    call_to_json,
+    decision_to_json,
+    evaluation_to_json,
+    outcome_to_json,
+)
 from .calls import JsonObject, JsonValue
 from .signatures import signature
 from .text import visible
@@ -118,6 +127,8 @@ def decided_by(request: ApprovalRequest) -> str:
     """Return who or what decided, for people; empty if nobody and nothing did."""
     if request.decision is not None:
         return request.decision.reviewer.in_words
+    if request.evaluation.grant is not None:
+        return request.evaluation.grant.granter.in_words
     if request.status in (Status.APPROVED, Status.REJECTED):
         return f"rule {request.evaluation.rule}" if request.evaluation.rule is not None else "rule"
     return ""
@@ -125,40 +136,19 @@ def decided_by(request: ApprovalRequest) -> str:
 
 def record_to_json(request: ApprovalRequest) -> JsonObject:
     """Return a record as `GET audit` sends it: a request without its tool, and what lists say of it."""
-    call, decision, outcome = request.call, request.decision, request.outcome
-    origin = call.origin
-    arguments, omitted = arguments_to_json(call.arguments, call.omitted, is_listed=True)
+    decision = request.decision
     answer = decision_to_json(decision, request.effective_call.digest, is_listed=True) if decision else None
     return {
         "id": request.id,
         "status": request.status.value,
         "signature": _signature(request),
-        "call": {
-            "server": call.server,
-            "tool": call.tool,
-            "arguments": arguments,
-            "omitted": omitted,
-            "digest": call.digest,
-            "kernel_id": origin.kernel_id,
-            "notebook_path": origin.notebook_path,
-            "cell_id": origin.cell_id,
-            "thread_id": origin.thread_id,
-            "turn_id": origin.turn_id,
-            "isolation": origin.isolation.value,
-        },
-        "evaluation": request.evaluation.to_json(),
+        "call": call_to_json(request.call, is_listed=True),
+        "evaluation": evaluation_to_json(request.evaluation),
         "created_at": json_time(request.created_at),
         "ended_at": json_time(request.ended_at),
         "decided_by": decided_by(request) or None,
         "decision": answer,
-        "outcome": None
-        if outcome is None
-        else {
-            "state": outcome.state.value,
-            "started_at": json_time(outcome.started_at),
-            "finished_at": json_time(outcome.finished_at),
-            "error": outcome.error,
-        },
+        "outcome": None if request.outcome is None else outcome_to_json(request.outcome),
         "seconds": seconds_of(request),
     }
 

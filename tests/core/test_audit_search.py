@@ -20,7 +20,10 @@ from jupyter_agentbox.core.audit_search import (
     seconds_of,
 )
 from jupyter_agentbox.core.calls import Omission
+from jupyter_agentbox.core.grant_json import grant_use_to_json
+from jupyter_agentbox.core.grant_uses import GrantUse, Scope
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
+from jupyter_agentbox.core.reviewers import Reviewer, Via
 from tests.samples import NOON, a_call, a_decision, a_request
 
 LATER = NOON + timedelta(seconds=90)
@@ -41,6 +44,15 @@ def test_what_a_rule_decided_names_it_and_what_lapsed_names_nobody() -> None:
     assert decided_by(denied) == f"rule {RULE}"
     assert decided_by(a_request(evaluation=Evaluation(effect=Effect.DENY))) == "rule"
     assert decided_by(a_request().lapse(Lapse.TIMED_OUT)) == ""
+
+
+def test_what_a_grant_decided_names_who_gave_it_and_the_record_has_the_grant() -> None:
+    use = GrantUse(id="g1", scope=Scope.KERNEL, granter=Reviewer(name="ada", via=Via.BROWSER), granted_at=NOON)
+    request = a_request(evaluation=Evaluation(effect=Effect.DENY, grant=use))
+    assert decided_by(request) == use.granter.in_words != "rule"
+    evaluation = record_to_json(request)["evaluation"]
+    assert isinstance(evaluation, dict)
+    assert evaluation["grant"] == grant_use_to_json(use)
 
 
 @pytest.mark.parametrize(
