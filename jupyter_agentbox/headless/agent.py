@@ -78,8 +78,8 @@ class AsyncAgent:
         The model's key. By default it is looked for in the environment, in ``model-keys.json`` in Jupyter's
         configuration directory (mode 0600), and in the keyring of the operating system. It goes to `base_url`, or to
         the maker of `model` and no other. No kernel gets it.
-    approval_mode : ApprovalMode
-        Who decides requests that no rule decides, in new threads.
+    approval_mode : ApprovalMode or str
+        Who decides requests that no rule decides, in new threads: ``"ask"``, ``"deny_all"`` or ``"auto_review"``.
     review_model : str, optional
         The model that reviews calls in the mode ``auto_review``; the thread's own by default.
     sandbox : bool
@@ -103,6 +103,8 @@ class AsyncAgent:
     ------
     AgentConfigurationError
         This is code that an agent runs.
+    ValueError
+        There is no such approval mode.
     """
 
     def __init__(
@@ -111,7 +113,7 @@ class AsyncAgent:
         *,
         base_url: str | None = None,
         api_key: str | None = None,
-        approval_mode: ApprovalMode = ApprovalMode.ASK,
+        approval_mode: ApprovalMode | str = ApprovalMode.ASK,
         review_model: str | None = None,
         sandbox: bool = False,
         sandbox_config: SandboxConfig | None = None,
@@ -125,7 +127,7 @@ class AsyncAgent:
         if os.environ.get(IN_AGENT_CODE):
             raise AgentConfigurationError("code that an agent runs cannot start agents")
         self.model = model
-        self.approval_mode = approval_mode
+        self.approval_mode = ApprovalMode(approval_mode)
         self._base_url = base_url
         self._api_key = api_key
         modes = ThreadModes()
@@ -165,40 +167,67 @@ class AsyncAgent:
                 await self._store.aclose()
 
     async def thread_start(
-        self, *, approval_mode: ApprovalMode | None = None, model: str | None = None, name: str = ""
+        self, *, approval_mode: ApprovalMode | str | None = None, model: str | None = None, name: str = ""
     ) -> AsyncThread:
         """Start a thread.
 
         Parameters
         ----------
-        approval_mode : ApprovalMode, optional
+        approval_mode : ApprovalMode or str, optional
             Another than the agent's.
         model : str, optional
             Another than the agent's.
         name : str
             What people call the thread.
         """
-        mode = approval_mode or self.approval_mode
+        mode = _mode(approval_mode) or self.approval_mode
         thread = await self._threads.start(model=model or self.model, mode=mode, name=name)
         return AsyncThread(self._threads, thread.id)
 
-    async def thread_resume(self, thread_id: str) -> AsyncThread:
+    async def thread_resume(
+        self, thread_id: str, *, approval_mode: ApprovalMode | str | None = None, model: str | None = None
+    ) -> AsyncThread:
         """Return a thread that was started before, also by another process.
 
-        Raises
-        ------
-        UnknownThreadError
-        """
-        return AsyncThread(self._threads, (await self._threads.read(thread_id)).id)
-
-    async def thread_fork(self, thread_id: str, *, turn_id: str | None = None) -> AsyncThread:
-        """Start a thread as a copy of another one, with its turns up to `turn_id`, or to its last.
+        Parameters
+        ----------
+        thread_id : str
+            The thread.
+        approval_mode, model : optional
+            Change the thread's, from its next turn on.
 
         Raises
         ------
         UnknownThreadError
         """
-        return AsyncThread(self._threads, (await self._threads.fork(thread_id, turn_id=turn_id)).id)
+        thread = await self._threads.change(thread_id, mode=_mode(approval_mode), model=model)
+        return AsyncThread(self._threads, thread.id)
+
+    async def thread_fork(
+        self,
+        thread_id: str,
+        *,
+        turn_id: str | None = None,
+        approval_mode: ApprovalMode | str | None = None,
+        model: str | None = None,
+    ) -> AsyncThread:
+        """Start a thread as a copy of another one.
+
+        Parameters
+        ----------
+        thread_id : str
+            The thread that is copied from.
+        turn_id : str, optional
+            The last turn that is copied; by default, the last that has ended.
+        approval_mode, model : optional
+            Others than those of the thread that is copied from.
+
+        Raises
+        ------
+        UnknownThreadError
+        """
+        thread = await self._threads.fork(thread_id, turn_id=turn_id, mode=_mode(approval_mode), model=model)
+        return AsyncThread(self._threads, thread.id)
 
     async def thread_list(self, *, archived: bool = False, limit: int = 50, cursor: str | None = None) -> ThreadList:
         """Return a page of threads, the last changed first.
@@ -302,7 +331,7 @@ class AsyncThread:
         self,
         prompt: str,
         *,
-        approval_mode: ApprovalMode | None = None,
+        approval_mode: ApprovalMode | str | None = None,
         model: str | None = None,
         backend: TurnBackend | str = TurnBackend.LOOP,
     ) -> AsyncTurn:
@@ -321,14 +350,16 @@ class AsyncThread:
         Raises
         ------
         ValueError
-            There is no such back end.
+            There is no such back end, or approval mode.
         ThreadBusyError
             A turn of the thread is in progress.
         AgentConfigurationError
             The model cannot be used, or the extra ``agent`` is not installed; it was asked nothing.
         """
         return AsyncTurn(
-            await self._threads.begin(self.id, prompt, mode=approval_mode, model=model, backend=TurnBackend(backend))
+            await self._threads.begin(
+                self.id, prompt, mode=_mode(approval_mode), model=model, backend=TurnBackend(backend)
+            )
         )
 
     async def run(
@@ -336,7 +367,7 @@ class AsyncThread:
         prompt: str,
         *,
         on_approval: OnApproval | None = None,
-        approval_mode: ApprovalMode | None = None,
+        approval_mode: ApprovalMode | str | None = None,
         model: str | None = None,
         backend: TurnBackend | str = TurnBackend.LOOP,
     ) -> Turn:
@@ -347,10 +378,11 @@ class AsyncThread:
         prompt, approval_mode, model, backend
             As for `turn`.
         on_approval : callable, optional
-            Gets each request that waits for a person: returns whether to accept it, or answers it itself and returns
-            ``None``. Without it, such requests are rejected. A coroutine function may take its time: several can be
-            on their way at once, and one is cancelled when its turn ends. A plain function is called in the event loop,
-            which stands still until it returns: one that waits, such as for `input`, belongs in `asyncio.to_thread`.
+            Gets each request that waits for a person: returns ``True`` to accept it, or answers it itself and returns
+            ``None``. Anything else rejects it. Without `on_approval`, such requests are rejected. A coroutine function
+            may take its time: several can be on their way at once, and one is cancelled when its turn ends. A plain
+            function is called in the event loop, which stands still until it returns: one that waits, such as for
+            `input`, belongs in `asyncio.to_thread`.
 
         Raises
         ------
@@ -436,9 +468,14 @@ async def _answer(request: PendingApproval, on_approval: OnApproval | None) -> N
         answered = on_approval(request)
         answer = await answered if inspect.isawaitable(answered) else answered
         if answer is not None:
-            await (request.accept() if answer else request.reject())
+            # `True` alone: a text such as "no" is true, too.
+            await (request.accept() if answer is True else request.reject())
     except ApprovalError:
         pass  # somebody was quicker, or it was withdrawn; the code hears of it
+
+
+def _mode(given: ApprovalMode | str | None) -> ApprovalMode | None:
+    return None if given is None else ApprovalMode(given)
 
 
 class _Kernels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -72,22 +73,33 @@ class Agent:
                 self._stack.close()
 
     def thread_start(
-        self, *, approval_mode: ApprovalMode | None = None, model: str | None = None, name: str = ""
+        self, *, approval_mode: ApprovalMode | str | None = None, model: str | None = None, name: str = ""
     ) -> AgentThread:
         """Start a thread; see `AsyncAgent.thread_start`."""
         agent, portal = self._require()
         made = portal.call(partial(agent.thread_start, approval_mode=approval_mode, model=model, name=name))
         return AgentThread(portal, made)
 
-    def thread_resume(self, thread_id: str) -> AgentThread:
+    def thread_resume(
+        self, thread_id: str, *, approval_mode: ApprovalMode | str | None = None, model: str | None = None
+    ) -> AgentThread:
         """Return a thread that was started before; see `AsyncAgent.thread_resume`."""
         agent, portal = self._require()
-        return AgentThread(portal, portal.call(agent.thread_resume, thread_id))
+        resume = partial(agent.thread_resume, thread_id, approval_mode=approval_mode, model=model)
+        return AgentThread(portal, portal.call(resume))
 
-    def thread_fork(self, thread_id: str, *, turn_id: str | None = None) -> AgentThread:
+    def thread_fork(
+        self,
+        thread_id: str,
+        *,
+        turn_id: str | None = None,
+        approval_mode: ApprovalMode | str | None = None,
+        model: str | None = None,
+    ) -> AgentThread:
         """Start a thread as a copy of another one; see `AsyncAgent.thread_fork`."""
         agent, portal = self._require()
-        return AgentThread(portal, portal.call(partial(agent.thread_fork, thread_id, turn_id=turn_id)))
+        fork = partial(agent.thread_fork, thread_id, turn_id=turn_id, approval_mode=approval_mode, model=model)
+        return AgentThread(portal, portal.call(fork))
 
     def thread_list(self, *, archived: bool = False, limit: int = 50, cursor: str | None = None) -> ThreadList:
         """Return a page of threads; see `AsyncAgent.thread_list`."""
@@ -142,7 +154,7 @@ class AgentThread:
         self,
         prompt: str,
         *,
-        approval_mode: ApprovalMode | None = None,
+        approval_mode: ApprovalMode | str | None = None,
         model: str | None = None,
         backend: TurnBackend | str = TurnBackend.LOOP,
     ) -> AgentTurn:
@@ -162,7 +174,7 @@ class AgentThread:
         prompt: str,
         *,
         on_approval: Callable[[BlockingRequest], bool | None] | None = None,
-        approval_mode: ApprovalMode | None = None,
+        approval_mode: ApprovalMode | str | None = None,
         model: str | None = None,
         backend: TurnBackend | str = TurnBackend.LOOP,
     ) -> Turn:
@@ -272,8 +284,11 @@ def _answer(request: BlockingRequest, on_approval: Callable[[BlockingRequest], b
         if on_approval is None:
             request.reject_unasked(NOBODY)
             return
-        answer = on_approval(request)
-        if answer:
+        answer: object = on_approval(request)  # whatever a program returns
+        if inspect.iscoroutine(answer):
+            answer.close()
+            raise TypeError("`on_approval` of an `Agent` is no coroutine function: use `AsyncAgent`")
+        if answer is True:
             request.accept()
         elif answer is not None:
             request.reject()

@@ -209,7 +209,25 @@ class ThreadManager:
         await self._keep_end(thread_id)
         await self._store.delete(thread_id)
 
-    async def fork(self, thread_id: str, *, turn_id: str | None = None) -> Thread:
+    async def change(self, thread_id: str, *, mode: ApprovalMode | None = None, model: str | None = None) -> Thread:
+        """Change what is given of a thread, from its next turn on; return it.
+
+        Raises
+        ------
+        UnknownThreadError
+        """
+        if mode is None and model is None:
+            return await self._store.get(thread_id)
+        return await self._change(thread_id, **_given(approval_mode=mode, model=model))
+
+    async def fork(
+        self,
+        thread_id: str,
+        *,
+        turn_id: str | None = None,
+        mode: ApprovalMode | None = None,
+        model: str | None = None,
+    ) -> Thread:
         """Start a thread as a copy of another one, with its turns up to one of them.
 
         Parameters
@@ -218,6 +236,8 @@ class ThreadManager:
             The thread that is copied from.
         turn_id : str, optional
             The last turn that is copied; by default, the last that has ended.
+        mode, model : optional
+            Others than those of the thread that is copied from.
 
         Raises
         ------
@@ -233,6 +253,8 @@ class ThreadManager:
         fork = replace(
             source,
             id=self._ids.new(),
+            approval_mode=mode or source.approval_mode,
+            model=model or source.model,
             created_at=now,
             updated_at=now,
             forked_from=source.id,
@@ -317,11 +339,11 @@ class ThreadManager:
         client = await self._clients.get(wanted.model)
         reviewing = await self._reviewing_client(wanted)
         turn = Turn(id=self._ids.new(), thread_id=thread_id, started_at=self._clock.now())
-        changes = {"approval_mode": mode, "model": model, "updated_at": turn.started_at}
+        changes = _given(approval_mode=mode, model=model, updated_at=turn.started_at)
         await self._keep_end(thread_id)
         await self._store.begin(turn)
         try:
-            await self._store.change(thread_id, {name: value for name, value in changes.items() if value is not None})
+            await self._store.change(thread_id, changes)
         except BaseException:
             await self._keep(turn.end(TurnStatus.INTERRUPTED, at=self._clock.now()), b"")
             raise
@@ -435,6 +457,11 @@ class _Way:
 
     backend: TurnBackend
     limits: TurnLimits
+
+
+def _given(**changes: object) -> dict[str, object]:
+    """Return the changes that are none to ``None``."""
+    return {name: value for name, value in changes.items() if value is not None}
 
 
 def _runner_of(backend: TurnBackend) -> type[TurnRunner]:

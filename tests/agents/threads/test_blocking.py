@@ -8,11 +8,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from jupyter_agentbox import Agent
-from jupyter_agentbox.core.threads import TurnStatus
+from jupyter_agentbox.core.threads import CodeRun, ItemStatus, TurnStatus
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.testing import MockModelServer
 
@@ -93,3 +94,28 @@ def test_close_while_another_thread_waits_ends_its_turn_and_gives_it_the_result(
         result = running.result(60)
 
     assert result.status is TurnStatus.INTERRUPTED
+
+
+def test_only_true_accepts(agent: Agent, model: MockModelServer) -> None:
+    odd: Any = "no"
+    model.enqueue_tool_call("run_code", {"code": "1"})
+    model.enqueue_message("done")
+    with agent:
+        result = agent.thread_start().run("go", on_approval=lambda _: odd)
+
+    assert [item.status for item in result.items if isinstance(item, CodeRun)] == [ItemStatus.DECLINED]
+
+
+def test_a_coroutine_function_that_nobody_awaits_accepts_nothing(agent: Agent, model: MockModelServer) -> None:
+    async def decide(_request: object) -> bool:
+        return False
+
+    model.enqueue_tool_call("run_code", {"code": "1"})
+    with agent:
+        thread = agent.thread_start()
+        with pytest.raises(TypeError, match="AsyncAgent"):
+            thread.run("go", on_approval=decide)  # type: ignore[arg-type]  # the mistake
+        (turn,) = thread.read(include_turns=True).turns
+
+    assert turn.status is TurnStatus.INTERRUPTED
+    assert [item.status for item in turn.items if isinstance(item, CodeRun)] != [ItemStatus.COMPLETED]

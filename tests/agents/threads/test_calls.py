@@ -129,6 +129,13 @@ async def test_an_answer_that_takes_long_holds_up_no_other_and_ends_with_the_tur
     assert "in time" in told(model.requests[1])
 
 
+async def test_only_true_accepts(make_agent: MakeAgent, model: MockModelServer) -> None:
+    async with make_agent() as agent:
+        result = await run_one(agent, model, "1", on_approval=lambda _: "no")
+
+    assert [run.status for run in runs(result)] == [ItemStatus.DECLINED]
+
+
 async def test_an_error_of_on_approval_interrupts_the_turn_and_comes_out_of_it(
     make_agent: MakeAgent, model: MockModelServer
 ) -> None:

@@ -156,6 +156,35 @@ async def test_a_mode_holds_until_a_turn_overrides_it_and_from_then_on(
     assert modes == [ApprovalMode.DENY_ALL, ApprovalMode.ASK, ApprovalMode.ASK]
 
 
+async def test_a_fork_and_a_resumed_thread_can_have_another_mode(make_agent: MakeAgent, model: MockModelServer) -> None:
+    async with make_agent() as agent:
+        thread = await agent.thread_start(approval_mode="deny_all")
+        model.enqueue_message("yes")
+        await thread.run("go")
+        kept = await agent.thread_fork(thread.id)
+        other = await agent.thread_fork(thread.id, approval_mode=ApprovalMode.AUTO_REVIEW, model="openai:other")
+        modes = [(await one.read()).approval_mode for one in (thread, kept, other)]
+        resumed = await agent.thread_resume(thread.id, approval_mode="ask")
+        again = await agent.thread_resume(thread.id)
+
+        assert modes == [ApprovalMode.DENY_ALL, ApprovalMode.DENY_ALL, ApprovalMode.AUTO_REVIEW]
+        assert [(await one.read()).approval_mode for one in (resumed, again)] == [ApprovalMode.ASK, ApprovalMode.ASK]
+        assert [(await one.read()).model for one in (again, other)] == ["openai:scripted", "openai:other"]
+
+
+async def test_a_mode_that_is_none_is_refused_before_anything_is_asked(
+    make_agent: MakeAgent, model: MockModelServer
+) -> None:
+    with pytest.raises(ValueError, match="always"):
+        make_agent(approval_mode="always")
+    async with make_agent() as agent:
+        thread = await agent.thread_start()
+        with pytest.raises(ValueError, match="always"):
+            await thread.run("go", approval_mode="always")
+
+    assert model.requests == []
+
+
 async def test_interrupting_ends_a_turn_at_once_and_the_thread_goes_on(
     make_agent: MakeAgent, model: MockModelServer
 ) -> None:
