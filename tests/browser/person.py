@@ -22,6 +22,9 @@ KERNEL_IS_READY = """() => {
   return kernel?.connectionStatus === 'connected' && kernel.status === 'idle';
 }"""
 
+#: Until then the page lays itself out as it was left, and closes what was opened meanwhile.
+LAYOUT_IS_RESTORED = "() => window.jupyterapp?.restored.then(() => true)"
+
 #: A layout for each page, or the next page would be laid out like the last.
 _WORKSPACES = itertools.count(1)
 
@@ -55,7 +58,13 @@ class Person:
         """Open a notebook on a fresh page, and wait until its kernel is ready."""
         place = front.format(next(_WORKSPACES))
         self.page.goto(f"{self._lab.url}{place}{path}?token={self._lab.token}")
+        self.page.wait_for_function(LAYOUT_IS_RESTORED)
         self.await_kernel()
+
+    def reload(self) -> None:
+        """Load the page again, and wait until it is laid out as before."""
+        self.page.reload()
+        self.page.wait_for_function(LAYOUT_IS_RESTORED)
 
     def await_kernel(self) -> None:
         """Wait until the notebook in front has a kernel that does nothing."""
@@ -81,9 +90,9 @@ class Person:
             self.keyboard.press("Control+Enter")
 
     def save(self) -> None:
-        """Save the notebook in front, and wait until it is."""
-        self.keyboard.press("Control+S")
-        expect(self.page.locator(".jp-mod-current.jp-mod-dirty")).to_have_count(0)
+        """Save the notebook in front as it is now, and wait until it is; its code may go on and change it again."""
+        with self.page.expect_response(lambda each: each.request.method == "PUT" and "/api/contents/" in each.url):
+            self.keyboard.press("Control+S")
 
     def card(self, index: int = 0) -> Locator:
         """The card under a cell."""

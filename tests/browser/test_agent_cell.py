@@ -200,7 +200,7 @@ def test_sign_of_thinking_is_there_while_the_model_is_asked_and_is_in_no_file(
     expect(final_answer(person)).to_be_visible()
     person.await_kernel()
     person.save()
-    person.page.reload()
+    person.reload()
     expect(final_answer(person)).to_be_visible()
     expect(thinking).to_have_count(0)
 
@@ -251,7 +251,7 @@ def test_interrupt_and_reload_leave_no_sign_of_work_in_any_state(
     expect(person.cell(0)).not_to_contain_text(at_work)
     expect(person.cell(0).get_by_role("button", name="Allow once")).to_have_count(0)
     person.save()
-    person.page.reload()
+    person.reload()
     expect(person.cell(0)).to_contain_text("KeyboardInterrupt: the agent's turn was interrupted")
     expect(person.cell(0)).not_to_contain_text(at_work)
 
@@ -273,7 +273,7 @@ def test_reload_while_it_works_lets_it_go_on_and_says_where_the_rest_is(
         gate.touch()
         expect(person.cell(0)).to_contain_text("Thinking…")
     person.save()
-    person.page.reload()
+    person.reload()
     if state == "runs":
         expect(person.cell(0).get_by_text("running…", exact=True)).to_be_visible()
     gate.touch()
@@ -400,7 +400,7 @@ def test_reload_while_it_waits_shows_the_same_and_takes_the_answer(
     person.run(0)
     expect(code_card(person).get_by_role("button", name="Allow once")).to_be_enabled()
     person.save()
-    person.page.reload()
+    person.reload()
     expect(person.cell(0).get_by_role("group", name="Agent", exact=True)).to_contain_text("I look.")
     expect(person.cell(0)).to_contain_text("waiting for your decision")
     decide(code_card(person), "Allow once")

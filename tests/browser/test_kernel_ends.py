@@ -45,7 +45,7 @@ def test_person_is_told_which_limit_ended_the_kernel_and_can_go_on(
     expect(person.page.get_by_role("tab", name=path)).to_have_attribute("aria-selected", "true")
     expect(person.toasts).to_have_count(0)
 
-    onlooker.page.reload()
+    onlooker.reload()
     onlooker.await_kernel()
     onlooker.run(1)
     expect(onlooker.cell(1)).to_contain_text("42")

@@ -21,7 +21,7 @@ def test_request_survives_a_reload_and_is_decided_in_the_saved_card(
     person.run(0)
     expect(person.card()).to_be_visible()
     person.save()
-    person.page.reload()
+    person.reload()
     decide(person.card(), "Allow once")
     expect(person.card()).to_contain_text("Allowed by you. Done in")
     person.await_kernel()

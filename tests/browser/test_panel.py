@@ -107,7 +107,7 @@ def test_panel_is_restored_with_the_layout(person: Person, notebook: Callable[..
         person.open_panel()
     person.run(0)
     expect(person.card()).to_be_visible()
-    person.page.reload()
+    person.reload()
     expect(person.item("shop.restock")).to_be_visible()
 
 

@@ -14,6 +14,8 @@ import { approvalIcon } from '../ui/icons';
 /** What the panel needs. */
 export interface ISidePanelOptions {
   shell: JupyterFrontEnd.IShell;
+  /** Keeps when the page is laid out as it was left. */
+  restored: Promise<unknown>;
   trans: TranslationBundle;
 }
 
@@ -26,6 +28,12 @@ export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
     this.title.icon = approvalIcon;
     this.node.tabIndex = -1;
     this._updateTitle();
+    void _options.restored.then(() => {
+      // The page was laid out as it was left, which may have closed what was opened meanwhile.
+      if (this._isWanted && !this.isVisible) {
+        this.reveal();
+      }
+    });
   }
 
   get isOnScreen(): boolean {
@@ -33,6 +41,7 @@ export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
   }
 
   reveal(): void {
+    this._isWanted = true;
     this._options.shell.activateById(this.id);
   }
 
@@ -115,6 +124,7 @@ export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
     });
   }
 
+  private _isWanted = false;
   private readonly _sections: SectionFrame[] = [];
 }
 

@@ -17,12 +17,12 @@ export const sidePanelPlugin: JupyterFrontEndPlugin<IAgentBoxPanel> = {
   provides: IAgentBoxPanel,
   optional: [ILayoutRestorer, ITranslator],
   activate: (
-    { shell }: JupyterFrontEnd,
+    { restored, shell }: JupyterFrontEnd,
     restorer: ILayoutRestorer | null,
     translator: ITranslator | null
   ): IAgentBoxPanel => {
     const { trans } = languageOf(translator);
-    const panel = new AgentBoxPanel({ shell, trans });
+    const panel = new AgentBoxPanel({ shell, restored, trans });
     shell.add(panel, 'right', { rank: 900 });
     restorer?.add(panel, panel.id);
     return panel;

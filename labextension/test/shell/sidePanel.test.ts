@@ -6,14 +6,23 @@ import type { ISectionHandle } from '../../src/tokens';
 import { trans } from '../examples';
 
 let panel: AgentBoxPanel;
+let restore: () => void;
+
+const activateById = jest.fn((_: string) => {
+  panel.show();
+});
 
 beforeEach(() => {
-  const shell = {} as JupyterFrontEnd.IShell;
-  panel = new AgentBoxPanel({ shell, trans });
+  const shell = { activateById } as unknown as JupyterFrontEnd.IShell;
+  const restored = new Promise<void>(resolve => {
+    restore = resolve;
+  });
+  panel = new AgentBoxPanel({ shell, restored, trans });
   Widget.attach(panel, document.body);
 });
 
 afterEach(() => {
+  activateById.mockClear();
   panel.dispose();
 });
 
@@ -89,4 +98,20 @@ test('a section is there once, and goes when it is disposed', () => {
   expect(order()).toEqual([]);
   add('pending', 100);
   expect(order()).toHaveLength(2);
+});
+
+test('what was opened before the page is laid out as it was left is open afterwards', async () => {
+  panel.hide();
+  panel.reveal();
+  panel.hide();
+  restore();
+  await Promise.resolve();
+  expect(panel.isVisible).toBe(true);
+});
+
+test('laying the page out opens no panel that nobody wanted', async () => {
+  panel.hide();
+  restore();
+  await Promise.resolve();
+  expect(activateById).not.toHaveBeenCalled();
 });

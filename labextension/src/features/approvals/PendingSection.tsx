@@ -11,6 +11,9 @@ import { CardProvider } from '../../ui/context';
 import type { ICardContext } from '../../ui/context';
 import { PendingList } from './PendingList';
 
+/** Milliseconds after which the list is on screen also where the page is never idle. */
+const RENDERED_WITHIN = 200;
+
 /** Shows the list, and finds the cards in it. */
 export class PendingSection extends ReactWidget {
   constructor(private readonly _context: ICardContext) {
@@ -45,7 +48,8 @@ export class PendingSection extends ReactWidget {
    */
   async rendered(): Promise<void> {
     MessageLoop.sendMessage(this, Widget.Msg.UpdateRequest);
-    await this.renderPromise;
+    // The promise is kept when the page is idle, which a busy one is not for a long time.
+    await Promise.race([this.renderPromise, delay(RENDERED_WITHIN)]);
   }
 
   protected override render(): JSX.Element {
@@ -68,4 +72,10 @@ export class PendingSection extends ReactWidget {
 
   private readonly _forms = new Forms();
   private _wanted: string | null = null;
+}
+
+function delay(time: number): Promise<void> {
+  return new Promise(resolve => {
+    setTimeout(resolve, time);
+  });
 }

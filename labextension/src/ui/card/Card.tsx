@@ -325,7 +325,11 @@ function useFocusMoved(
     const node = root.current;
     isAnswered.current =
       sending.isBusy || (isAnswered.current && !sending.failure);
-    if (wasPending.current && !isPending && hadFocus && node) {
+    // Between drawing and now the person may have gone elsewhere.
+    const isLost =
+      document.activeElement === document.body ||
+      node?.contains(document.activeElement);
+    if (wasPending.current && !isPending && hadFocus && isLost && node) {
       node.focus({ preventScroll: true });
       if (isAnswered.current) {
         onLeave?.(node);
