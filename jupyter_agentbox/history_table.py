@@ -63,7 +63,12 @@ class HistoryTable:
             _cell(decided_by(request), self._who),
             _cell(notebook, self._notebook),
         ]
-        return f"{heading}{'  '.join(cells).rstrip()}\n"
+        return f"{heading}{'  '.join(cells).rstrip()}\n{self._reason(request)}"
+
+    def _reason(self, request: ApprovalRequest) -> str:
+        """Return what who decided wrote, on a line of its own; nothing if they wrote nothing."""
+        reason = request.decision.reason if request.decision is not None else ""
+        return f"{' ' * (_TIME + 2)}“{one_line(reason, self._call + _RESULT)}”\n" if reason else ""
 
 
 def _result(request: ApprovalRequest) -> str:

@@ -85,6 +85,21 @@ def test_no_line_is_wider_than_the_terminal_and_nothing_steers_it(
     assert all(line.isprintable() for line in lines)
 
 
+def test_what_the_person_wrote_stands_below_the_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    database = tmp_path / "commented.sqlite"
+    request = a_request()
+
+    async def keep() -> None:
+        async with SqlApprovalStore(sqlite_url(str(database)), clock=FakeClock()) as store:
+            await store.add(request)
+            decided = request.decide(a_decision(request, reason="the last\x1b[2J one", tell=True))
+            assert await store.replace_if(decided, status=Status.PENDING, outcome=None)
+
+    asyncio.run(keep())
+
+    assert shown(capsys, database)[2] == "          “the last<U+001B>[2J one”"
+
+
 def test_the_history_can_be_filtered(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(shown(capsys, database)) == 3
     assert len(shown(capsys, database, "--limit", "1")) == 2

@@ -123,7 +123,9 @@ class Decision:
     decided_at : datetime
         When, with time zone.
     reason : str
-        For the code that called, or for the record.
+        Why. The code that called is told why it was rejected.
+    tell : bool
+        Whether it is told the reason of an answer that allows, too.
     arguments : dict or None
         Edited arguments; ``None`` if the call runs as it was asked.
     edited_digest : str
@@ -137,6 +139,7 @@ class Decision:
     reviewer: Reviewer
     decided_at: datetime
     reason: str = ""
+    tell: bool = False
     arguments: Mapping[str, JsonValue] | None = None
     edited_digest: str = field(default="", compare=False, repr=False)
     grant: GrantUse | None = None
@@ -346,6 +349,12 @@ def reason_for(request: ApprovalRequest) -> str:
     return (rule.reason or str(rule)) if rule is not None else ""
 
 
+def comment_for(request: ApprovalRequest) -> str:
+    """Return what the person who allowed a request wants the code that called to be told; empty if nothing."""
+    decision = request.decision
+    return decision.reason if decision is not None and decision.answer.allows and decision.tell else ""
+
+
 def request_to_json(
     request: ApprovalRequest, progress: Progress | None = None, *, is_listed: bool = False
 ) -> JsonObject:
@@ -451,6 +460,7 @@ def decision_to_json(decision: Decision, digest: str, *, is_listed: bool) -> Jso
         "credential": reviewer.credential or None,
         "hub_server": reviewer.hub_server or None,
         "reason": decision.reason,
+        "tell": decision.tell,
         "decided_at": json_time(decision.decided_at),
         "arguments": edited[0],
         "omitted": edited[1],

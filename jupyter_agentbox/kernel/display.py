@@ -96,6 +96,11 @@ def _is_link(url: str) -> bool:
     return url.startswith(("http://", "https://")) or (url.startswith("/") and not url.startswith("//"))
 
 
+def say(transport: Transport, line: str, cell: Cell) -> None:
+    """Print a line under a cell, for its code's author, person or model: whatever the code does with what it prints."""
+    transport.publish("stream", {"name": "stdout", "text": f"{line}\n"}, cell)
+
+
 def attempt(step: Callable[..., None], *arguments: object) -> None:
     """Show something; if that fails, say so in the log and go on: the call does not depend on its card.
 

@@ -10,10 +10,13 @@ from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.signatures import listed, signature
 from jupyter_agentbox.core.text import one_line
 
+from .results import comment_of
+
 #: Characters of what was asked, where something else ran; of a reason, and of a name.
 _ASKED: Final = 200
 _REASON: Final = 500
 _NAME: Final = 80
+_COMMENT: Final = 4_000
 
 
 def ending_line(what: str, asked: Mapping[str, Any], record: object, outcome: str, *, has_run: bool) -> str:
@@ -39,6 +42,22 @@ def ending_line(what: str, asked: Mapping[str, Any], record: object, outcome: st
     # That it ran is what the sign says, and that it was allowed.
     parts = [*_edits(asked, known), *decision, "" if has_run and decision else one_line(outcome, _REASON)]
     return f"{sign} {call} — {', '.join(filter(None, parts))}"
+
+
+def comment_line(what: str, record: object) -> str:
+    """Return the line in which the code is told what the person who allowed a call wrote; empty if nothing.
+
+    Parameters
+    ----------
+    what, record
+        As in `ending_line`.
+    """
+    comment = comment_of(record)
+    if not comment:
+        return ""
+    by = record.get("by") if isinstance(record, dict) else None
+    who = f" by {one_line(by, _NAME)}" if isinstance(by, str) else ""
+    return f"Comment{who} on {one_line(what)}: {one_line(comment, _COMMENT)}"
 
 
 def _call(what: str, asked: Mapping[str, Any], record: JsonObject) -> str:

@@ -42,8 +42,8 @@ from jupyter_agentbox.protocol.messages import (
 
 from .arguments import plain_arguments
 from .cells import Cell, Cells
-from .display import Card, attempt
-from .endings import ending_line
+from .display import Card, attempt, say
+from .endings import comment_line, ending_line
 from .failures import (
     error_of,
     no_answer,
@@ -281,6 +281,8 @@ class Link:
                 asked = pending.question.arguments if isinstance(pending.question, Call) else {}
                 outcome = ending or "withdrawn"
                 attempt(lambda: card.finish_with(ending_line(pending.what, asked, record, outcome, has_run=has_run)))
+            if comment := comment_line(pending.what, record):
+                attempt(say, self.transport, comment, pending.cell)
 
     def _begin(self, pending: PendingRequest) -> None:
         if self.welcome is None:

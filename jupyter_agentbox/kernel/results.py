@@ -107,6 +107,8 @@ class CallResult:
         ``_meta`` of the answer.
     request_id : str or None
         The approval request that the answer belongs to.
+    comment : str
+        What the person who allowed the call wrote for the code; empty if nothing.
     """
 
     content: list[Any] = field(default_factory=list)
@@ -115,6 +117,7 @@ class CallResult:
     is_error: bool = False
     meta: Any = field(default_factory=Record)
     request_id: str | None = None
+    comment: str = ""
 
     @property
     def text(self) -> str:
@@ -154,7 +157,14 @@ def result_of(content: Mapping[str, Any], request_id: str | None = None) -> Call
         is_error=content.get("is_error") is True,
         meta=_convert(content.get("meta") or {}, _DEEPEST),
         request_id=request_id,
+        comment=comment_of(content.get("record")),
     )
+
+
+def comment_of(record: object) -> str:
+    """Return what a person wrote for the code, given what the server says of a request; empty if nothing."""
+    comment = record.get("comment") if isinstance(record, dict) else None
+    return comment if isinstance(comment, str) else ""
 
 
 def _text_of(block: Any) -> str | None:

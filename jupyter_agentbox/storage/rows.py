@@ -291,6 +291,7 @@ def _decision_to_json(decision: Decision | None) -> dict[str, Any] | None:
         "reviewer": reviewer_to_json(decision.reviewer),
         "decided_at": decision.decided_at.isoformat(),
         "reason": decision.reason,
+        **({"tell": True} if decision.tell else {}),
         "arguments": None if decision.arguments is None else dict(decision.arguments),
         **({"edited_digest": decision.edited_digest} if decision.edited_digest else {}),
         "grant": None if decision.grant is None else grant_use_to_json(decision.grant),

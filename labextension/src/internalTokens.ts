@@ -32,7 +32,12 @@ export interface IKnownApproval {
 
 /** What a person answers to the request as it is shown. */
 export type PersonalAnswer =
-  | { decision: 'allow_once'; arguments?: IJsonObject }
+  | {
+      decision: 'allow_once';
+      arguments?: IJsonObject;
+      reason?: string;
+      tell?: boolean;
+    }
   | { decision: 'reject_once'; reason: string }
   | { decision: 'allow_always' | 'reject_always'; grant: IGrantTerms };
 

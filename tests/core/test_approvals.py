@@ -16,6 +16,7 @@ from jupyter_agentbox.core.approvals import (
     Outcome,
     OutcomeState,
     Status,
+    comment_for,
     json_time,
     reason_for,
     request_to_json,
@@ -241,6 +242,7 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
         "credential": None,
         "hub_server": None,
         "reason": "",
+        "tell": False,
         "decided_at": "2026-05-01T12:00:00.000Z",
         "arguments": {"order_id": 8},
         "omitted": None,
@@ -300,3 +302,19 @@ def test_a_decision_as_json_says_who_made_it_and_how_that_is_known() -> None:
         "hub_server": "ada/gpu",
         "arguments": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("answer", "tell", "comment"),
+    [
+        (Answer.ALLOW_ONCE, True, "mind the stock"),
+        (Answer.ALLOW_ALWAYS, True, "mind the stock"),
+        (Answer.ALLOW_ONCE, False, ""),
+        (Answer.REJECT_ONCE, True, ""),
+    ],
+)
+def test_the_code_gets_a_comment_that_an_answer_that_allows_has_for_it(answer: Answer, tell: bool, comment: str) -> None:
+    asked = a_request()
+
+    assert comment_for(asked) == ""
+    assert comment_for(asked.decide(a_decision(asked, answer, reason="mind the stock", tell=tell))) == comment

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_agentbox.kernel.endings import ending_line
+from jupyter_agentbox.kernel.endings import comment_line, ending_line
 
 ASKED = {"product_id": 5, "price": 149.0}
 
@@ -80,3 +80,14 @@ def test_nothing_that_others_wrote_reorders_the_line_or_begins_another() -> None
     assert "\n" not in said
     assert "\u202e" not in said
     assert "yesterday" not in said
+
+
+def test_comment_is_one_line_that_says_whose_it_is_and_of_what() -> None:
+    said = record(comment="use 14.9\nfrom now on\x1b[2J")
+
+    assert comment_line("shop.set_price", said) == "Comment by Ada on shop.set_price: use 14.9 from now on<U+001B>[2J"
+
+
+@pytest.mark.parametrize("said", [record(), record(comment=None), record(comment=7), None, "no record"])
+def test_nothing_is_printed_where_there_is_no_comment(said: object) -> None:
+    assert comment_line("shop.set_price", said) == ""

@@ -62,6 +62,24 @@ def test_first_message_says_hello_and_later_ones_do_not(link: Link, server: Serv
     assert link.welcome == Welcome(server_version="0.1.0", url="http://localhost:8888/lab")
 
 
+def test_a_comment_is_printed_under_the_cell_and_the_value_stays_what_it_is(
+    link: Link, server: ServerEnd, transport: FakeTransport
+) -> None:
+    def commented(call: Call) -> list[Any]:
+        waiting, answer = approved(call)
+        record = {"status": "approved", "by": "Ada", "at": "2026-11-22T00:32:10Z", "comment": "use 14.9"}
+        return [waiting, replace(answer, content={**answer.content, "record": record})]
+
+    server.script = commented
+
+    result = link.call("shop", "set_price", {"price": 149})
+
+    assert (result.value.echo, result.value.raw.comment) == ({"price": 149}, "use 14.9")
+    kind, content, cell = transport.published[-1]
+    assert (kind, content["text"]) == ("stream", "Comment by Ada on shop.set_price: use 14.9\n")
+    assert cell.cell_id == "cell-1"
+
+
 def test_rejection_raises_with_the_persons_reason(link: Link, server: ServerEnd) -> None:
     server.script = rejected
 

@@ -85,7 +85,7 @@ async def test_one_request_that_cannot_be_kept_does_not_harm_those_that_come_wit
 
 async def test_the_whole_life_of_a_request_is_kept(store: ApprovalStore) -> None:
     asked = a_request()
-    approved = asked.decide(a_decision(asked, arguments={"order_id": 8}, reason="fine"))
+    approved = asked.decide(a_decision(asked, arguments={"order_id": 8}, reason="fine", tell=True))
     running = approved.with_outcome(Outcome(state=OutcomeState.RUNNING, started_at=NOON))
     ended = running.with_outcome(Outcome(state=OutcomeState.FAILED, started_at=NOON, finished_at=NOON, error="no"))
 

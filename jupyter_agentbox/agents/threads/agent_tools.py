@@ -166,6 +166,8 @@ class TurnContext:
         parts = [shortened(ended.text, self.limits.output_characters)] if ended.text else []
         if is_edited:
             parts.insert(0, f"A person edited the code before it ran. This ran:\n{ended.code}\nIts output:")
+        if ended.comment:
+            parts.insert(0, f"The person who allowed the code says: {ended.comment}")
         if ended.images:
             parts.append(f"({ended.images} images were displayed to the person)")
         if ended.error:

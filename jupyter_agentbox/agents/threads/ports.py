@@ -78,6 +78,8 @@ class CodeEnded:
         How many images it displayed.
     request_id : str or None
         The approval request of the code, if there is one.
+    comment : str
+        What the person who allowed it wants the model to be told.
     """
 
     code: str
@@ -86,6 +88,7 @@ class CodeEnded:
     error: str = ""
     images: int = 0
     request_id: str | None = None
+    comment: str = ""
 
 
 KernelEvent: TypeAlias = ApprovalAsked | ToolCallBegan | ToolCallEnded | CodeEnded

@@ -31,7 +31,7 @@ AUTH_RESOURCE: Final = "jupyter_agentbox:approvals"
 MAX_LIMIT: Final = 500
 MAX_REASON: Final = 4_000
 MAX_DECISIONS: Final = 500
-_FIELDS: Final = {"decision", "digest", "arguments", "reason", "grant"}
+_FIELDS: Final = {"decision", "digest", "arguments", "reason", "tell", "grant"}
 
 
 def verdict_from_json(body: JsonObject) -> Verdict:
@@ -56,10 +56,19 @@ def verdict_from_json(body: JsonObject) -> Verdict:
     if arguments is not None and not isinstance(arguments, dict):
         raise InvalidDecisionError("`arguments` must be a JSON object")
     answer = Answer(decision)
+    tell = _tell_from_json(body.get("tell"), answer)
     if body.get("grant") is not None and not answer.is_lasting:
         raise InvalidDecisionError("`grant` goes with `allow_always` and `reject_always` only")
     terms = None if body.get("grant") is None else terms_from_json(body["grant"])
-    return Verdict(answer=answer, digest=digest, reason=reason or "", arguments=arguments, grant=terms)
+    return Verdict(answer=answer, digest=digest, reason=reason or "", tell=tell, arguments=arguments, grant=terms)
+
+
+def _tell_from_json(tell: JsonValue, answer: Answer) -> bool:
+    if tell is not None and not isinstance(tell, bool):
+        raise InvalidDecisionError("`tell` must be true or false")
+    if tell is not None and not answer.allows:
+        raise InvalidDecisionError("`tell` goes with an answer that allows: code is always told why it was rejected")
+    return tell is True
 
 
 def request_in_brief(request: ApprovalRequest) -> JsonObject:

@@ -56,7 +56,9 @@ class Verdict:
     digest : str
         The digest of the call that the person saw.
     reason : str
-        For the code that called.
+        Why. The code that called is told why it was rejected.
+    tell : bool
+        Whether it is told the reason of an answer that allows, too.
     arguments : dict or None
         Edited arguments.
     grant : GrantTerms or None
@@ -66,6 +68,7 @@ class Verdict:
     answer: Answer
     digest: str
     reason: str = ""
+    tell: bool = False
     arguments: Mapping[str, JsonValue] | None = None
     grant: GrantTerms | None = None
 
@@ -77,6 +80,7 @@ class Verdict:
             reviewer=reviewer,
             decided_at=at,
             reason=self.reason,
+            tell=self.tell,
             arguments=None if self.arguments is None else dict(self.arguments),
         )
 

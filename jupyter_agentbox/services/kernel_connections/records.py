@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.approvals import ApprovalRequest, comment_for
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.times import json_time
 
@@ -20,8 +20,8 @@ def record_of(request: ApprovalRequest, *, with_arguments: bool) -> JsonObject:
     Returns
     -------
     JsonObject
-        ``{"status", "by", "at", "arguments", "with_arguments"}``. ``by`` and ``at`` are ``None`` where nobody decided,
-        ``arguments`` where nobody edited them.
+        ``{"status", "by", "at", "is_edited", "arguments", "with_arguments", "comment"}``. ``by`` and ``at`` are
+        ``None`` where nobody decided, ``arguments`` where nobody edited them, ``comment`` where the code is told none.
     """
     decision = request.decision
     edited = decision.arguments if decision is not None and with_arguments else None
@@ -32,4 +32,5 @@ def record_of(request: ApprovalRequest, *, with_arguments: bool) -> JsonObject:
         "is_edited": decision is not None and decision.arguments is not None,
         "arguments": None if edited is None else dict(edited),
         "with_arguments": with_arguments,
+        "comment": comment_for(request) or None,
     }

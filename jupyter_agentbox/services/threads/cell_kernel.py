@@ -17,7 +17,7 @@ from jupyter_agentbox.agents.threads.call_log import CallLog
 from jupyter_agentbox.agents.threads.catalog import McpCatalog
 from jupyter_agentbox.agents.threads.ports import ApprovalAsked, Catalog, CodeEnded, KernelEvent
 from jupyter_agentbox.analysis.findings import Analysis, AnalysisOutcome
-from jupyter_agentbox.core.approvals import ApprovalRequest, Status
+from jupyter_agentbox.core.approvals import ApprovalRequest, Status, comment_for
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall, TurnRef
 from jupyter_agentbox.core.ports import ToolCatalog
 from jupyter_agentbox.core.threads import ItemStatus
@@ -278,6 +278,7 @@ class _CodeRun:
         self._analysis = analysis
         self._code = str(call.arguments["code"])
         self._request_id: str | None = None
+        self._comment = ""
         self._own: CellApproval | None = None
         self._told: JsonObject | None = None
 
@@ -311,7 +312,8 @@ class _CodeRun:
             return self._not_run(ItemStatus.DECLINED, error)
         except (ToolCallInterruptedError, ApprovalCancelledError) as error:
             return self._not_run(ItemStatus.INTERRUPTED, error)
-        return replace(read_code_ended(self._code, self._told or {}), request_id=self._request_id)
+        ended = read_code_ended(self._code, self._told or {})
+        return replace(ended, request_id=self._request_id, comment=self._comment)
 
     def _not_run(self, status: ItemStatus, error: AgentBoxError) -> CodeEnded:
         return CodeEnded(code=self._code, status=status, error=str(error), request_id=error.request_id)
@@ -322,6 +324,7 @@ class _CodeRun:
 
     def _begin(self, stored: ApprovalRequest) -> None:
         self._request_id = stored.id
+        self._comment = comment_for(stored)
 
     async def _run(self, code: str) -> ToolResult:
         """Run approved code; the result is for the record."""

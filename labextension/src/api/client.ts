@@ -28,6 +28,8 @@ export interface IDecisionBody {
   digest: string;
   arguments?: IJsonObject;
   reason?: string;
+  /** Whether the code is told the reason of an answer that allows. */
+  tell?: boolean;
   /** Of a lasting answer: what it is for. */
   grant?: IGrantTerms;
 }

@@ -149,6 +149,8 @@ export interface IEvaluation {
 export interface IDecision extends IReviewer {
   decision: Answer;
   reason: string;
+  /** Whether the code is told the reason of an answer that allows; an older server does not say. */
+  tell?: boolean;
   decided_at: string;
   arguments: IJsonObject | null;
   digest: string;

@@ -191,7 +191,7 @@ test.each(STATES)('no word of a card is only English: %s', (_, fields) => {
   Signal.clearData(shared.model);
 });
 
-test.each(['reject', 'edit'] as const)(
+test.each(['reject', 'comment', 'edit'] as const)(
   'no word of an open form is only English: %s',
   async mode => {
     const shared = context(request());

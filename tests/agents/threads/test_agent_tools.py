@@ -42,3 +42,17 @@ async def test_of_a_few_pieces_of_code_each_is_kept_before_it_runs_and_of_thousa
     assert kept[-1] == 2001
     assert kept[:20] == [*range(1, 21)]
     assert sum(kept) < 30 * 2000
+
+
+async def test_the_model_hears_what_the_person_wrote_who_allowed_its_code() -> None:
+    class CommentedKernel:
+        async def run(self, code: str, **_: Any) -> AsyncGenerator[CodeEnded]:
+            yield CodeEnded(code=code, status=ItemStatus.COMPLETED, text="42", comment="round it next time")
+
+    record = TurnRecord(Turn(id="t1", thread_id="th1", started_at=NOON), stream=TurnStream(), ids=FakeIds())
+    kernel: Any = CommentedKernel()
+    context = TurnContext(record=record, kernel=kernel, clock=WorkClock(None), limits=TurnLimits())
+
+    told = await context.run_code("6 * 7")
+
+    assert told == "The person who allowed the code says: round it next time\n42"

@@ -187,6 +187,8 @@ async def test_unknown_request_is_404(fetch: Any) -> None:
         {"arguments": [1]},
         {"reason": 1},
         {"reason": "x" * 4001},
+        {"tell": "yes"},
+        {"decision": "reject_once", "tell": True},
         {"reviewer": "mallory"},
     ],
 )

@@ -126,6 +126,7 @@ async def test_rejection_reaches_the_kernel_with_its_reason(kernel: Kernel) -> N
         "is_edited": False,
         "arguments": None,
         "with_arguments": True,
+        "comment": None,
     }
     assert (failure["code"], failure["details"], failure["request_id"]) == (
         "rejected",
@@ -154,7 +155,24 @@ async def test_the_kernel_is_told_what_ran_unless_no_arguments_may_be_saved(
         "is_edited": True,
         "arguments": {"id": 8} if saves_arguments else None,
         "with_arguments": saves_arguments,
+        "comment": None,
     }
+
+
+@pytest.mark.parametrize("tell", [True, False])
+async def test_the_kernel_gets_the_comment_of_who_allowed_only_if_they_want_the_code_to_be_told(
+    kernel: Kernel, tell: bool
+) -> None:
+    kernel.say(CALL)
+    waiting = await kernel.answer("waiting")
+    request = await kernel.services.approvals.get(str(waiting["request_id"]))
+
+    await kernel.services.decide(request, Answer.ALLOW_ONCE, reason="the last one", tell=tell)
+    content = (await kernel.answer("reply", "1"))["content"]
+
+    assert isinstance(content, dict)
+    assert isinstance(content["record"], dict)
+    assert content["record"]["comment"] == ("the last one" if tell else None)
 
 
 async def test_cancel_withdraws_the_request(kernel: Kernel) -> None:

@@ -7,8 +7,9 @@ import { useTrans } from '../context';
 import type { IJsonObject } from '../../api/json';
 import { codeOf, isOnlyCode } from '../code/findings';
 import { CodeForm } from '../form/CodeForm';
+import { CommentForm } from './CommentForm';
 import { OpenForms } from './forms';
-import type { IForm } from './forms';
+import type { IComment, IForm } from './forms';
 import { openDraft } from '../form/draft';
 import type { IDraft } from '../form/draft';
 import type { IApproval, IGrantTerms } from '../../api/protocol';
@@ -50,9 +51,12 @@ export function Deciding(props: IDecidingProps): JSX.Element {
   const [mode, setMode] = React.useState<Mode>(kept?.mode ?? 'choose');
   const [reason, setReason] = React.useState(kept?.reason ?? '');
   const [draft, setDraft] = React.useState<IDraft | null>(kept?.draft ?? null);
+  const [comment, setComment] = React.useState<IComment>(
+    kept?.comment ?? { text: '', isTold: false }
+  );
   React.useEffect(() => {
-    forms.set(approval.id, { mode, reason, draft });
-  }, [forms, approval.id, mode, reason, draft]);
+    forms.set(approval.id, { mode, reason, draft, comment });
+  }, [forms, approval.id, mode, reason, draft, comment]);
   useInterruption(mode !== 'choose' && !isBusy, props.sending.interrupt);
   const [isKept, setKept] = React.useState(kept !== undefined);
   const before = React.useRef<Mode>('choose');
@@ -80,6 +84,23 @@ export function Deciding(props: IDecidingProps): JSX.Element {
         onChange={setReason}
         onReject={() => {
           send({ decision: 'reject_once', reason: reason.trim() });
+        }}
+        onCancel={cancel}
+      />
+    );
+  }
+  if (mode === 'comment') {
+    return (
+      <CommentForm
+        {...base}
+        comment={comment}
+        isGrave={isGrave(describeRisk(approval, trans).risk)}
+        isFocused={!isKept}
+        onChange={setComment}
+        onAllow={() => {
+          const text = comment.text.trim();
+          const said = text ? { reason: text, tell: comment.isTold } : {};
+          send({ decision: 'allow_once', ...said });
         }}
         onCancel={cancel}
       />
@@ -124,6 +145,9 @@ export function Deciding(props: IDecidingProps): JSX.Element {
         send({ decision: 'allow_once' });
       }}
       onEdit={edit}
+      onComment={() => {
+        open('comment');
+      }}
       onReject={() => {
         open('reject');
       }}
@@ -142,6 +166,7 @@ interface IChoicesProps {
   closed: Mode;
   onAllow: () => void;
   onEdit: () => void;
+  onComment: () => void;
   onReject: () => void;
 }
 
@@ -159,6 +184,7 @@ function Choices(props: IChoicesProps): JSX.Element {
             kind={props.isGrave ? 'caution' : 'allow'}
             letter="A"
             label={trans.__('Allow once')}
+            isFocused={closed === 'comment'}
             onActivate={props.onAllow}
           />
           {lasting.toggle('allow')}

@@ -1,5 +1,5 @@
 /**
- * The arrow beside a button that decides, and the lasting answers that it opens within the card.
+ * The arrow beside a button that decides, and what it opens within the card: lasting answers, and what else there is.
  *
  * They are no menu that lies over the card: what lies over a card turns its buttons off, and a press on one of these counts
  * as little as on the others before a person could have seen it.
@@ -53,6 +53,8 @@ export interface ILastingAnswersProps {
   isBusy: boolean;
   now?: () => number;
   onAnswer: (terms: IGrantTerms) => void;
+  /** Opens the form for a comment. */
+  onComment: () => void;
   onClose: () => void;
 }
 
@@ -86,8 +88,8 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
       tabIndex={-1}
       aria-label={
         kind === 'allow'
-          ? trans.__('Answers that allow more than this call')
-          : trans.__('Answers that reject more than this call')
+          ? trans.__('More ways to allow')
+          : trans.__('More ways to reject')
       }
       onKeyDown={onKeyDown}
     >
@@ -106,6 +108,13 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
               }}
             />
           ))}
+      {kind === 'allow' ? (
+        <DecisionButton
+          kind="neutral"
+          label={trans.__('Allow once with a comment…')}
+          onActivate={props.onComment}
+        />
+      ) : null}
     </div>
   );
 }

@@ -123,7 +123,7 @@ function Record({ approval }: IFactsProps): JSX.Element {
     [trans.__('Agent thread'), call.thread_id],
     [trans.__('Decided by'), decision && decidedBy(approval, nameOf, trans)],
     [trans.__('Decided'), decision && time(decision.decided_at)],
-    [trans.__('Reason'), decision?.reason],
+    [reasonName(approval, trans), decision?.reason],
     [trans.__('Finished'), outcome?.finished_at && time(outcome.finished_at)],
     [trans.__('Error'), outcome?.error],
     [trans.__('Request'), approval.id],
@@ -143,6 +143,15 @@ function Record({ approval }: IFactsProps): JSX.Element {
       )}
     </dl>
   );
+}
+
+function reasonName(approval: IApproval, trans: TranslationBundle): string {
+  if (approval.status === 'rejected') {
+    return trans.__('Reason');
+  }
+  return approval.decision?.tell
+    ? trans.__('Comment, shown to the code')
+    : trans.__('Comment');
 }
 
 function reasonToAsk(approval: IApproval, trans: TranslationBundle): string {

@@ -8,9 +8,16 @@ import type { IDraft } from '../form/draft';
 
 /** What is open on a card, and what was typed. */
 export interface IForm {
-  mode: 'choose' | 'edit' | 'reject';
+  mode: 'choose' | 'comment' | 'edit' | 'reject';
   reason: string;
   draft: IDraft | null;
+  comment?: IComment;
+}
+
+/** What a person writes who allows a call, and whether the code is told. */
+export interface IComment {
+  text: string;
+  isTold: boolean;
 }
 
 /** Forms by the id of their request. Each widget has its own: two views of a request are filled in apart. */

@@ -97,7 +97,8 @@ function isTaken(sent: PersonalAnswer, error: unknown): boolean {
     decision?.decision === sent.decision &&
     (sent.decision !== 'reject_once' || decision.reason === sent.reason) &&
     (sent.decision !== 'allow_once' ||
-      isEqual(decision.arguments ?? null, sent.arguments ?? null))
+      (decision.reason === (sent.reason ?? '') &&
+        isEqual(decision.arguments ?? null, sent.arguments ?? null)))
   );
 }
 

@@ -134,9 +134,11 @@ function approvedSummary(
 
 function describeAllowance(
   { call, decision }: IApproval,
-  who: string,
+  by: string,
   trans: TranslationBundle
 ): string {
+  const comment = label(decision?.reason ?? '', 200);
+  const who = comment ? trans.__('%1 (“%2”)', by, comment) : by;
   if (!decision?.arguments) {
     return trans.__('Allowed by %1.', who);
   }

@@ -40,6 +40,15 @@ test('says who allowed it and what became of it', () => {
   );
 });
 
+test('says what the person wrote who allowed it', () => {
+  const item = withOutcome('running');
+  item.decision = item.decision && {
+    ...item.decision,
+    reason: 'mind\u202e it'
+  };
+  expect(textOf(item)).toBe('Allowed by ada (“mind\\u202e it”). Running…');
+});
+
 test('hidden characters in an error are shown', () => {
   expect(textOf(withOutcome('failed', 'a\u202eb'))).toContain('\\u202e');
 });

@@ -1,0 +1,87 @@
+/**
+ * Asks for the comment of an answer that allows, in place.
+ */
+import React from 'react';
+
+import { useTrans } from '../context';
+import { DecisionButton } from '../guarded/DecisionButton';
+import { useInView } from '../hooks/useInView';
+import type { IComment } from './forms';
+
+export interface ICommentFormProps {
+  comment: IComment;
+  isGrave: boolean;
+  /** Whether the field takes the focus when it appears; not if the form comes back by itself. */
+  isFocused: boolean;
+  isBusy: boolean;
+  describedBy: string;
+  onChange: (comment: IComment) => void;
+  onAllow: () => void;
+  onCancel: () => void;
+}
+
+/** Escape goes back. Enter makes a line: only the button allows, and nobody presses that by typing. */
+export function CommentForm(props: ICommentFormProps): JSX.Element {
+  const trans = useTrans();
+  const id = React.useId();
+  const { comment } = props;
+  const root = React.useRef<HTMLDivElement>(null);
+  const field = React.useRef<HTMLTextAreaElement>(null);
+  const isFocused = React.useRef(props.isFocused);
+  useInView(root, props.isFocused);
+  React.useEffect(() => {
+    if (isFocused.current) {
+      field.current?.focus();
+    }
+  }, []);
+  return (
+    <div
+      ref={root}
+      className="jp-AgentBox-form"
+      onKeyDown={event => {
+        if (event.key === 'Escape') {
+          event.stopPropagation();
+          props.onCancel();
+        }
+      }}
+    >
+      <label htmlFor={id}>{trans.__('Comment')}</label>
+      <textarea
+        id={id}
+        ref={field}
+        className="jp-AgentBox-field"
+        rows={2}
+        maxLength={4000}
+        value={comment.text}
+        placeholder={trans.__('Kept in the history')}
+        onChange={event => {
+          props.onChange({ ...comment, text: event.target.value });
+        }}
+      />
+      <label className="jp-AgentBox-check">
+        <input
+          type="checkbox"
+          checked={comment.isTold}
+          onChange={event => {
+            props.onChange({ ...comment, isTold: event.target.checked });
+          }}
+        />{' '}
+        {trans.__('Show it to the calling code')}
+      </label>
+      <div className="jp-AgentBox-buttons">
+        <DecisionButton
+          kind={props.isGrave ? 'caution' : 'allow'}
+          label={trans.__('Allow once')}
+          describedBy={props.describedBy}
+          isBusy={props.isBusy}
+          onActivate={props.onAllow}
+        />
+        <DecisionButton
+          kind="neutral"
+          label={trans.__('Cancel')}
+          onActivate={props.onCancel}
+        />
+      </div>
+    </div>
+  );
+}
