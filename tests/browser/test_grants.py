@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from .lab import Lab
-from .person import Person
+from .person import Person, decide
 
 LOOP = """from jupyter_agentbox import tools
 
@@ -51,6 +51,31 @@ def test_one_answer_lets_a_loop_run_and_is_listed_and_revoked(
     expect(grant).to_have_count(0)
     person.run(1)
     expect(person.cell(1).get_by_role("button", name="Allow once")).to_be_visible()
+
+
+def test_a_call_is_allowed_with_a_comment_that_the_code_is_told_and_becomes_a_rule(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook("from jupyter_agentbox import tools\ntools.shop.set_price(product_id=7, price=9.5).price"))
+    person.run(0)
+    card = person.card()
+    card.get_by_role("button", name="Let it run more often…").click()
+    decide(card, "Allow once with a comment…")
+    card.get_by_role("textbox", name="Comment").fill("the last change today")
+    card.get_by_role("checkbox", name="Show it to the calling code").check()
+    decide(card, "Allow once")
+    outputs = person.cell(0).locator(".jp-OutputArea-output")
+    expect(outputs).to_contain_text(
+        [
+            "shop.set_price Allowed by you (“the last change today”).",
+            "on shop.set_price: the last change today",
+            "9.5",
+        ]
+    )
+    card.get_by_text("shop.set_price").click()
+    card.get_by_role("button", name="Make a rule…").click()
+    form = person.page.locator(".jp-AgentBox-ruleForm, .jp-AgentBox-panel")
+    expect(form.get_by_role("textbox", name="Tool", exact=True)).to_have_value("set_price")
 
 
 def test_picture_of_the_lasting_answers(person: Person, lab: Lab, save_picture: Callable[..., None]) -> None:

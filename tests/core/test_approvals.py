@@ -313,7 +313,9 @@ def test_a_decision_as_json_says_who_made_it_and_how_that_is_known() -> None:
         (Answer.REJECT_ONCE, True, ""),
     ],
 )
-def test_the_code_gets_a_comment_that_an_answer_that_allows_has_for_it(answer: Answer, tell: bool, comment: str) -> None:
+def test_the_code_gets_a_comment_that_an_answer_that_allows_has_for_it(
+    answer: Answer, tell: bool, comment: str
+) -> None:
     asked = a_request()
 
     assert comment_for(asked) == ""

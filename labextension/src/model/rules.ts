@@ -84,7 +84,10 @@ export function literal(text: string): string {
 }
 
 /** The rule that allows a call like this one: of its tool, with the same plain arguments. */
-export function ruleFrom(approval: IApproval): IJsonObject {
+export function ruleFrom(
+  approval: IApproval,
+  effect: 'allow' | 'deny' = 'allow'
+): IJsonObject {
   const { server, tool, arguments: given } = approval.call;
   const conditions: IJsonObject = {};
   for (const name of namesOf(given)) {
@@ -94,7 +97,7 @@ export function ruleFrom(approval: IApproval): IJsonObject {
     }
   }
   return {
-    effect: 'allow',
+    effect,
     server: literal(server),
     tool: literal(tool),
     ...(Object.keys(conditions).length > 0 ? { arguments: conditions } : {})

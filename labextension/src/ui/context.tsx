@@ -23,6 +23,8 @@ export interface ICardContext extends ILanguage {
   openInPanel?: (id: string) => void;
   /** Move the focus on from a card that was decided. */
   leave?: (card: HTMLElement) => void;
+  /** Open the form of a rule that is prefilled from a request; an application may have none. */
+  makeRule?: (id: string, effect: 'allow' | 'deny') => void;
   /** Insert a cell that shows the last value below the cell that a card is in. */
   insertValue?: (card: HTMLElement) => void;
 }

@@ -10,6 +10,7 @@ import { ITranslator } from '@jupyterlab/translation';
 import { IApprovalModel, ICardContext, IOrigins } from '../../internalTokens';
 import { languageOf } from '../../ui/text/language';
 import { reviewerNames } from '../../ui/text/reviewers';
+import { MAKE_RULE } from '../rules/makeRule';
 
 /** Provides what every view of requests needs. */
 export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
@@ -20,7 +21,7 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
   requires: [IApprovalModel, IOrigins, IUserManager],
   optional: [IEditorServices, ITranslator],
   activate: (
-    _: JupyterFrontEnd,
+    app: JupyterFrontEnd,
     model: IApprovalModel,
     origins: IOrigins,
     user: User.IManager,
@@ -30,6 +31,9 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
     const language = languageOf(translator);
     const nameOf = reviewerNames(user, language.trans);
     const editors = services?.factoryService ?? null;
-    return { ...language, model, origins, nameOf, editors };
+    const makeRule: ICardContext['makeRule'] = (requestId, effect) => {
+      void app.commands.execute(MAKE_RULE, { requestId, effect });
+    };
+    return { ...language, model, origins, nameOf, editors, makeRule };
   }
 };

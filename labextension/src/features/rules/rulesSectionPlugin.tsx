@@ -12,10 +12,8 @@ import { IAgentBoxPanel } from '../../tokens';
 import { Section } from '../../ui/components/Section';
 import { LanguageProvider } from '../../ui/context';
 import { languageOf } from '../../ui/text/language';
+import { MAKE_RULE } from './makeRule';
 import { RuleList } from './RuleList';
-
-/** Opens the form of a rule that is made from a request, `{ requestId }`. It writes nothing: agents can run commands. */
-export const MAKE_RULE = 'jupyter-agentbox:make-rule';
 
 /** Adds the rules to the side panel, and the command that begins one from a request. */
 export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
@@ -55,7 +53,8 @@ export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
         const { approval } = approvals.get(id);
         if (approval) {
           await rules.refresh();
-          rules.propose(ruleFrom(approval));
+          const isDenied = args['effect'] === 'deny';
+          rules.propose(ruleFrom(approval, isDenied ? 'deny' : 'allow'));
           panel.reveal();
           section.expand();
         }

@@ -42,6 +42,8 @@ export interface ICardProps {
   onReveal?: (approval: IApproval) => void;
   /** Fetches arguments that were left out; without it they are no longer kept. */
   onShowArguments?: () => void;
+  /** Opens the form of a rule that is prefilled from the request. */
+  onMakeRule?: (effect: 'allow' | 'deny') => void;
   /** Leads to the same request in the panel, whose buttons no kernel can cover. */
   onOpenInPanel?: (approval: IApproval) => void;
   /** Whether the card is a widget's. */
@@ -145,6 +147,7 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
             sending={props.sending}
             describedBy={titleId}
             hasUnseen={[...unseen.values()].some(count => count > 0)}
+            onMakeRule={props.onMakeRule}
           />
         </div>
       </Guarded>
@@ -262,9 +265,26 @@ function Final(props: ICardProps): JSX.Element {
           />
         )}
         <Facts approval={approval} />
+        <MakeRule {...props} />
       </details>
     </>
   );
+}
+
+/** The way from what was decided to a rule that decides it. */
+function MakeRule({ approval, onMakeRule }: ICardProps): JSX.Element | null {
+  const trans = useTrans();
+  return onMakeRule ? (
+    <p className="jp-AgentBox-note">
+      <LinkButton
+        label={trans.__('Make a rule…')}
+        title={trans.__('Write a rule that decides calls like this one')}
+        onClick={() => {
+          onMakeRule(approval.status === 'rejected' ? 'deny' : 'allow');
+        }}
+      />
+    </p>
+  ) : null;
 }
 
 interface IMissingValueProps {

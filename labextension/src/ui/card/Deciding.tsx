@@ -26,6 +26,8 @@ export interface IDecidingProps {
   describedBy: string;
   /** Whether a part of the arguments was never shown. */
   hasUnseen: boolean;
+  /** Opens the form of a rule that is prefilled from the request. */
+  onMakeRule?: (effect: 'allow' | 'deny') => void;
 }
 
 // The form library is large, and few requests are edited.
@@ -136,6 +138,7 @@ export function Deciding(props: IDecidingProps): JSX.Element {
       isGrave={isGrave(describeRisk(approval, trans).risk)}
       approval={approval}
       hasUnseen={props.hasUnseen}
+      onMakeRule={props.onMakeRule}
       onLasting={(kind, grant) => {
         const isAllowed = kind === 'allow';
         send({ decision: isAllowed ? 'allow_always' : 'reject_always', grant });
@@ -167,6 +170,7 @@ interface IChoicesProps {
   onAllow: () => void;
   onEdit: () => void;
   onComment: () => void;
+  onMakeRule?: (effect: 'allow' | 'deny') => void;
   onReject: () => void;
 }
 

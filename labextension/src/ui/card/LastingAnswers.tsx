@@ -55,6 +55,8 @@ export interface ILastingAnswersProps {
   onAnswer: (terms: IGrantTerms) => void;
   /** Opens the form for a comment. */
   onComment: () => void;
+  /** Opens the form of a rule that is prefilled from the request. */
+  onMakeRule?: (effect: 'allow' | 'deny') => void;
   onClose: () => void;
 }
 
@@ -113,6 +115,15 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
           kind="neutral"
           label={trans.__('Allow once with a comment…')}
           onActivate={props.onComment}
+        />
+      ) : null}
+      {props.onMakeRule && !note ? (
+        <DecisionButton
+          kind="neutral"
+          label={trans.__('Make a rule…')}
+          onActivate={() => {
+            props.onMakeRule?.(kind === 'allow' ? 'allow' : 'deny');
+          }}
         />
       ) : null}
     </div>

@@ -40,7 +40,7 @@ export function RequestCard(props: IRequestCardProps): JSX.Element {
 function OneRequest(props: IRequestCardProps): JSX.Element {
   const { requestId, fallback, hasLink } = props;
   const context = useCardContext();
-  const { model, origins, openInPanel, leave, trans } = context;
+  const { model, origins, openInPanel, makeRule, leave, trans } = context;
   useSignal(model.changed, id => id === null || id === requestId);
   React.useEffect(() => {
     const tracking = model.track(requestId);
@@ -79,6 +79,13 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
         onFailure={props.onFailure}
         onLeave={leave}
         onShowArguments={state === 'whole' ? undefined : show}
+        onMakeRule={
+          makeRule
+            ? effect => {
+                makeRule(requestId, effect);
+              }
+            : undefined
+        }
         isInWidget={props.isInWidget}
         onOpenInPanel={
           openInPanel

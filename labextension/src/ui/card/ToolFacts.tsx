@@ -10,6 +10,8 @@ import type { IRulePlace } from '../../api/rules';
 import { firstSentence, isOneSentence } from '../text/firstSentence';
 import { describeRisk, isOwn } from '../text/risk';
 import type { Risk } from '../text/risk';
+import { describeUse } from '../text/grants';
+import type { NameOf } from '../text/reviewers';
 import { decidedBy } from '../text/summary';
 import { label } from '../text/visibleText';
 import { TextBlock, VisibleText } from '../components/VisibleText';
@@ -116,7 +118,12 @@ function Record({ approval }: IFactsProps): JSX.Element {
   const { call, decision, outcome } = approval;
   const rows: [string, string | null | undefined][] = [
     [trans.__('Requested'), time(approval.created_at)],
-    [trans.__('Why approval is needed'), reasonToAsk(approval, trans)],
+    [
+      approval.evaluation.effect === 'ask'
+        ? trans.__('Why you were asked')
+        : trans.__('Why you were not asked'),
+      whyOf(approval, nameOf, trans)
+    ],
     [trans.__('Notebook'), call.notebook_path],
     [trans.__('Cell'), call.cell_id],
     [trans.__('Kernel'), call.kernel_id],
@@ -154,9 +161,20 @@ function reasonName(approval: IApproval, trans: TranslationBundle): string {
     : trans.__('Comment');
 }
 
-function reasonToAsk(approval: IApproval, trans: TranslationBundle): string {
+/** What made the server ask, or spared a person the question. */
+function whyOf(
+  approval: IApproval,
+  nameOf: NameOf,
+  trans: TranslationBundle
+): string {
   const evaluation: IApproval['evaluation'] & IRulePlace = approval.evaluation;
-  const { effect, rule, file, line } = evaluation;
+  const { effect, rule, file, line, grant } = evaluation;
+  if (grant) {
+    const use = describeUse(grant, nameOf, trans);
+    return effect === 'deny'
+      ? trans.__('Rejected by %1.', use)
+      : trans.__('Allowed by %1.', use);
+  }
   if (rule) {
     const effects = {
       allow: trans.__('Rule “%1” allows this call.', rule),
@@ -166,7 +184,7 @@ function reasonToAsk(approval: IApproval, trans: TranslationBundle): string {
     // An older server does not say where its rules stand.
     return file ? `${effects[effect]} (${file}:${line ?? 1})` : effects[effect];
   }
-  return trans.__('No rule covers this call, so it needs approval.');
+  return trans.__('No rule and no grant covers this call.');
 }
 
 function time(iso: string): string {

@@ -103,3 +103,65 @@ test('a request that asks again says why, and shows what the server changed', ()
   expect(changed.join()).toContain('Removed:Deletes one order.');
   expect(changed.join()).toContain('Added:Deletes all orders.');
 });
+
+test('both arrows lead to a rule, unless a part of the arguments was never shown', () => {
+  const item = approval();
+  const props = {
+    origin: '',
+    now: () => 0,
+    onDecide: async () => undefined,
+    onMakeRule: jest.fn()
+  };
+  const { rerender } = render(<Card approval={item} {...props} />);
+  open('Let it run more often…');
+  expect(screen.getByText('Make a rule…')).not.toBeNull();
+  open('Keep it from running…');
+  expect(screen.getByText('Make a rule…')).not.toBeNull();
+  const call = { ...item.call, arguments: { sql: '-'.repeat(60_000) } };
+  rerender(<Card approval={{ ...item, call }} {...props} />);
+  expect(screen.queryByText('Make a rule…')).toBeNull();
+});
+
+test('a final card leads to a rule with the effect that it had', () => {
+  const onMakeRule = jest.fn();
+  for (const item of [allowed(), approval({ status: 'rejected' })]) {
+    const { unmount } = render(
+      <Card
+        approval={item}
+        origin=""
+        now={() => 0}
+        onDecide={async () => undefined}
+        onMakeRule={onMakeRule}
+      />
+    );
+    fireEvent.click(screen.getByText('Make a rule…'));
+    unmount();
+  }
+  expect(onMakeRule.mock.calls).toEqual([['allow'], ['deny']]);
+});
+
+test.each([
+  [{ effect: 'ask', rule: null }, 'Why you were asked', 'No rule and no grant'],
+  [
+    { effect: 'ask', rule: 'user: ask shop.*', file: '/r.json', line: 3 },
+    'Why you were asked',
+    'Rule “user: ask shop.*” asks for approval. (/r.json:3)'
+  ],
+  [
+    { effect: 'allow', rule: 'site: allow shop.*', file: '/s.json', line: 9 },
+    'Why you were not asked',
+    'Rule “site: allow shop.*” allows this call. (/s.json:9)'
+  ],
+  [
+    { effect: 'allow', rule: null, grant: USE },
+    'Why you were not asked',
+    'Allowed by the grant of'
+  ]
+] as [IApproval['evaluation'], string, string][])(
+  'the details say why somebody was asked or not: %j',
+  (evaluation, name, why) => {
+    const status = evaluation.effect === 'ask' ? 'pending' : 'approved';
+    show(approval({ status, evaluation }));
+    expect(screen.getByText(name).nextSibling?.textContent).toContain(why);
+  }
+);
