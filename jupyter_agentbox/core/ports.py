@@ -42,6 +42,14 @@ class ToolCatalog(Protocol):
     def problems(self) -> Sequence[ConfigurationProblem]:
         """Return what is wrong with the configuration files."""
 
+    def known_tools(self, server: str) -> Sequence[ToolDescription] | None:
+        """Return the server's tools as it listed them last; ``None`` if it has not yet. Starts nothing.
+
+        Raises
+        ------
+        UnknownServerError
+        """
+
     async def list_tools(self, server: str) -> Sequence[ToolDescription]:
         """Return the server's tools; starts it if need be.
 

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Final
 
 #: Unicode categories with no shape: controls, formats (bidi, zero width), surrogates, separators, unassigned.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
+
+#: Characters of a name that are compared with others.
+_LONGEST_NAME: Final = 200
 
 
 def visible(text: str) -> str:
@@ -38,6 +43,14 @@ def one_line(text: str, limit: int = 200) -> str:
     """Return the text, visible, on one line and cut to `limit` characters."""
     line = " ".join(visible(text[: 4 * limit]).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a sentence, after a full stop, that names the known one that is meant; empty if none is like it."""
+    if len(name) > _LONGEST_NAME:
+        return ""
+    close = get_close_matches(name, [one for one in known if len(one) <= _LONGEST_NAME], 1)
+    return f". Did you mean `{one_line(close[0])}`?" if close else ""
 
 
 def fenced(text: str, language: str) -> str:

@@ -181,6 +181,10 @@ class ServerStatus:
         How many tools it lists; ``None`` until it ran.
     log : tuple of str
         The last lines of its standard error and the lines on its standard output that were not MCP, secrets removed.
+    calls : int
+        How many calls were sent to it since Jupyter was started.
+    last_error : str
+        What went wrong last, with its start or with a call, also if it runs by now; empty if nothing did.
     """
 
     name: str
@@ -190,6 +194,8 @@ class ServerStatus:
     protocol_version: str = ""
     tool_count: int | None = None
     log: tuple[str, ...] = ()
+    calls: int = 0
+    last_error: str = ""
 
     def to_json(self) -> JsonObject:
         """Return the status as the REST API sends it."""
@@ -201,6 +207,8 @@ class ServerStatus:
             "protocol_version": self.protocol_version,
             "tool_count": self.tool_count,
             "log": list(self.log),
+            "calls": self.calls,
+            "last_error": self.last_error,
         }
 
 

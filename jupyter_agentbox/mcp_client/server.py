@@ -90,7 +90,9 @@ class ManagedServer:
         self._state = ServerState.STOPPED
         self._error = ""
         self._protocol_version = ""
-        self._tool_count: int | None = None
+        self._known: Mapping[str, ToolDescription] | None = None
+        self._calls = 0
+        self._last_error = ""
         if isinstance(configuration, UnusableServer):
             self._error = configuration.error
             self._state = _state_of(configuration)
@@ -112,9 +114,16 @@ class ManagedServer:
             transport=self.configuration.transport,
             error=self._error,
             protocol_version=self._protocol_version,
-            tool_count=self._tool_count,
+            tool_count=None if self._known is None else len(self._known),
             log=self._log.lines(),
+            calls=self._calls,
+            last_error=self._last_error,
         )
+
+    @property
+    def known_tools(self) -> Mapping[str, ToolDescription] | None:
+        """Its tools by wire name as it listed them last; ``None`` if it has not yet."""
+        return self._known
 
     @property
     def is_active(self) -> bool:
@@ -130,7 +139,7 @@ class ManagedServer:
         """
         session = await self._session()
         tools = await session.tools()
-        self._count(tools)
+        self._known = tools
         return tools
 
     async def call_tool(self, call: ToolCall, on_progress: Callable[[Progress], None] | None) -> ToolResult:
@@ -141,6 +150,16 @@ class ManagedServer:
         ServerConfigurationError, UnknownToolError, ToolServerError, ToolCallInterruptedError
         """
         session = await self._session()
+        self._calls += 1
+        try:
+            return await self._call(session, call, on_progress)
+        except ToolServerError as error:
+            self._last_error = self._redact(str(error))
+            raise
+
+    async def _call(
+        self, session: Session, call: ToolCall, on_progress: Callable[[Progress], None] | None
+    ) -> ToolResult:
         timeout = None if isinstance(self.configuration, UnusableServer) else self.configuration.timeout
         seconds = timeout or self._limits.call_timeout
         try:
@@ -282,7 +301,7 @@ class ManagedServer:
                         on_log_message=self._logged,
                     )
                 )
-                self._count(await session.tools())
+                self._known = await session.tools()
                 return session
         except TimeoutError:
             raise ToolServerError(f"`{name}` did not start within {seconds:g} s{self._log.tail()}") from None
@@ -312,7 +331,7 @@ class ManagedServer:
         self._is_refreshing = True
         try:
             async with asyncio.timeout(self._limits.start_timeout):
-                self._count(await session.tools())
+                self._known = await session.tools()
         except (ToolServerError, TimeoutError) as error:
             self._log.add(f"the changed list of tools could not be read: {error}")
         finally:
@@ -325,12 +344,10 @@ class ManagedServer:
     def _logged(self, message: LogMessage) -> None:
         self._on_log_message(replace(message, logger=self._redact(message.logger), text=self._redact(message.text)))
 
-    def _count(self, tools: Mapping[str, ToolDescription]) -> None:
-        self._tool_count = len(tools)
-
     def _fail(self, error: ToolServerError) -> None:
         self._failures += 1
         self._not_before = self._clock() + backoff(self._failures)
+        self._last_error = self._redact(str(error))
         self._end(ServerState.FAILED, str(error))
 
     def _end(self, state: ServerState, text: str) -> None:

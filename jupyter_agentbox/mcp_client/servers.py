@@ -10,6 +10,7 @@ from functools import partial
 
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.text import did_you_mean
 from jupyter_agentbox.core.tools import (
     ConfigurationProblem,
     LogMessage,
@@ -77,6 +78,16 @@ class McpServers:
         self._reload()
         return self._loaded.problems
 
+    def known_tools(self, server: str) -> Sequence[ToolDescription] | None:
+        """Return the server's tools as it listed them last; ``None`` if it has not yet. Starts nothing.
+
+        Raises
+        ------
+        UnknownServerError
+        """
+        known = self._server(server).known_tools
+        return None if known is None else tuple(known.values())
+
     async def list_tools(self, server: str) -> Sequence[ToolDescription]:
         """Return the server's tools; starts it if need be.
 
@@ -97,7 +108,7 @@ class McpServers:
         try:
             return tools[tool]
         except KeyError:
-            raise UnknownToolError(f"the server `{server}` has no tool `{tool}`") from None
+            raise UnknownToolError(f"the server `{server}` has no tool `{tool}`{did_you_mean(tool, tools)}") from None
 
     def trust_key(self, name: str) -> str:
         """Return what a server is started with or reached at, as a hash; empty if there is none of this name."""
@@ -176,7 +187,8 @@ class McpServers:
             known = ", ".join(f"`{known}`" for known in self._servers) or "none"
             problems = "".join(f"; {problem}" for problem in self._loaded.problems)
             raise UnknownServerError(
-                f"no MCP server `{name}` is configured in mcp.json (configured: {known}){problems}"
+                f"no MCP server `{name}` is configured in mcp.json (configured: {known})"
+                f"{did_you_mean(name, self._servers)}{problems}"
             ) from None
 
     def _reload(self) -> None:

@@ -34,6 +34,7 @@ from jupyter_agentbox.exceptions import (
     UnknownReviewerError,
     UnknownServerError,
     UnknownThreadError,
+    UnknownToolError,
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
@@ -54,6 +55,7 @@ STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
     (UnknownApprovalError, 404),
     (UnknownGrantError, 404),
     (UnknownServerError, 404),
+    (UnknownToolError, 404),
     (UnknownThreadError, 404),
     (ThreadError, 409),
     (AgentConfigurationError, 409),

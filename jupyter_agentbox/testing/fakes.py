@@ -136,11 +136,15 @@ class FakeTools:
         """Return nothing: there is no configuration file."""
         return ()
 
-    async def list_tools(self, server: str) -> Sequence[ToolDescription]:
+    def known_tools(self, server: str) -> Sequence[ToolDescription]:
         """Return the descriptions of the server's tools."""
         if server not in {name.partition(".")[0] for name in self.tools}:
             raise UnknownServerError(f"no MCP server `{server}`")
         return [self._description(name) for name in self.tools if name.partition(".")[0] == server]
+
+    async def list_tools(self, server: str) -> Sequence[ToolDescription]:
+        """Return the descriptions of the server's tools."""
+        return self.known_tools(server)
 
     async def start(self, name: str) -> ServerStatus:
         """Return the server's status: there is nothing to start."""

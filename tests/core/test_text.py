@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_agentbox.core.text import fenced, one_line, visible
+from jupyter_agentbox.core.text import did_you_mean, fenced, one_line, visible
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,10 @@ def test_one_line_is_one_line_and_short() -> None:
 def test_nothing_in_a_text_ends_its_fence() -> None:
     assert fenced("1 + 1", "python") == "```python\n1 + 1\n```"
     assert fenced("a\n````\nb", "text") == "`````text\na\n````\nb\n`````"
+
+
+def test_a_name_that_is_nearly_right_is_told_what_is_meant() -> None:
+    assert did_you_mean("shpo", ["mail", "shop"]) == ". Did you mean `shop`?"
+    assert did_you_mean("shop", ["mail"]) == ""
+    assert did_you_mean("s" * 1000, ["s" * 200]) == "", "what is long is not compared"
+    assert did_you_mean("shpo\u202e", ["shop\u202e"]) == ". Did you mean `shop<U+202E>`?"

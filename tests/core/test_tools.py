@@ -69,6 +69,8 @@ def test_a_servers_status_is_sent_whole() -> None:
         "protocol_version": "",
         "tool_count": None,
         "log": ["a", "b"],
+        "calls": 0,
+        "last_error": "",
     }
 
 

@@ -29,6 +29,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "GrantsHandler": ("grants",),
     "PolicyHandler": ("policy",),
     "ServersHandler": ("servers",),
+    "ServerToolsHandler": ("servers", "shop", "tools"),
     "ServerLogHandler": ("servers", "shop", "log"),
     "KernelHandler": ("kernels", "{kernel}"),
     "ThreadsHandler": ("threads",),
@@ -89,7 +90,7 @@ async def test_get_has_no_effect(jp_fetch: Any, jp_serverapp: Any, tmp_path: Pat
 
 
 async def test_what_starts_a_server_answers_no_get(jp_fetch: Any, tmp_path: Path) -> None:
-    for action in ("tools", "start", "stop", "restart"):
+    for action in ("start", "stop", "restart"):
         with pytest.raises(HTTPClientError) as caught:
             await jp_fetch("jupyter-agentbox", "servers", "shop", action)
         assert caught.value.code == 405

@@ -8,13 +8,29 @@ from jupyter_server.auth.decorator import authorized
 from tornado import web
 
 from jupyter_agentbox.core.approvals import request_to_json
+from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import ToolCatalog
-from jupyter_agentbox.core.tools import ServerStatus
-from jupyter_agentbox.exceptions import UnknownServerError
+from jupyter_agentbox.core.tools import ServerStatus, ToolDescription
+from jupyter_agentbox.exceptions import UnknownServerError, UnknownToolError
 from jupyter_agentbox.services.approvals import handlers as approvals
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:servers"
+
+
+#: Characters of a tool's description that a list has.
+_BRIEF: Final = 500
+
+
+def tool_in_brief(tool: ToolDescription) -> JsonObject:
+    """Return a tool without its schemas, and with the beginning of its description."""
+    return {
+        "name": tool.name,
+        "title": tool.title[:_BRIEF],
+        "description": tool.description[:_BRIEF],
+        "annotations": tool.annotations,
+        "digest": tool.digest,
+    }
 
 
 class ServersAPIHandler(AgentBoxHandler):
@@ -45,6 +61,21 @@ class ServersHandler(ServersAPIHandler):
 
 class ServerToolsHandler(ServersAPIHandler):
     """One server's tools."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, name: str) -> None:
+        """List the tools in brief as the server listed them last, or one of them as a whole. Starts no server."""
+        known = self.catalog.known_tools(name)
+        wanted = self.get_query_argument("tool", None, strip=False)
+        if wanted is None:
+            self.finish_json({"tools": None if known is None else [tool_in_brief(tool) for tool in known]})
+            return
+        for tool in known or ():
+            if tool.name == wanted:
+                self.finish_json({"tools": [{**tool.to_json(), "digest": tool.digest}]})
+                return
+        raise UnknownToolError(f"the server `{name}` has not listed a tool `{wanted:.200}`")
 
     @web.authenticated
     @authorized

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
+from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.exceptions import ToolServerError
+from jupyter_agentbox.services.handlers import SETTINGS_KEY
 from tests.headless.executor.conftest import MINI
 from tests.services.approvals.test_handlers import fetch
 
@@ -41,6 +44,42 @@ async def test_servers_tools_and_a_restart_come_from_the_catalogue(fetch: Any) -
     assert (code, body["name"], body["state"]) == (200, "mini", "running")
 
 
+async def test_tools_that_were_listed_are_read_in_brief_and_one_as_a_whole_and_none_starts_the_server(
+    fetch: Any,
+) -> None:
+    assert await fetch("servers", "mini", "tools") == (200, {"tools": None})
+    assert (await fetch("servers"))[1]["servers"][0]["state"] == "stopped"
+    _, body = await fetch("servers", "mini", "tools", body={})
+    listed = {tool["name"]: tool for tool in body["tools"]}
+
+    _, body = await fetch("servers", "mini", "tools")
+    brief = {tool["name"]: tool for tool in body["tools"]}
+    _, body = await fetch("servers", "mini", "tools", params={"tool": "add"})
+
+    assert brief.keys() == listed.keys()
+    assert "input_schema" not in brief["add"]
+    assert body["tools"] == [{**listed["add"], "digest": brief["add"]["digest"]}]
+    assert (await fetch("servers", "mini", "tools", params={"tool": "sub"}))[0] == 404
+
+
+async def test_a_server_says_how_often_it_was_called_and_what_went_wrong_last(fetch: Any, jp_serverapp: Any) -> None:
+    catalog = jp_serverapp.web_app.settings[SETTINGS_KEY].catalog
+    await catalog.call_tool(ToolCall(server="mini", tool="add", arguments={"a": 1, "b": 2}))
+    with pytest.raises(ToolServerError):
+        await catalog.call_tool(ToolCall(server="mini", tool="sub", arguments={}))
+
+    _, body = await fetch("servers")
+
+    (mini,) = (each for each in body["servers"] if each["name"] == "mini")
+    assert mini["calls"] == 2
+    assert "`sub`" in mini["last_error"]
+
+
+async def test_a_name_that_is_nearly_right_is_answered_with_what_is_meant(fetch: Any) -> None:
+    code, body = await fetch("servers", "mimi", "tools", body={})
+    assert (code, "Did you mean `mini`?" in body["message"]) == (404, True)
+
+
 async def test_a_server_is_started_and_stopped_and_starts_again_when_it_is_used(fetch: Any) -> None:
     for action, state in [("start", "running"), ("start", "running"), ("stop", "stopped"), ("stop", "stopped")]:
         code, body = await fetch("servers", "mini", action, body={})
@@ -58,7 +97,7 @@ async def test_a_server_that_cannot_start_says_why(fetch: Any) -> None:
 async def test_a_servers_log_can_be_read_and_no_get_starts_one(fetch: Any) -> None:
     assert await fetch("servers", "mini", "log") == (200, {"name": "mini", "log": []})
     assert (await fetch("servers", "other", "log"))[0] == 404
-    for action in ("start", "stop"):
+    for action in ("start", "stop", "restart"):
         assert (await fetch("servers", "mini", action))[0] == 405
     assert (await fetch("servers"))[1]["servers"][0]["state"] == "stopped"
 
