@@ -5,7 +5,11 @@ import { Token } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import type { ISignal } from '@lumino/signaling';
 
-import type { IAgentBoxClient as Client, IThreadChange } from './api/client';
+import type {
+  IAgentBoxClient as Client,
+  IThreadChange,
+  ServerAction
+} from './api/client';
 import type { IEventRouter as Router } from './api/events';
 import type { IJsonObject } from './api/json';
 import type {
@@ -13,8 +17,10 @@ import type {
   IDecisionAnswer,
   IGrant,
   IGrantTerms,
+  IListedTool,
   IServerList,
-  IToolCall
+  IToolCall,
+  IWholeTool
 } from './api/protocol';
 import type { IThread } from './api/threads';
 import type { ICardContext as CardContext } from './ui/context';
@@ -122,7 +128,12 @@ export interface IServersModel {
   /** `null` until the server answered. */
   readonly list: IServerList | null;
   refresh(): Promise<void>;
-  restart(name: string): Promise<void>;
+  /** Start, stop or restart one. */
+  run(name: string, action: ServerAction): Promise<void>;
+  /** The tools that one listed last; `null` if it has not yet. */
+  listTools(name: string): Promise<IListedTool[] | null>;
+  /** A tool that was listed, as a whole. */
+  getTool(name: string, tool: string): Promise<IWholeTool>;
   /** Raise the request that asks whether to trust a server of the project. */
   review(name: string): Promise<void>;
 }

@@ -15,8 +15,10 @@ import type {
   IGrant,
   IGrantTerms,
   IKernelEnd,
+  IListedTool,
   IServer,
   IServerList,
+  IWholeTool,
   Status
 } from './protocol';
 import type { IDryRun, IPolicy } from './rules';
@@ -55,6 +57,9 @@ export interface IThreadQuery {
   isArchived: boolean;
   cursor?: string | null;
 }
+
+/** What can be done with an MCP server. */
+export type ServerAction = 'start' | 'stop' | 'restart';
 
 /** What of a thread a person can change. */
 export interface IThreadChange {
@@ -107,8 +112,12 @@ export interface IAgentBoxClient {
   decideAll(decisions: readonly INamedDecision[]): Promise<IDecisionAnswer[]>;
   /** All MCP servers, and what is wrong with their configuration. */
   listServers(): Promise<IServerList>;
-  /** Restart an MCP server. */
-  restartServer(name: string): Promise<IServer>;
+  /** Start, stop or restart an MCP server. */
+  runServer(name: string, action: ServerAction): Promise<IServer>;
+  /** The tools of an MCP server as it listed them last; `null` if it has not yet. Starts nothing. */
+  listTools(name: string): Promise<IListedTool[] | null>;
+  /** One of them as a whole. */
+  getTool(name: string, tool: string): Promise<IWholeTool>;
   /** Ask whether to trust an MCP server of the project: a request, like all others. */
   reviewServer(name: string): Promise<void>;
   /** The rules in force, and those of the user as they can be changed. */
@@ -223,9 +232,24 @@ export class AgentBoxClient implements IAgentBoxClient {
     return plain<IServerList>(await this._request('GET', 'servers'));
   }
 
-  async restartServer(name: string): Promise<IServer> {
-    const path = URLExt.join('servers', encodeURIComponent(name), 'restart');
+  async runServer(name: string, action: ServerAction): Promise<IServer> {
+    const path = URLExt.join('servers', encodeURIComponent(name), action);
     return plain<IServer>(await this._request('POST', path, '{}'));
+  }
+
+  async listTools(name: string): Promise<IListedTool[] | null> {
+    const path = URLExt.join('servers', encodeURIComponent(name), 'tools');
+    const answer = await this._request('GET', path);
+    return plain<{ tools: IListedTool[] | null }>(answer).tools;
+  }
+
+  async getTool(name: string, tool: string): Promise<IWholeTool> {
+    const path = URLExt.join('servers', encodeURIComponent(name), 'tools');
+    const query = new URLSearchParams({ tool });
+    const answer = await this._request('GET', `${path}?${query}`);
+    // Not by `plain`: a schema keeps the digits of its limits.
+    const [found] = (answer as unknown as { tools: IWholeTool[] }).tools;
+    return found;
   }
 
   async reviewServer(name: string): Promise<void> {

@@ -218,6 +218,25 @@ export interface IServer {
   protocol_version: string;
   tool_count: number | null;
   log: string[];
+  /** How many calls were sent to it since Jupyter was started. */
+  calls: number;
+  /** What went wrong last, also if it runs by now. */
+  last_error: string;
+}
+
+/** A tool as its server listed it last, in brief; all of it is untrusted text. */
+export interface IListedTool {
+  name: string;
+  title: string;
+  description: string;
+  annotations: IJsonObject;
+  digest: string;
+}
+
+/** A listed tool as a whole. */
+export interface IWholeTool extends IListedTool {
+  input_schema: IJsonObject;
+  output_schema: IJsonObject | null;
 }
 
 /** Something in a configuration file that keeps a server from being used. */

@@ -4,8 +4,8 @@
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-import type { IAgentBoxClient } from '../api/client';
-import type { IServerList } from '../api/protocol';
+import type { IAgentBoxClient, ServerAction } from '../api/client';
+import type { IListedTool, IServerList, IWholeTool } from '../api/protocol';
 import type { IServersModel } from '../internalTokens';
 
 /** See `IServersModel`. */
@@ -13,7 +13,7 @@ export class ServersModel implements IServersModel {
   constructor(
     private readonly _source: Pick<
       IAgentBoxClient,
-      'listServers' | 'restartServer' | 'reviewServer'
+      'listServers' | 'runServer' | 'reviewServer' | 'listTools' | 'getTool'
     >
   ) {}
 
@@ -42,12 +42,20 @@ export class ServersModel implements IServersModel {
     }
   }
 
-  async restart(name: string): Promise<void> {
+  async run(name: string, action: ServerAction): Promise<void> {
     try {
-      await this._source.restartServer(name);
+      await this._source.runServer(name, action);
     } finally {
       await this.refresh();
     }
+  }
+
+  listTools(name: string): Promise<IListedTool[] | null> {
+    return this._source.listTools(name);
+  }
+
+  getTool(name: string, tool: string): Promise<IWholeTool> {
+    return this._source.getTool(name, tool);
   }
 
   async review(name: string): Promise<void> {

@@ -186,7 +186,7 @@ test('asks of a kernel how far it is kept away, and how it ended', async () => {
 });
 
 test('restarts a server by its name', async () => {
-  await client.restartServer('a b');
+  await client.runServer('a b', 'restart');
   expect(server.asked).toEqual([
     'POST /base/jupyter-agentbox/servers/a%20b/restart {}'
   ]);

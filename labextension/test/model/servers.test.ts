@@ -14,8 +14,10 @@ class Server {
     });
   }
 
-  readonly restartServer = jest.fn(() => Promise.reject(new Error('broken')));
+  readonly runServer = jest.fn(() => Promise.reject(new Error('broken')));
   readonly reviewServer = jest.fn(() => Promise.resolve());
+  readonly listTools = jest.fn(() => Promise.resolve(null));
+  readonly getTool = jest.fn(() => Promise.reject(new Error('none')));
   readonly questions: {
     resolve: (list: IServerList) => void;
     reject: (error: Error) => void;
@@ -64,7 +66,7 @@ test('what is known stays while the server does not answer', async () => {
 
 test('a restart that fails says so, and the servers are asked for all the same', async () => {
   const { server, model } = setUp();
-  const restarting = model.restart('shop');
+  const restarting = model.run('shop', 'restart');
   await Promise.resolve();
   await Promise.resolve();
   server.questions.pop()?.resolve(listOf('shop'));

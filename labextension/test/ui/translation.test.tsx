@@ -231,7 +231,9 @@ test.each([
     error: null,
     log: ['α'],
     tool_count: 1,
-    protocol_version: '1'
+    protocol_version: '1',
+    calls: 1,
+    last_error: 'α'
   };
   const list = { servers: known.length ? [server] : [], problems: [] };
   const servers = { changed, list } as unknown as IServersModel;

@@ -47,7 +47,15 @@ export function describeRisk(
   if (own !== null) {
     return { risk: 'unsaid', text: own, isClaim: false };
   }
-  const risk = riskOf(tool.annotations);
+  return claimedRisk(tool.annotations, trans);
+}
+
+/** What the server of a tool says of its risk. */
+export function claimedRisk(
+  annotations: IJsonObject,
+  trans: TranslationBundle
+): IRisk {
+  const risk = riskOf(annotations);
   const texts: Record<Risk, string> = {
     readonly: trans.__('read-only'),
     changes: trans.__('adds or changes data'),

@@ -2,13 +2,31 @@ import { Signal } from '@lumino/signaling';
 import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
-import type { IServer } from '../../../src/api/protocol';
+import type { IListedTool, IServer } from '../../../src/api/protocol';
 import { ServerList } from '../../../src/features/servers/ServerList';
 import type { IServersModel } from '../../../src/internalTokens';
 
 const done = (): Promise<void> => Promise.resolve();
 
-function show(server: Partial<IServer>): IServersModel {
+const WHOLE = {
+  description: 'Adds. Then it waits.',
+  input_schema: { type: 'object', properties: { a: { type: 'integer' } } }
+};
+
+function toolsOf(...names: string[]): IListedTool[] {
+  return names.map(name => ({
+    name,
+    title: '',
+    description: 'Adds. Then',
+    annotations: {},
+    digest: name
+  }));
+}
+
+function show(
+  server: Partial<IServer>,
+  tools: IListedTool[] = []
+): IServersModel {
   const servers = [
     {
       name: 'db',
@@ -18,14 +36,21 @@ function show(server: Partial<IServer>): IServersModel {
       protocol_version: '',
       tool_count: null,
       log: [],
+      calls: 0,
+      last_error: '',
       ...server
     } as IServer
   ];
   const model = {
     changed: new Signal<object, void>({}),
     list: { servers, problems: [] },
-    restart: jest.fn(done),
-    review: jest.fn(done)
+    run: jest.fn(done),
+    review: jest.fn(done),
+    refresh: jest.fn(done),
+    listTools: jest.fn(() => Promise.resolve(tools)),
+    getTool: jest.fn((_: string, name: string) =>
+      Promise.resolve({ ...tools.find(tool => tool.name === name), ...WHOLE })
+    )
   } as unknown as IServersModel;
   render(<ServerList servers={model} />);
   return model;
@@ -42,13 +67,13 @@ test('a server of the project that is not trusted is reviewed, not restarted', a
   expect(screen.queryByRole('button', { name: 'Restart db' })).toBeNull();
   await press('Review db');
   expect(model.review).toHaveBeenCalledWith('db');
-  expect(model.restart).not.toHaveBeenCalled();
+  expect(model.run).not.toHaveBeenCalled();
 });
 
 test('a server that runs is restarted', async () => {
   const model = show({});
   await press('Restart db');
-  expect(model.restart).toHaveBeenCalledWith('db');
+  expect(model.run).toHaveBeenCalledWith('db', 'restart');
   expect(model.review).not.toHaveBeenCalled();
 });
 
@@ -57,4 +82,88 @@ test('a review that the server refuses says why', async () => {
   jest.mocked(model.review).mockRejectedValueOnce(new Error('no such server'));
   await press('Review db');
   expect(document.body.textContent).toContain('no such server');
+});
+
+test.each([
+  [{ state: 'stopped' }, ['Start db']],
+  [{ state: 'stopped', error: 'disabled in its configuration' }, []],
+  [{ state: 'starting' }, ['Stop db']],
+  [{ state: 'running' }, ['Stop db', 'Restart db']],
+  [{ state: 'failed', error: 'it ended' }, ['Start db']],
+  [{ state: 'needs_configuration' }, []],
+  [{ state: 'needs_trust' }, ['Review db']]
+] as [Partial<IServer>, string[]][])(
+  'a server has the buttons that make sense now: %j',
+  (server, names) => {
+    show(server);
+    const buttons = screen.queryAllByRole('button', { name: / db$/ });
+    expect(buttons.map(button => button.getAttribute('aria-label'))).toEqual(
+      names
+    );
+  }
+);
+
+/** Open a disclosure as a browser does. */
+async function open(text: RegExp): Promise<void> {
+  const summary = screen
+    .getAllByText(text)
+    .map(node => node.closest('summary'))
+    .find(node => node !== null);
+  const details = summary?.parentElement as HTMLDetailsElement;
+  await act(async () => {
+    details.open = true;
+    fireEvent(details, new Event('toggle'));
+  });
+}
+
+test('of 1,203 tools some are shown, and a search finds any of them', async () => {
+  const names = Array.from({ length: 1203 }, (_, index) => `tool_${index}`);
+  show({ tool_count: 1203 }, toolsOf(...names));
+  await open(/^1203 tools$/);
+  expect(document.querySelectorAll('.jp-AgentBox-tool')).toHaveLength(50);
+  await press('Show 50 more of 1153 more tools');
+  expect(document.querySelectorAll('.jp-AgentBox-tool')).toHaveLength(100);
+  fireEvent.change(screen.getByRole('searchbox'), {
+    target: { value: 'TOOL_1202' }
+  });
+  expect(document.querySelectorAll('.jp-AgentBox-tool')).toHaveLength(1);
+  expect(screen.getByRole('status').textContent).toBe('1 tool found');
+});
+
+test('a tool says its first sentence, and opens to the whole and its schema', async () => {
+  const model = show({ tool_count: 1 }, toolsOf('add'));
+  await open(/^1 tool$/);
+  expect(document.body.textContent).toContain('Adds.');
+  expect(document.body.textContent).not.toContain('Then');
+  await open(/^add$/);
+  expect(model.getTool).toHaveBeenCalledWith('db', 'add');
+  expect(document.body.textContent).toContain('Adds. Then it waits.');
+  expect(document.body.textContent).toContain('"integer"');
+});
+
+test('what servers say of themselves cannot hide in their list', async () => {
+  const name = 'a\u202eb';
+  const [tool] = toolsOf(name);
+  show(
+    {
+      name,
+      tool_count: 1,
+      last_error: '\u001b[2Jgone',
+      log: ['\u001b[31mred\u202e']
+    },
+    [{ ...tool, description: 'x'.repeat(100_000) }]
+  );
+  await open(/^1 tool$/);
+  await open(/^Log/);
+  const text = document.body.textContent ?? '';
+  expect(text).not.toContain('\u202e');
+  expect(text).not.toContain('\u001b');
+  expect(text).toContain('\\u202e');
+  expect(text.length).toBeLessThan(2000);
+});
+
+test('an error that is over is told as the last one', () => {
+  show({ state: 'running', last_error: 'it was killed', calls: 3 });
+  expect(document.body.textContent).toContain('The last error: it was killed');
+  expect(document.body.textContent).toContain('3 calls');
 });

@@ -1,0 +1,143 @@
+/**
+ * One MCP server: its state in words and colour, what can be done with it, its tools and its log.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import React from 'react';
+
+import type { ServerAction } from '../../api/client';
+import type { IServer, ServerState } from '../../api/protocol';
+import type { IServersModel } from '../../internalTokens';
+import { useTrans } from '../../ui/context';
+import { useDoing } from '../../ui/hooks/useDoing';
+import { label } from '../../ui/text/visibleText';
+import { ServerLog } from './ServerLog';
+import { ToolList } from './ToolList';
+
+export interface IServerProps {
+  server: IServer;
+  servers: IServersModel;
+}
+
+export function Server({ server, servers }: IServerProps): JSX.Element {
+  const trans = useTrans();
+  const { run, isBusy, failure } = useDoing();
+  const name = label(server.name);
+  const isOld = server.last_error !== '' && server.last_error !== server.error;
+  return (
+    <>
+      <div className="jp-AgentBox-serverLine">
+        <span
+          className={`jp-AgentBox-dot jp-mod-${server.state.replaceAll('_', '-')}`}
+          aria-hidden="true"
+        />
+        <span className="jp-AgentBox-name">
+          <bdi>{name}</bdi>
+        </span>
+        <span className="jp-AgentBox-serverState">
+          {describeState(server.state, trans)}
+        </span>
+        <span className="jp-AgentBox-serverButtons">
+          {buttonsOf(server, servers, trans).map(({ text, what, action }) => (
+            <button
+              key={text}
+              type="button"
+              className="jp-AgentBox-link"
+              aria-label={what}
+              disabled={isBusy}
+              onClick={() => {
+                run(action);
+              }}
+            >
+              {text}
+            </button>
+          ))}
+        </span>
+      </div>
+      <div className="jp-AgentBox-serverFacts">{facts(server, trans)}</div>
+      {[server.error, failure].filter(Boolean).map(text => (
+        <p key={text} className="jp-AgentBox-error">
+          {label(text, 500)}
+        </p>
+      ))}
+      {isOld ? (
+        <p className="jp-AgentBox-serverFacts">
+          {trans.__('The last error: %1', label(server.last_error, 300))}
+        </p>
+      ) : null}
+      <ToolList server={server} servers={servers} />
+      <ServerLog server={server} onRefresh={() => servers.refresh()} />
+    </>
+  );
+}
+
+interface IButton {
+  text: string;
+  /** What a screen reader says. */
+  what: string;
+  action: () => Promise<void>;
+}
+
+/** What makes sense in the server's state, and nothing else. */
+function buttonsOf(
+  server: IServer,
+  servers: IServersModel,
+  trans: TranslationBundle
+): IButton[] {
+  const name = label(server.name);
+  const does = (action: ServerAction) => () => servers.run(server.name, action);
+  const start: IButton = {
+    text: trans.__('Start'),
+    what: trans.__('Start %1', name),
+    action: does('start')
+  };
+  const stop: IButton = {
+    text: trans.__('Stop'),
+    what: trans.__('Stop %1', name),
+    action: does('stop')
+  };
+  const restart: IButton = {
+    text: trans.__('Restart'),
+    what: trans.__('Restart %1', name),
+    action: does('restart')
+  };
+  const review: IButton = {
+    text: trans.__('Review…'),
+    what: trans.__('Review %1', name),
+    action: () => servers.review(server.name)
+  };
+  const buttons: Partial<Record<ServerState, IButton[]>> = {
+    needs_trust: [review],
+    // One that is disabled in its configuration says so, and cannot be started.
+    stopped: server.error ? [] : [start],
+    starting: [stop],
+    running: [stop, restart],
+    failed: [start]
+  };
+  return buttons[server.state] ?? [];
+}
+
+function facts(server: IServer, trans: TranslationBundle): string {
+  const parts = [server.transport];
+  if (server.tool_count !== null) {
+    parts.push(trans._n('%1 tool', '%1 tools', server.tool_count));
+  }
+  if (server.calls > 0) {
+    parts.push(trans._n('%1 call', '%1 calls', server.calls));
+  }
+  if (server.protocol_version) {
+    parts.push(trans.__('MCP %1', label(server.protocol_version, 30)));
+  }
+  return parts.join(' · ');
+}
+
+function describeState(state: ServerState, trans: TranslationBundle): string {
+  const texts: Record<ServerState, string> = {
+    needs_configuration: trans.__('needs configuration'),
+    needs_trust: trans.__('not trusted (this project’s .mcp.json)'),
+    stopped: trans.__('stopped (starts on first use)'),
+    starting: trans.__('starting…'),
+    running: trans.__('running'),
+    failed: trans.__('failed')
+  };
+  return texts[state] ?? state;
+}

@@ -1,0 +1,92 @@
+/**
+ * One tool of an MCP server, in the server's words: opens to its whole description and its schema.
+ */
+import React from 'react';
+
+import { stringify } from '../../api/json';
+import type { IListedTool, IServer, IWholeTool } from '../../api/protocol';
+import type { IServersModel } from '../../internalTokens';
+import { RiskMark } from '../../ui/card/RiskMark';
+import { TextBlock, VisibleText } from '../../ui/components/VisibleText';
+import { useTrans } from '../../ui/context';
+import { firstSentence } from '../../ui/text/firstSentence';
+import { claimedRisk } from '../../ui/text/risk';
+import { label } from '../../ui/text/visibleText';
+
+/** Characters of the first sentence that are shown. */
+const MAX_SENTENCE = 200;
+
+export interface IToolProps {
+  tool: IListedTool;
+  server: IServer;
+  servers: IServersModel;
+}
+
+export function Tool({ tool, server, servers }: IToolProps): JSX.Element {
+  const trans = useTrans();
+  const [isOpen, setOpen] = React.useState(false);
+  const { risk, text } = claimedRisk(tool.annotations, trans);
+  return (
+    <details
+      className="jp-AgentBox-tool"
+      onToggle={event => {
+        if (event.target === event.currentTarget) {
+          setOpen(event.currentTarget.open);
+        }
+      }}
+    >
+      <summary>
+        <code>
+          <VisibleText text={label(tool.name)} />
+        </code>{' '}
+        <RiskMark risk={risk} text={text} />
+        <span className="jp-AgentBox-toolSays">
+          <VisibleText
+            text={label(firstSentence(tool.description), MAX_SENTENCE)}
+          />
+        </span>
+      </summary>
+      {isOpen ? (
+        <Whole
+          key={tool.digest}
+          tool={tool}
+          server={server}
+          servers={servers}
+        />
+      ) : null}
+    </details>
+  );
+}
+
+function Whole({ tool, server, servers }: IToolProps): JSX.Element | null {
+  const trans = useTrans();
+  const [whole, setWhole] = React.useState<IWholeTool | null>(null);
+  const [failure, setFailure] = React.useState('');
+  React.useEffect(() => {
+    servers.getTool(server.name, tool.name).then(setWhole, (error: unknown) => {
+      setFailure(label(error instanceof Error ? error.message : '', 300));
+    });
+  }, [servers, server.name, tool.name]);
+  if (failure) {
+    return <p className="jp-AgentBox-error">{failure}</p>;
+  }
+  if (!whole) {
+    return null;
+  }
+  return (
+    <div className="jp-AgentBox-toolWhole">
+      {whole.description ? (
+        <TextBlock text={whole.description} name={trans.__('Description')} />
+      ) : (
+        <p>{trans.__('The server does not describe it.')}</p>
+      )}
+      <details className="jp-AgentBox-details">
+        <summary>{trans.__('Schema of the arguments')}</summary>
+        <TextBlock
+          text={stringify(whole.input_schema, 2)}
+          name={trans.__('Schema of the arguments')}
+        />
+      </details>
+    </div>
+  );
+}

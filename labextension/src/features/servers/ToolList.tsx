@@ -1,0 +1,135 @@
+/**
+ * The tools that an MCP server listed: searched by a word, some at a time. All that is said of them is the server's word.
+ */
+import React from 'react';
+
+import type { IListedTool, IServer } from '../../api/protocol';
+import type { IServersModel } from '../../internalTokens';
+import { LinkButton } from '../../ui/components/VisibleText';
+import { useTrans } from '../../ui/context';
+import { label } from '../../ui/text/visibleText';
+import { Tool } from './Tool';
+
+/** Tools that are shown at first, and more at a time. */
+const STEP = 50;
+/** With fewer tools, a search is of no use. */
+const FEW = 8;
+
+export interface IToolListProps {
+  server: IServer;
+  servers: IServersModel;
+}
+
+/** The tools of a server, which are asked for when the list is opened. */
+export function ToolList(props: IToolListProps): JSX.Element | null {
+  const trans = useTrans();
+  const { server } = props;
+  const [isOpen, setOpen] = React.useState(false);
+  if (server.tool_count === null) {
+    return null;
+  }
+  return (
+    <details
+      className="jp-AgentBox-details"
+      onToggle={event => {
+        if (event.target === event.currentTarget) {
+          setOpen(event.currentTarget.open);
+        }
+      }}
+    >
+      <summary>{trans._n('%1 tool', '%1 tools', server.tool_count)}</summary>
+      {isOpen ? <OpenList {...props} /> : null}
+    </details>
+  );
+}
+
+function OpenList({ server, servers }: IToolListProps): JSX.Element {
+  const trans = useTrans();
+  const [tools, failure] = useTools(server, servers);
+  const [word, setWord] = React.useState('');
+  const [most, setMost] = React.useState(STEP);
+  const found = tools.filter(tool => isFound(tool, word));
+  const left = found.length - most;
+  return (
+    <>
+      {failure ? <p className="jp-AgentBox-error">{failure}</p> : null}
+      {tools.length > FEW ? (
+        <input
+          type="search"
+          className="jp-AgentBox-field jp-AgentBox-toolSearch"
+          placeholder={trans.__('Search tools')}
+          aria-label={trans.__('Search the tools of %1', label(server.name))}
+          value={word}
+          onChange={event => {
+            setWord(event.target.value);
+            setMost(STEP);
+          }}
+        />
+      ) : null}
+      {word ? (
+        <p className="jp-AgentBox-serverFacts" role="status">
+          {trans._n('%1 tool found', '%1 tools found', found.length)}
+        </p>
+      ) : null}
+      <ul role="list" className="jp-AgentBox-tools">
+        {found.slice(0, most).map(tool => (
+          <li key={tool.name}>
+            <Tool tool={tool} server={server} servers={servers} />
+          </li>
+        ))}
+      </ul>
+      {left > 0 ? (
+        <LinkButton
+          label={trans._n(
+            'Show %2 more of %1 more tool',
+            'Show %2 more of %1 more tools',
+            left,
+            Math.min(left, STEP)
+          )}
+          onClick={() => {
+            setMost(most + STEP);
+          }}
+        />
+      ) : null}
+    </>
+  );
+}
+
+/** The tools as the server listed them last, and why they are not known. */
+function useTools(
+  server: IServer,
+  servers: IServersModel
+): [readonly IListedTool[], string] {
+  const [tools, setTools] = React.useState<readonly IListedTool[]>([]);
+  const [failure, setFailure] = React.useState('');
+  const { name } = server;
+  // What the servers say may have changed: the list is asked for again, and stays meanwhile.
+  const said = servers.list;
+  React.useEffect(() => {
+    let isWanted = true;
+    servers.listTools(name).then(
+      found => {
+        if (isWanted) {
+          setTools(found ?? []);
+          setFailure('');
+        }
+      },
+      (error: unknown) => {
+        if (isWanted) {
+          setFailure(label(error instanceof Error ? error.message : '', 300));
+        }
+      }
+    );
+    return () => {
+      isWanted = false;
+    };
+  }, [servers, name, said]);
+  return [tools, failure];
+}
+
+function isFound({ name, title, description }: IListedTool, word: string) {
+  const wanted = word.trim().toLowerCase();
+  return [name, title, description].some(text =>
+    text.toLowerCase().includes(wanted)
+  );
+}
