@@ -417,6 +417,7 @@ class AgentBoxApp(ExtensionApp):
             grants=self._box.grants,
             catalog=self._box.tools,
             registrations=self._box.registrations,
+            manual_calls=self._box.manual_calls,
             policies=self._box.policies,
             isolation=IsolationLookup(server.kernel_manager),
             kernel_exits=kernel_exits,

@@ -26,6 +26,7 @@ from jupyter_agentbox.paths import keep_server, site_rules_paths
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manager import CallManager
+from jupyter_agentbox.services.calls.manual import ManualCalls
 from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.calls.router import ToolRouter
 from jupyter_agentbox.services.grants.manager import GrantManager
@@ -102,6 +103,7 @@ class AgentBox:
     calls: CallManager
     modes: ThreadModes
     registrations: RegistrationManager
+    manual_calls: ManualCalls
     checker: JsonSchemaChecker
 
     async def start(self) -> None:
@@ -117,8 +119,9 @@ class AgentBox:
         await self.grants.load()
 
     async def aclose(self) -> None:
-        """Take registrations back, orphan what is pending, stop the MCP servers, close the store."""
+        """Take back what was begun here, orphan what is pending, stop the MCP servers, close the store."""
         await self.registrations.aclose()
+        await self.manual_calls.aclose()
         await self.approvals.orphan()
         await self.tools.aclose()
         self.checker.close()
@@ -219,6 +222,7 @@ def build(
         registrations=RegistrationManager(
             calls=calls, registry=_registry(settings, tools), project=project, list_tools=tools.list_tools
         ),
+        manual_calls=ManualCalls(calls),
         checker=checker,
     )
 

@@ -76,6 +76,7 @@ calls = st.builds(
         thread_id=st.none() | texts,
         turn_id=st.none() | texts,
         isolation=st.sampled_from(Isolation),
+        person=st.none() | texts,
     ),
 )
 tools = st.builds(

@@ -414,6 +414,7 @@ def call_to_json(call: ToolCall, *, is_listed: bool) -> JsonObject:
         "thread_id": call.origin.thread_id,
         "turn_id": call.origin.turn_id,
         "isolation": call.origin.isolation.value,
+        "person": call.origin.person,
     }
 
 

@@ -171,7 +171,7 @@ CSV_COLUMNS: Final = (
     *("created_at", "ended_at", "server", "tool", "call", "notebook_path", "cell_id", "kernel_id", "thread_id"),
     *("turn_id", "isolation", "status", "effect", "rule", "decision", "decided_by", "reviewer", "via", "decided_at"),
     *("reason", "outcome", "error", "started_at", "finished_at", "seconds", "arguments", "edited_arguments"),
-    *("digest", "id"),
+    *("digest", "id", "person"),
 )
 
 
@@ -188,7 +188,7 @@ def record_to_csv(request: ApprovalRequest) -> str:
     flat = {
         **{name: record[name] for name in ("created_at", "ended_at", "status", "decided_by", "seconds", "id")},
         **{name: call[name] for name in ("server", "tool", "notebook_path", "cell_id", "kernel_id", "thread_id")},
-        **{name: call[name] for name in ("turn_id", "isolation", "digest")},
+        **{name: call[name] for name in ("turn_id", "isolation", "digest", "person")},
         **{name: evaluation[name] for name in ("effect", "rule")},
         **{name: decision.get(name) for name in ("decision", "reviewer", "via", "decided_at", "reason")},
         **{name: outcome.get(name) for name in ("error", "started_at", "finished_at")},

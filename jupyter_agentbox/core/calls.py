@@ -166,6 +166,8 @@ class Origin:
         The agent's thread and its turn, for code that an agent runs and for the calls of that code.
     isolation : Isolation
         How far the kernel is kept from the rest of the machine, as whoever started it knows.
+    person : str or None
+        Who made the call without any code, in the panel; as the server knows them.
     """
 
     kernel_id: str | None = None
@@ -174,6 +176,7 @@ class Origin:
     thread_id: str | None = None
     turn_id: str | None = None
     isolation: Isolation = Isolation.NONE
+    person: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,9 +222,10 @@ class ToolCall:
         return self.known_digest
 
     def _compute_digest(self) -> str:
-        # A sandbox and a turn lengthen the list of the origin: so the digests of other calls stay what they were.
+        # A sandbox, a turn and a person lengthen the list of the origin: the digests of other calls stay as they were.
         sandbox = [] if self.origin.isolation is Isolation.NONE else [self.origin.isolation.value]
         turn = [] if self.origin.turn_id is None else [{"turn": self.origin.turn_id}]
+        person = [] if self.origin.person is None else [{"person": self.origin.person}]
         value = {
             "server": self.server,
             "tool": self.tool,
@@ -233,6 +237,7 @@ class ToolCall:
                 self.origin.thread_id,
                 *sandbox,
                 *turn,
+                *person,
             ],
         }
         return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()

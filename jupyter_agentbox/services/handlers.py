@@ -38,6 +38,7 @@ from jupyter_agentbox.exceptions import (
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
+from jupyter_agentbox.services.calls.manual import ManualCalls
 from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.manager import PageManager
@@ -96,6 +97,7 @@ class Services:
     grants: GrantManager
     catalog: ToolCatalog
     registrations: RegistrationManager
+    manual_calls: ManualCalls
     policies: PolicyManager
     isolation: IsolationFinder
     kernel_exits: KernelExitManager

@@ -147,6 +147,7 @@ def new_row(
                     "thread_id": origin.thread_id,
                     "turn_id": origin.turn_id,
                     "isolation": origin.isolation.value,
+                    **({} if origin.person is None else {"person": origin.person}),
                     "created_at": request.created_at.isoformat(),
                 }
             ),
@@ -214,6 +215,7 @@ def request_from_row(*, request: bytes, progress: bytes, status: str, tool: Tool
                     thread_id=asked["thread_id"],
                     turn_id=asked.get("turn_id"),  # rows of before have none
                     isolation=Isolation(asked.get("isolation", Isolation.NONE)),  # rows of before have none
+                    person=asked.get("person"),
                 ),
             ),
             tool=tool,

@@ -186,6 +186,7 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
             "thread_id": None,
             "turn_id": None,
             "isolation": "none",
+            "person": None,
             "look_alikes": [],
         },
         "tool": {

@@ -134,6 +134,7 @@ def test_the_order_of_arguments_does_not_change_the_digest() -> None:
         a_call(origin=Origin(kernel_id="k2", notebook_path="work/orders.ipynb", cell_id="c1")),
         a_call(origin=Origin(kernel_id="k1", notebook_path="work/orders.ipynb", thread_id="c1")),
         a_call(origin=Origin(kernel_id="k1", notebook_path="work/orders.ipynb", cell_id="c1", turn_id="t1")),
+        a_call(origin=Origin(kernel_id="k1", notebook_path="work/orders.ipynb", cell_id="c1", person="ada")),
         a_call(
             origin=Origin(
                 kernel_id="k1", notebook_path="work/orders.ipynb", cell_id="c1", isolation=Isolation.BUBBLEWRAP

@@ -30,6 +30,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "PolicyHandler": ("policy",),
     "ServersHandler": ("servers",),
     "ServerToolsHandler": ("servers", "shop", "tools"),
+    "ServerCallHandler": ("servers", "shop", "calls", "{request}"),
     "ServerLogHandler": ("servers", "shop", "log"),
     "KernelHandler": ("kernels", "{kernel}"),
     "ThreadsHandler": ("threads",),

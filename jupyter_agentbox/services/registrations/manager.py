@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import JsonObject, Origin, ToolCall
 from jupyter_agentbox.core.registration import OWN_SERVER, REGISTER_TOOL
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.exceptions import AgentBoxError, ServerConfigurationError, UnknownApprovalError
+from jupyter_agentbox.exceptions import ServerConfigurationError, UnknownApprovalError
 from jupyter_agentbox.services.calls.manager import CallManager, FinishedCall, Notify
+from jupyter_agentbox.services.calls.started import StartedCalls
 
 from .project_tool import Project, ProjectTool, arguments_of
 from .tool import RegistrationTool, Registry
-
-log = logging.getLogger(__name__)
 
 
 class RegistrationManager:
@@ -49,7 +45,7 @@ class RegistrationManager:
         self._project = project
         self._list_tools = list_tools
         self._reviews: dict[str, ApprovalRequest] = {}
-        self._running: dict[str, asyncio.Task[FinishedCall]] = {}
+        self._started = StartedCalls("registration")
 
     async def register(
         self,
@@ -100,7 +96,7 @@ class RegistrationManager:
             If a rule denies it.
         TooManyRequestsError, StorageError
         """
-        return await self._begin(partial(self.register, name, configuration, origin))
+        return await self._started.begin(partial(self.register, name, configuration, origin))
 
     async def begin_review(self, name: str) -> ApprovalRequest:
         """Ask whether to trust a server of the project, and return the request; once for what it says now.
@@ -117,12 +113,12 @@ class RegistrationManager:
             raise ServerConfigurationError("servers of projects are not read here")
         server = self._project.find(name)
         asked = self._reviews.get(server.key)
-        if asked is not None and asked.id in self._running:
+        if asked is not None and asked.id in self._started:
             return asked
         call = ToolCall(server=OWN_SERVER, tool=REGISTER_TOOL, arguments=arguments_of(server), origin=Origin())
         tool = ProjectTool(self._project, server, self._list_tools)
-        request = await self._begin(partial(self._calls.run, call, own=tool))
-        self._reviews = {key: each for key, each in self._reviews.items() if each.id in self._running}
+        request = await self._started.begin(partial(self._calls.run, call, own=tool))
+        self._reviews = {key: each for key, each in self._reviews.items() if each.id in self._started}
         self._reviews[server.key] = request
         return request
 
@@ -137,27 +133,6 @@ class RegistrationManager:
             raise ServerConfigurationError("servers of projects are not read here")
         self._project.distrust(name)
 
-    async def _begin(self, run: Callable[..., Coroutine[Any, Any, FinishedCall]]) -> ApprovalRequest:
-        opened: asyncio.Future[ApprovalRequest] = asyncio.get_running_loop().create_future()
-
-        def note(request: ApprovalRequest) -> None:
-            if not opened.done():
-                opened.set_result(request)
-
-        task = asyncio.create_task(run(on_waiting=note, on_running=note))
-        task.add_done_callback(lambda _: opened.cancel())  # does nothing if it was opened
-        try:
-            await asyncio.wait([opened])
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        if opened.cancelled():
-            await task  # raises why nobody could be asked
-        request = opened.result()
-        self._running[request.id] = task
-        task.add_done_callback(lambda ended: self._end(request.id, ended))
-        return request
-
     async def withdraw(self, request_id: str) -> None:
         """Take a registration back: it is not asked about any more, or its start is cancelled.
 
@@ -166,23 +141,9 @@ class RegistrationManager:
         UnknownApprovalError
             If there is none of that id that is not final.
         """
-        task = self._running.get(request_id)
-        if task is None:
+        if not await self._started.cancel(request_id):
             raise UnknownApprovalError(f"there is no unfinished registration `{request_id}`", request_id=request_id)
-        task.cancel()
-        await asyncio.wait([task])
 
     async def aclose(self) -> None:
         """Take all of them back."""
-        tasks = list(self._running.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _end(self, request_id: str, task: asyncio.Task[FinishedCall]) -> None:
-        self._running.pop(request_id, None)
-        if task.cancelled():
-            return
-        error = task.exception()
-        if error is not None and not isinstance(error, AgentBoxError):
-            log.error("registration %s failed", request_id, exc_info=error)
+        await self._started.aclose()

@@ -11,7 +11,12 @@ from jupyter_agentbox.core.approvals import request_to_json
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import ToolCatalog
 from jupyter_agentbox.core.tools import ServerStatus, ToolDescription
-from jupyter_agentbox.exceptions import UnknownServerError, UnknownToolError
+from jupyter_agentbox.exceptions import (
+    InvalidDecisionError,
+    UnknownApprovalError,
+    UnknownServerError,
+    UnknownToolError,
+)
 from jupyter_agentbox.services.approvals import handlers as approvals
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 
@@ -139,6 +144,48 @@ class ServerLogHandler(ServersAPIHandler):
         raise UnknownServerError(f"no MCP server `{name}` is configured")
 
 
+class ServerCallsHandler(ServersAPIHandler):
+    """The calls that people make of one server's tools, in the panel."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, name: str) -> None:
+        """Ask whether to make a call; answer with the approval request."""
+        tool, arguments = _read_call(self.json_object())
+        person = self.current_user.username
+        request = await self.services.manual_calls.begin(name, tool, arguments, person=person)
+        self.set_status(202)
+        may_read = await self.may_read(approvals.AUTH_RESOURCE)
+        self.finish_json(request_to_json(request) if may_read else approvals.request_in_brief(request))
+
+
+class ServerCallHandler(ServersAPIHandler):
+    """One of these calls."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, name: str, request_id: str) -> None:  # noqa: ARG002  # the id tells which
+        """Read what became of it; both fields are null before its end."""
+        end = self.services.manual_calls.result(request_id)
+        self.finish_json({"id": request_id, "known": end is not None, **(end or {"result": None, "error": None})})
+
+    @web.authenticated
+    @authorized
+    async def delete(self, name: str, request_id: str) -> None:  # noqa: ARG002  # the id tells which
+        """Take it back: it is not asked about any more, or cut off."""
+        if not await self.services.manual_calls.cancel(request_id):
+            raise UnknownApprovalError(f"there is no unfinished call `{request_id}`", request_id=request_id)
+        self.set_status(204)
+        self.finish()
+
+
+def _read_call(body: JsonObject) -> tuple[str, JsonObject]:
+    tool, arguments = body.get("tool"), body.get("arguments", {})
+    if not isinstance(tool, str) or not isinstance(arguments, dict) or body.keys() - {"tool", "arguments"}:
+        raise InvalidDecisionError('the body must have a "tool", and may have "arguments", a JSON object')
+    return tool, arguments
+
+
 class ServerTrustHandler(ServersAPIHandler):
     """Trust in a server of the project."""
 
@@ -162,6 +209,7 @@ class ServerTrustHandler(ServersAPIHandler):
 
 
 _NAME = r"(?P<name>[^/]+)"
+_ID = r"(?P<request_id>[A-Za-z0-9_-]+)"
 
 default_handlers = [
     (r"/jupyter-agentbox/servers/?", ServersHandler),
@@ -170,5 +218,7 @@ default_handlers = [
     (rf"/jupyter-agentbox/servers/{_NAME}/stop/?", ServerStopHandler),
     (rf"/jupyter-agentbox/servers/{_NAME}/restart/?", ServerRestartHandler),
     (rf"/jupyter-agentbox/servers/{_NAME}/log/?", ServerLogHandler),
+    (rf"/jupyter-agentbox/servers/{_NAME}/calls/?", ServerCallsHandler),
+    (rf"/jupyter-agentbox/servers/{_NAME}/calls/{_ID}/?", ServerCallHandler),
     (rf"/jupyter-agentbox/servers/{_NAME}/trust/?", ServerTrustHandler),
 ]

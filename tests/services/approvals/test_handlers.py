@@ -77,6 +77,7 @@ async def test_a_request_reads_as_the_reference_says(approvals: ApprovalManager,
         "thread_id": None,
         "turn_id": None,
         "isolation": "none",
+        "person": None,
         "look_alikes": [],
     }
     assert body["tool"] == {

@@ -117,6 +117,55 @@ async def test_a_server_that_is_not_configured_is_404(fetch: Any, action: str) -
     assert "`other`" in body["message"]
 
 
+async def ended_call(fetch: Any, request_id: str) -> Any:
+    """Return what became of a call that was made in the panel."""
+    async with asyncio.timeout(10):
+        while True:
+            _, end = await fetch("servers", "mini", "calls", request_id)
+            if not end["known"] or end["result"] or end["error"]:
+                return end
+            await asyncio.sleep(0.01)
+
+
+async def test_a_tool_is_called_from_the_panel_once_a_person_allowed_it(fetch: Any) -> None:
+    code, request = await fetch("servers", "mini", "calls", body={"tool": "add", "arguments": {"a": 1, "b": 2}})
+    assert (code, request["status"], request["call"]["kernel_id"]) == (202, "pending", None)
+    assert request["call"]["person"]
+    path = ("servers", "mini", "calls", request["id"])
+    assert await fetch(*path) == (200, {"id": request["id"], "known": True, "result": None, "error": None})
+
+    answer = {"decision": "allow_once", "digest": request["call"]["digest"]}
+    await fetch("approvals", request["id"], "decision", body=answer)
+
+    assert (await ended_call(fetch, request["id"]))["result"]["content"] == [{"type": "text", "text": "3"}]
+    _, page = await fetch("audit")
+    assert [record["call"]["person"] for record in page["records"]] == [request["call"]["person"]]
+    assert (await fetch(*path, method="DELETE"))[0] == 404, "it has ended"
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"tool": "add", "arguments": {"a": "one", "b": 2}}, 422),
+        ({"tool": "add", "arguments": [1]}, 422),
+        ({"tool": "add", "kernel_id": "k1"}, 422),
+        ({"arguments": {}}, 422),
+        ({"tool": "sub"}, 404),
+        ("[", 422),
+    ],
+)
+async def test_a_call_that_cannot_be_made_asks_nobody(fetch: Any, body: Any, code: int) -> None:
+    assert (await fetch("servers", "mini", "calls", body=body))[0] == code
+    assert (await fetch("approvals"))[1]["approvals"] == []
+
+
+async def test_a_call_from_the_panel_is_taken_back(fetch: Any) -> None:
+    _, request = await fetch("servers", "mini", "calls", body={"tool": "add", "arguments": {"a": 1, "b": 2}})
+    path = ("servers", "mini", "calls", request["id"])
+    assert (await fetch(*path, method="DELETE"))[0] == 204
+    assert (await fetch("approvals", request["id"]))[1]["status"] == "cancelled"
+
+
 class TestProject:
     """A server that the project's `.mcp.json` names."""
 
