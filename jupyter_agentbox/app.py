@@ -49,6 +49,7 @@ from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
 from jupyter_agentbox.services.policies import handlers as policy_handlers
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
 from jupyter_agentbox.services.reviewers import hub_auth_of, sign_cookies_anew
+from jupyter_agentbox.services.servers import configuration_handlers as server_configuration_handlers
 from jupyter_agentbox.services.servers import handlers as server_handlers
 from jupyter_agentbox.services.threads import handlers as thread_handlers
 from jupyter_agentbox.services.threads.cell_kernels import CellKernels
@@ -77,6 +78,7 @@ class AgentBoxApp(ExtensionApp):
         *audit_handlers.default_handlers,
         *grant_handlers.default_handlers,
         *server_handlers.default_handlers,
+        *server_configuration_handlers.default_handlers,
         *kernel_handlers.default_handlers,
         *registration_handlers.default_handlers,
         *policy_handlers.default_handlers,
@@ -418,6 +420,7 @@ class AgentBoxApp(ExtensionApp):
             catalog=self._box.tools,
             registrations=self._box.registrations,
             manual_calls=self._box.manual_calls,
+            servers_file=self._box.servers_file,
             policies=self._box.policies,
             isolation=IsolationLookup(server.kernel_manager),
             kernel_exits=kernel_exits,

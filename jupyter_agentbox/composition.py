@@ -22,6 +22,7 @@ from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.project_servers import LayeredConfiguration, ProjectServers, TrustedServers
 from jupyter_agentbox.mcp_client.registry import ServerRegistry
 from jupyter_agentbox.mcp_client.servers import McpServers
+from jupyter_agentbox.mcp_client.servers_file import ServersFile
 from jupyter_agentbox.paths import keep_server, site_rules_paths
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
@@ -104,6 +105,7 @@ class AgentBox:
     modes: ThreadModes
     registrations: RegistrationManager
     manual_calls: ManualCalls
+    servers_file: ServersFile
     checker: JsonSchemaChecker
 
     async def start(self) -> None:
@@ -223,6 +225,11 @@ def build(
             calls=calls, registry=_registry(settings, tools), project=project, list_tools=tools.list_tools
         ),
         manual_calls=ManualCalls(calls),
+        servers_file=ServersFile(
+            settings.mcp_config_path[0],
+            known=lambda: [status.name for status in tools.servers()],
+            environment=os.environ,
+        ),
         checker=checker,
     )
 

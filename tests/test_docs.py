@@ -80,7 +80,7 @@ def test_every_exception_is_in_the_reference(code: str, error: type[Exception]) 
 
 @pytest.mark.parametrize("endpoint", endpoints())
 def test_every_endpoint_is_in_the_reference(endpoint: str) -> None:
-    assert re.search(rf"`(GET|POST|PATCH|DELETE) {re.escape(endpoint)}`", REFERENCE["rest"])
+    assert re.search(rf"`(GET|POST|PUT|PATCH|DELETE) {re.escape(endpoint)}`", REFERENCE["rest"])
 
 
 @pytest.mark.parametrize("field", request_fields())

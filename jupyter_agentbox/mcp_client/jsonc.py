@@ -22,7 +22,15 @@ def parse(text: str) -> JsonValue:
     json.JSONDecodeError
         With the line and column of the original text: comments become blanks, so nothing moves.
     """
-    text = _COMMENT.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
-    text = _TRAILING_COMMA.sub(lambda found: f"{found[1]} " if found[1] else found[2], text)
-    value: JsonValue = json.loads(text)
+    value: JsonValue = json.loads(without_trailing_commas(without_comments(text)))
     return value
+
+
+def without_comments(text: str) -> str:
+    """Return the text with blanks in the place of comments: nothing moves."""
+    return _COMMENT.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
+
+
+def without_trailing_commas(text: str) -> str:
+    """Return a text without comments with blanks in the place of trailing commas: nothing moves."""
+    return _TRAILING_COMMA.sub(lambda found: f"{found[1]} " if found[1] else found[2], text)

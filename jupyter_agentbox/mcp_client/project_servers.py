@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from .configuration import (
     parse_configuration,
     transport_of,
 )
+from .plain_files import read_plain_text
 from .registration import check_name, masked, object_of
 from .secret_names import is_secret, may_hide_variable
 
@@ -38,8 +38,6 @@ FILE_NAME: Final = ".mcp.json"
 _LONGEST: Final = 1_000_000
 #: Keys that change neither what is started nor what it is sent.
 _WITHOUT_EFFECT: Final = frozenset({"timeout", "disabled"})
-#: Reading a pipe waits for who writes.
-_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +212,7 @@ class ProjectServers:
     def _read(self) -> Configuration:
         self._known = {}
         try:
-            text = _read_text(self.path)
+            text = read_plain_text(self.path, longest=_LONGEST)
         except FileNotFoundError:
             return Configuration()
         except (OSError, ValueError) as error:
@@ -283,29 +281,6 @@ class LayeredConfiguration:
                 problems=(*first.problems, *project.problems),
             )
         return self._configuration
-
-
-def _read_text(path: Path) -> str:
-    """Read a small ordinary file, and wait for nothing that stands in its place.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    ValueError
-        If it is no ordinary file, longer than allowed, or not UTF-8.
-    """
-    descriptor = os.open(path, _FLAGS)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError("it is not an ordinary file")
-        content = file.read(_LONGEST + 1)
-    if len(content) > _LONGEST:
-        raise ValueError(f"it has more than {_LONGEST // 1_000_000} MB")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError("it is not UTF-8 text") from None
 
 
 def _stamp(path: Path) -> object:

@@ -36,6 +36,7 @@ from jupyter_agentbox.exceptions import (
     UnknownThreadError,
     UnknownToolError,
 )
+from jupyter_agentbox.mcp_client.servers_file import ServersFile
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manual import ManualCalls
@@ -98,6 +99,7 @@ class Services:
     catalog: ToolCatalog
     registrations: RegistrationManager
     manual_calls: ManualCalls
+    servers_file: ServersFile
     policies: PolicyManager
     isolation: IsolationFinder
     kernel_exits: KernelExitManager

@@ -29,6 +29,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "GrantsHandler": ("grants",),
     "PolicyHandler": ("policy",),
     "ServersHandler": ("servers",),
+    "OtherServersHandler": ("other-servers",),
     "ServerToolsHandler": ("servers", "shop", "tools"),
     "ServerCallHandler": ("servers", "shop", "calls", "{request}"),
     "ServerLogHandler": ("servers", "shop", "log"),

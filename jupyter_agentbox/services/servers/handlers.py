@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from jupyter_server.auth.decorator import authorized
@@ -60,8 +61,18 @@ class ServersHandler(ServersAPIHandler):
             {
                 "servers": [status.to_json() for status in self.catalog.servers()],
                 "problems": [problem.to_json() for problem in self.catalog.problems()],
+                "file": self._file_to_json(),
             }
         )
+
+    def _file_to_json(self) -> JsonObject:
+        """Return where the user's servers stand, and by which path a page can open the file, if it can."""
+        path = self.services.servers_file.path
+        root = Path(self.settings["server_root_dir"]).expanduser()
+        inner = path.relative_to(root) if path.is_relative_to(root) and path.is_file() else None
+        is_hidden = inner is not None and any(part.startswith(".") for part in inner.parts)
+        may_open = not is_hidden or self.contents_manager.allow_hidden
+        return {"path": str(path), "document": inner.as_posix() if inner is not None and may_open else None}
 
 
 class ServerToolsHandler(ServersAPIHandler):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from tornado.httpclient import HTTPClientError
 
 from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.exceptions import ToolServerError
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
 from tests.headless.executor.conftest import MINI
@@ -164,6 +166,75 @@ async def test_a_call_from_the_panel_is_taken_back(fetch: Any) -> None:
     path = ("servers", "mini", "calls", request["id"])
     assert (await fetch(*path, method="DELETE"))[0] == 204
     assert (await fetch("approvals", request["id"]))[1]["status"] == "cancelled"
+
+
+async def put(jp_fetch: Any, name: str, body: Any) -> tuple[int, Any]:
+    try:
+        response = await jp_fetch("jupyter-agentbox", "servers", name, method="PUT", body=json.dumps(body))
+    except HTTPClientError as error:
+        return error.code, json.loads(error.response.body if error.response else "null")
+    return response.code, json.loads(response.body)
+
+
+async def test_a_server_is_shown_then_added_and_not_started(fetch: Any, jp_fetch: Any, tmp_path: Path) -> None:
+    code, shown = await fetch("servers", "second", "preview", body={"configuration": MINI})
+    assert (code, shown["file"], shown["starts"]) == (
+        200,
+        str(tmp_path / "mcp.json"),
+        " ".join([MINI["command"], *MINI["args"]]),
+    )
+    assert len((await fetch("servers"))[1]["servers"]) == 2, "nothing is written"
+
+    code, body = await put(jp_fetch, "second", {"configuration": MINI, "revision": shown["revision"]})
+
+    assert (code, body) == (201, {"name": "second", "file": str(tmp_path / "mcp.json")})
+    _, listed = await fetch("servers")
+    assert [(each["name"], each["state"]) for each in listed["servers"]][2:] == [("second", "stopped")]
+    assert (await put(jp_fetch, "third", {"configuration": MINI, "revision": shown["revision"]}))[0] == 409
+    assert (await fetch("servers"))[1]["file"] == {"path": str(tmp_path / "mcp.json"), "document": None}
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "code"),
+    [
+        ("second", {"configuration": {"command": "x"}}, 422),
+        ("second", {"configuration": [], "revision": ""}, 422),
+        ("second", {"configuration": {"command": "x"}, "revision": "", "start": True}, 422),
+        ("second", {"configuration": {"comand": "x"}, "revision": ""}, 409),
+        ("mini", {"configuration": {"command": "x"}, "revision": ""}, 409),
+        ("a b", {"configuration": {"command": "x"}, "revision": ""}, 409),
+    ],
+)
+async def test_a_server_that_cannot_be_added_changes_nothing(
+    jp_fetch: Any, tmp_path: Path, name: str, body: Any, code: int
+) -> None:
+    before = (tmp_path / "mcp.json").read_bytes()
+    assert (await put(jp_fetch, name, body))[0] == code
+    assert (tmp_path / "mcp.json").read_bytes() == before
+
+
+async def test_who_may_not_decide_adds_no_server(jp_fetch: Any, jp_serverapp: Any, tmp_path: Path) -> None:
+    approvals = jp_serverapp.web_app.settings[SETTINGS_KEY].approvals
+    before = (tmp_path / "mcp.json").read_bytes()
+    approvals.decide_with = DecideWith.PERSON  # a token is no person
+
+    code, body = await put(jp_fetch, "second", {"configuration": MINI, "revision": hashlib.sha256(before).hexdigest()})
+
+    assert (code, body["reason"]) == (403, "needs_person")
+    assert (tmp_path / "mcp.json").read_bytes() == before
+
+
+async def test_servers_of_other_programs_are_listed(
+    fetch: Any, jp_root_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (jp_root_dir / ".vscode").mkdir()
+    servers = {"mini": {"command": "x"}, "new": {"command": "x"}}
+    (jp_root_dir / ".vscode" / "mcp.json").write_text(json.dumps({"servers": servers}))
+
+    _, body = await fetch("other-servers")
+
+    assert [(each["name"], each["is_known"]) for each in body["servers"]] == [("mini", True), ("new", False)]
 
 
 class TestProject:
