@@ -188,7 +188,7 @@ export interface ICodeInserter {
 
 /** What the panel can do for other plugins. */
 export interface IApprovalPanel {
-  /** Whether the panel is on screen. */
+  /** Whether the requests that wait are on screen in the panel. */
   readonly isVisible: boolean;
   /** Show the panel and leave the focus where it is. */
   show(): void;

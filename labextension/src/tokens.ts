@@ -40,25 +40,30 @@ export interface IApprovals {
   get(id: string): IApprovalSummary | null;
 }
 
-/** A section of the side panel. */
+/** A section of the side panel, which is a tab or a part of one. */
 export interface IPanelSection {
   /** Unique in the panel. */
   readonly id: string;
-  /** The title, in the language of the page. */
+  /** The title, in the language of the page: of the tab, too, if it has one of its own. */
   readonly label: string;
-  /** Sections stand in the order of their ranks: requests have 100, lasting answers 120, agent threads 150, the history 200, servers 300. */
+  /** Sections stand in the order of their ranks: requests have 100, the history 200, servers 300, rules 350, lasting answers 360, agents 400. */
   readonly rank: number;
-  /** The part of the panel's height, relative to the other sections; 1 by default. */
-  readonly stretch?: number;
+  /**
+   * The id of the section whose tab it shares: `pending`, `history`, `servers`, `rules`, `threads`, or another
+   * extension's. Without, it has a tab of its own.
+   */
+  readonly tab?: string;
   /** The content. It belongs to the panel and is disposed with the section. */
   readonly widget: Widget;
 }
 
 /** A section that was added. Disposing it takes it out of the panel. */
 export interface ISectionHandle extends IDisposable {
-  /** How many things in it wait for a person: shown at its title, and in sum at the panel's tab. */
+  /** How many things in it wait for a person: shown at its tab, and in sum at the panel's own. */
   count: number;
-  /** Open the section, should it be collapsed. */
+  /** What is wrong in it, which its tab marks and says; empty if nothing is. */
+  problem: string;
+  /** Show the tab that it is in. */
   expand(): void;
 }
 

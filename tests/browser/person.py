@@ -108,6 +108,12 @@ class Person:
         expect(self.panel).to_be_visible()
         expect(self.page.locator(".jp-AgentBox-panel:focus, .jp-AgentBox-panel :focus")).to_have_count(1)
 
+    def show_tab(self, name: str) -> None:
+        """Show a tab of the side panel, which is open: *Waiting*, *History*, *Servers*, *Rules* or *Agents*."""
+        tab = self.page.locator(".jp-AgentBox-panel").get_by_role("tab", name=name)
+        tab.click()
+        expect(tab).to_have_attribute("aria-selected", "true")
+
     def item(self, name: str) -> Locator:
         """A request in the panel, by server and tool."""
         return self.panel.get_by_role("listitem", name=name, exact=True)

@@ -76,6 +76,7 @@ def test_the_page_says_what_ran_who_allowed_it_and_what_became_of_it(
 def test_the_panel_leads_to_the_page(person: Person, notebook: Callable[..., str]) -> None:
     person.open(notebook("1 + 1"))
     person.open_panel()
+    person.show_tab("History")
     person.history.get_by_role("button", name="Show all history").click()
     expect(person.page.get_by_role("tab", name="AgentBox history")).to_have_attribute("aria-selected", "true")
 

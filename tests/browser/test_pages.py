@@ -41,6 +41,7 @@ def test_request_of_a_closed_notebook_is_decided_in_the_panel(person: Person, no
     item = person.item("shop.list_orders")
     expect(item).to_contain_text(f"From {path}")
     decide(item, "Allow once")
+    person.show_tab("History")
     expect(person.history.get_by_role("listitem").first).to_contain_text("Done in")
     person.page.get_by_role("region", name="File Browser").get_by_text(path).dblclick()
     person.await_kernel()

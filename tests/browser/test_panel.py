@@ -40,6 +40,7 @@ def test_panel_and_card_show_the_same_request_and_a_decision_in_one_closes_the_o
     decide(person.card(1), "Allow once")
     expect(item).to_have_count(0)
     expect(person.panel).to_contain_text("No requests are waiting.")
+    person.show_tab("History")
     expect(person.history.get_by_role("listitem").first).to_contain_text("shop.restock Allowed by you. Done in")
 
 
@@ -84,6 +85,7 @@ def test_history_tells_what_became_of_requests(person: Person, notebook: Callabl
     person.await_kernel()  # until then the kernel refuses to run more
     person.run(2)
     decide(person.card(2), "Allow once")
+    person.show_tab("History")
     history = person.history.get_by_role("listitem")
     expect(history.nth(0)).to_contain_text(re.compile("shop.get_order Allowed by you. It failed: .*1"))
     expect(history.nth(1)).to_contain_text("shop.restock Rejected by you: enough of it")
@@ -93,22 +95,31 @@ def test_history_tells_what_became_of_requests(person: Person, notebook: Callabl
     expect(history.nth(1).get_by_role("button", name="Allow once")).to_have_count(0)
 
 
-def saves_the_open_panel(response: Response) -> bool:
-    """Whether the server has taken a layout in which the panel is open: those before it are saved too."""
+def saves_the_open_tab(response: Response) -> bool:
+    """Whether the server has taken a layout in which the panel's rules are open: those before it are saved too."""
     if "/lab/api/workspaces" not in response.url or response.request.method != "PUT" or not response.ok:
         return False
-    layout = response.request.post_data_json["data"].get("layout-restorer:data", {})
-    return bool(layout.get("right", {}).get("current") == "jupyter-agentbox-panel")
+    data = response.request.post_data_json["data"]
+    panel = data.get("layout-restorer:data", {}).get("right", {}).get("current")
+    return panel == "jupyter-agentbox-panel" and data.get(panel) == {"tab": "rules"}
 
 
-def test_panel_is_restored_with_the_layout(person: Person, notebook: Callable[..., str]) -> None:
+def test_panel_and_its_tab_are_restored_with_the_layout_and_who_opens_it_sees_what_waits(
+    person: Person, notebook: Callable[..., str]
+) -> None:
     person.open(notebook(RESTOCK))
-    with person.page.expect_response(saves_the_open_panel):
+    with person.page.expect_response(saves_the_open_tab):
         person.open_panel()
+        person.show_tab("Rules")
     person.run(0)
     expect(person.card()).to_be_visible()
     person.reload()
+    expect(person.page.get_by_role("region", name="Rules")).to_be_visible()
+    expect(person.page.get_by_role("tab", name="Waiting 1")).to_have_attribute("aria-selected", "false")
+    person.open_panel()
     expect(person.item("shop.restock")).to_be_visible()
+    tabs = person.page.get_by_role("tablist", name="Approvals")
+    expect(tabs.get_by_role("tab")).to_have_text(["Waiting", "History", "Servers", "Rules", "Agents"])
 
 
 def test_panel_shows_servers_and_what_is_wrong_with_their_configuration(
@@ -116,6 +127,7 @@ def test_panel_shows_servers_and_what_is_wrong_with_their_configuration(
 ) -> None:
     person.open(notebook(RESTOCK))
     person.open_panel()
+    person.show_tab("Servers")
     servers = person.page.get_by_role("region", name="MCP servers")
     expect(servers.get_by_role("button", name="Restart shop")).to_be_visible()
     expect(servers).to_contain_text(re.compile(r"needy.*needs configuration", re.DOTALL))

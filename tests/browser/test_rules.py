@@ -20,6 +20,7 @@ def test_a_rule_that_is_written_in_the_panel_answers_the_next_call(
     decide(person.card(0), "Allow once")
     expect(person.card(0)).to_contain_text("Allowed by you")
     person.open_panel()
+    person.show_tab("Rules")
     rules = person.page.get_by_role("region", name="Rules")
     expect(rules).to_contain_text("There are no rules: every call asks.")
     rules.get_by_role("button", name="New rule…").click()
@@ -32,9 +33,11 @@ def test_a_rule_that_is_written_in_the_panel_answers_the_next_call(
     try:
         person.run(1)
         expect(person.cell(1)).to_contain_text(re.compile(r"\[2\]:"))
+        person.show_tab("History")
         record = person.history.get_by_role("listitem").first
         expect(record).to_contain_text("Allowed by the rule “user: allow shop.list_*”")
         expect(record).to_contain_text("agentbox_rules.json:3)")
     finally:
+        person.show_tab("Rules")
         rules.get_by_role("button", name="Remove shop.list_*").click()
         expect(rules).to_contain_text("There are no rules: every call asks.")

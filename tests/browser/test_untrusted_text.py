@@ -61,6 +61,7 @@ def test_hostile_text_is_shown_as_text_and_runs_nothing(person: Person, notebook
     decide(person.card(0), "Cancel")
     decide(person.card(0), "Allow once")
     expect(person.card(0)).to_contain_text(f"It failed: broken {HOSTILE}")
+    person.show_tab("History")
     expect(person.history).to_contain_text(f"It failed: broken {HOSTILE}")
     assert person.page.evaluate("window.hacked") is None
 

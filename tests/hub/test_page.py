@@ -43,6 +43,7 @@ def test_a_person_decides_with_a_click_and_reads_which_decisions_were_programs(h
     reject(person)
 
     assert hub.read(request)["decision"]["via"] == "browser"
+    person.show_tab("History")
     expect(person.history.get_by_role("listitem").nth(0)).to_contain_text("Rejected by you")
     for index, who in enumerate(
         ("the service “robot”", f"a program with a token of {COLLABORATOR}", "a program with your token"), start=1

@@ -1,15 +1,17 @@
 /**
- * The side panel: a frame for the sections that plugins add.
+ * The side panel: a frame for the sections that plugins add, in tabs.
  */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { SidePanel } from '@jupyterlab/ui-components';
 import { DisposableDelegate } from '@lumino/disposable';
-import type { Message } from '@lumino/messaging';
-import { AccordionPanel, Panel, SplitPanel } from '@lumino/widgets';
+import { Signal } from '@lumino/signaling';
+import type { ISignal } from '@lumino/signaling';
+import { Panel } from '@lumino/widgets';
 
 import type { IAgentBoxPanel, IPanelSection, ISectionHandle } from '../tokens';
 import { approvalIcon } from '../ui/icons';
+import { badge, PanelTab, PanelTabBar, SectionFrame } from './panelTab';
 
 /** What the panel needs. */
 export interface ISidePanelOptions {
@@ -22,11 +24,17 @@ export interface ISidePanelOptions {
 /** See `IAgentBoxPanel`. */
 export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
   constructor(private readonly _options: ISidePanelOptions) {
-    super();
+    super({ content: new Panel() });
     this.id = 'jupyter-agentbox-panel';
     this.addClass('jp-AgentBox-panel');
     this.title.icon = approvalIcon;
     this.node.tabIndex = -1;
+    // What its tabs show says what it is.
+    this.content.node.setAttribute('role', 'presentation');
+    this.content.node.removeAttribute('aria-label');
+    this._bar = new PanelTabBar(_options.trans.__('Approvals'));
+    this.header.addWidget(this._bar);
+    this._bar.currentChanged.connect(this._onCurrentChanged, this);
     this._updateTitle();
     void _options.restored.then(() => {
       // The page was laid out as it was left, which may have closed what was opened meanwhile.
@@ -40,6 +48,11 @@ export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
     return this.isVisible && document.visibilityState === 'visible';
   }
 
+  /** Emits the id of a tab that was chosen, by a person or for what is in it. */
+  get tabChosen(): ISignal<this, string> {
+    return this._tabChosen;
+  }
+
   reveal(): void {
     this._isWanted = true;
     this._options.shell.activateById(this.id);
@@ -51,59 +64,107 @@ export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
     }
   }
 
+  /** Show the tab that was open when the page was left, unless one was chosen since. */
+  restoreTab(tabId: string): void {
+    this._chosen ??= tabId;
+    this._settle();
+  }
+
   addSection(section: IPanelSection): ISectionHandle {
-    if (this._sections.some(({ sectionId }) => sectionId === section.id)) {
+    if (this._sections.has(section.id)) {
       throw new Error(`The panel has a section \`${section.id}\` already.`);
     }
     const frame = new SectionFrame(section);
-    const after = this._sections.findIndex(({ rank }) => rank > section.rank);
-    const index = after < 0 ? this._sections.length : after;
-    this._sections.splice(index, 0, frame);
-    this.insertWidget(index, frame);
-    this._order(index);
-    this._share();
+    this._sections.set(section.id, frame);
+    const tab = this._tabOf(section.tab ?? section.id);
+    tab.add(frame);
+    this._place(tab);
     return new SectionHandle(frame, {
-      onCount: () => {
+      onChange: () => {
+        tab.updateTitle();
         this._updateTitle();
       },
       onExpand: () => {
-        this._accordion?.expand(this._sections.indexOf(frame));
+        this._choose(tab);
+        tab.reveal(frame);
       },
       onDispose: () => {
-        this._remove(frame);
+        this._remove(tab, frame);
       }
     });
   }
 
-  private _remove(frame: SectionFrame): void {
-    this._sections.splice(this._sections.indexOf(frame), 1);
-    frame.dispose();
+  private _tabOf(tabId: string): PanelTab {
+    const known = this._tabs.find(tab => tab.tabId === tabId);
+    return known ?? new PanelTab(tabId, this._options.trans);
+  }
+
+  /** Put a tab, and its content, where its rank wants it; the Tab key goes by the order of the nodes. */
+  private _place(tab: PanelTab): void {
+    const before = this._tabs.indexOf(tab);
+    if (before >= 0) {
+      this._tabs.splice(before, 1);
+    }
+    const after = this._tabs.findIndex(({ rank }) => rank > tab.rank);
+    const index = after < 0 ? this._tabs.length : after;
+    this._tabs.splice(index, 0, tab);
+    if (index !== before) {
+      this._bar.insertTab(index, tab.title);
+      this.insertWidget(index, tab);
+      tab.node.setAttribute('aria-labelledby', this._bar.nodeIdOf(tab));
+    }
+    this._settle();
+  }
+
+  private _remove(tab: PanelTab, frame: SectionFrame): void {
+    this._sections.delete(frame.sectionId);
+    tab.remove(frame);
+    if (tab.isEmpty) {
+      this._tabs.splice(this._tabs.indexOf(tab), 1);
+      this._bar.removeTab(tab.title);
+      tab.dispose();
+      this._settle();
+    } else {
+      this._place(tab);
+    }
     this._updateTitle();
   }
 
-  /** Put a section's nodes where it stands: the accordion appends them, and Tab goes by the order of the nodes. */
-  private _order(index: number): void {
-    const titles = this._accordion?.titles ?? [];
-    const { node } = this._sections[index];
-    const [title, next] = [titles[index], titles[index + 1]];
-    if (next) {
-      next.before(title, node);
+  /** Show the chosen tab; the first one while it is not there. */
+  private _settle(): void {
+    const chosen = this._tabs.find(({ tabId }) => tabId === this._chosen);
+    const shown = chosen ?? this._tabs.at(0);
+    this._isSettling = true;
+    this._bar.currentTitle = shown?.title ?? null;
+    this._isSettling = false;
+    for (const tab of this._tabs) {
+      tab.setHidden(tab !== shown);
     }
   }
 
-  /** Give the sections their parts of the height anew. */
-  private _share(): void {
-    const parts = this._sections.map(SplitPanel.getStretch);
-    this._accordion?.setRelativeSizes(parts);
+  private _onCurrentChanged(): void {
+    const { currentTitle } = this._bar;
+    const tab = this._tabs.find(({ title }) => title === currentTitle);
+    if (tab && !this._isSettling) {
+      this._choose(tab);
+    }
   }
 
-  private get _accordion(): AccordionPanel | null {
-    return this.content instanceof AccordionPanel ? this.content : null;
+  private _choose({ tabId }: PanelTab): void {
+    const isNews = this._chosen !== tabId;
+    this._chosen = tabId;
+    this._settle();
+    if (isNews) {
+      this._tabChosen.emit(tabId);
+    }
   }
 
   private _updateTitle(): void {
     const { trans } = this._options;
-    const count = this._sections.reduce((sum, each) => sum + each.count, 0);
+    const count = [...this._sections.values()].reduce(
+      (sum, each) => sum + each.count,
+      0
+    );
     this.title.caption =
       count > 0
         ? trans.__('Approval requests (%1 waiting)', count)
@@ -113,48 +174,19 @@ export class AgentBoxPanel extends SidePanel implements IAgentBoxPanel {
     delete dataset['agentbox-count'];
     this.title.dataset =
       count > 0 ? { ...dataset, 'agentbox-count': badge(count) } : dataset;
-    // Not by the titles' own data: a title that is made anew would lose the focus.
-    this._sections.forEach((each, index) => {
-      const { dataset: data } = this._accordion?.titles[index] ?? {};
-      if (data && each.count > 0) {
-        data['agentboxCount'] = badge(each.count);
-      } else if (data) {
-        delete data['agentboxCount'];
-      }
-    });
   }
 
+  private readonly _bar: PanelTabBar;
+  private _chosen: string | null = null;
+  private _isSettling = false;
   private _isWanted = false;
-  private readonly _sections: SectionFrame[] = [];
-}
-
-/** The scrolling box of a section. What is in it says what it is; the box itself is nothing to a screen reader. */
-class SectionFrame extends Panel {
-  constructor({ id, label, rank, stretch, widget }: IPanelSection) {
-    super();
-    this.id = `jupyter-agentbox-section-${id}`;
-    this.addClass('jp-AgentBox-section');
-    this.title.label = label;
-    this.sectionId = id;
-    this.rank = rank;
-    SplitPanel.setStretch(this, stretch ?? 1);
-    this.addWidget(widget);
-  }
-
-  count = 0;
-  readonly rank: number;
-  readonly sectionId: string;
-
-  protected override onAfterAttach(message: Message): void {
-    super.onAfterAttach(message);
-    // The accordion names it in English.
-    this.node.setAttribute('role', 'presentation');
-    this.node.removeAttribute('aria-labelledby');
-  }
+  private readonly _sections = new Map<string, SectionFrame>();
+  private readonly _tabChosen = new Signal<this, string>(this);
+  private readonly _tabs: PanelTab[] = [];
 }
 
 interface ISectionEvents {
-  onCount: () => void;
+  onChange: () => void;
   onExpand: () => void;
   onDispose: () => void;
 }
@@ -174,15 +206,22 @@ class SectionHandle extends DisposableDelegate implements ISectionHandle {
   set count(count: number) {
     if (count !== this._frame.count) {
       this._frame.count = count;
-      this._events.onCount();
+      this._events.onChange();
+    }
+  }
+
+  get problem(): string {
+    return this._frame.problem;
+  }
+
+  set problem(problem: string) {
+    if (problem !== this._frame.problem) {
+      this._frame.problem = problem;
+      this._events.onChange();
     }
   }
 
   expand(): void {
     this._events.onExpand();
   }
-}
-
-function badge(count: number): string {
-  return count > 99 ? '99+' : String(count);
 }

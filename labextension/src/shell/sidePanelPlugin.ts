@@ -3,6 +3,7 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator } from '@jupyterlab/translation';
 
 import { IAgentBoxPanel } from '../tokens';
@@ -15,16 +16,35 @@ export const sidePanelPlugin: JupyterFrontEndPlugin<IAgentBoxPanel> = {
   description: 'Adds the side panel.',
   autoStart: true,
   provides: IAgentBoxPanel,
-  optional: [ILayoutRestorer, ITranslator],
+  optional: [ILayoutRestorer, IStateDB, ITranslator],
   activate: (
     { restored, shell }: JupyterFrontEnd,
     restorer: ILayoutRestorer | null,
+    state: IStateDB | null,
     translator: ITranslator | null
   ): IAgentBoxPanel => {
     const { trans } = languageOf(translator);
     const panel = new AgentBoxPanel({ shell, restored, trans });
     shell.add(panel, 'right', { rank: 900 });
     restorer?.add(panel, panel.id);
+    if (state) {
+      void rememberTab(panel, state);
+    }
     return panel;
   }
 };
+
+/** Show the tab of the last visit, and keep in the workspace which one is open. */
+async function rememberTab(
+  panel: AgentBoxPanel,
+  state: IStateDB
+): Promise<void> {
+  panel.tabChosen.connect((_, tab) => {
+    void state.save(panel.id, { tab });
+  });
+  const saved = await state.fetch(panel.id);
+  const tab = (saved as { tab?: unknown } | undefined)?.tab;
+  if (typeof tab === 'string') {
+    panel.restoreTab(tab);
+  }
+}

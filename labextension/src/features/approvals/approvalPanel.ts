@@ -33,7 +33,8 @@ export class ApprovalPanel implements IApprovalPanel, IDisposable {
   }
 
   get isVisible(): boolean {
-    return this._options.panel.isOnScreen;
+    const { panel, section } = this._options;
+    return panel.isOnScreen && section.isVisible;
   }
 
   dispose(): void {
@@ -42,7 +43,9 @@ export class ApprovalPanel implements IApprovalPanel, IDisposable {
   }
 
   show(): void {
-    this._options.panel.reveal();
+    const { panel, handle } = this._options;
+    panel.reveal();
+    handle.expand();
   }
 
   open(): void {
@@ -62,9 +65,8 @@ export class ApprovalPanel implements IApprovalPanel, IDisposable {
 
   /** Move the focus to a card; to the panel if there is none. */
   private _reveal(find: () => Promise<HTMLElement | undefined>): void {
-    const { panel, handle } = this._options;
+    const { panel } = this._options;
     this.show();
-    handle.expand();
     void find().then(card => {
       if (card) {
         card.focus();
@@ -76,7 +78,8 @@ export class ApprovalPanel implements IApprovalPanel, IDisposable {
   }
 
   private _onArrived(): void {
-    if (this.isAutomatic) {
+    // Someone who looks at another tab is told by its count, and by a notification.
+    if (this.isAutomatic && !this._options.panel.isOnScreen) {
       this.show();
     }
   }

@@ -28,9 +28,8 @@ export const panelPlugin: JupyterFrontEndPlugin<IApprovalPanel> = {
     const section = new PendingSection(context);
     const handle = panel.addSection({
       id: 'pending',
-      label: trans.__('Approval requests'),
+      label: trans.__('Waiting'),
       rank: 100,
-      stretch: 4,
       widget: section
     });
     const approvals = new ApprovalPanel({ panel, section, handle, model });

@@ -35,8 +35,8 @@ export const grantsSectionPlugin: JupyterFrontEndPlugin<void> = {
         section = panel.addSection({
           id: 'grants',
           label: context.trans.__('Lasting answers'),
-          rank: 120,
-          stretch: 1,
+          rank: 360,
+          tab: 'rules',
           widget: new Section(content, () => void grants.refresh())
         });
       } else if (!isWanted && section) {

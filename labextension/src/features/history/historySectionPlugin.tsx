@@ -35,9 +35,8 @@ export const historySectionPlugin: JupyterFrontEndPlugin<void> = {
     );
     panel.addSection({
       id: 'history',
-      label: context.trans.__('Recent history'),
+      label: context.trans.__('History'),
       rank: 200,
-      stretch: 1,
       widget: new Section(content, () => void history.load())
     });
   }

@@ -3,6 +3,7 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { ITranslator } from '@jupyterlab/translation';
+import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { onPageReturn } from '../../integrations/pageReturn';
@@ -41,10 +42,13 @@ export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
       id: 'rules',
       label: language.trans.__('Rules'),
       rank: 350,
-      stretch: 1,
       widget: new Section(content, refresh)
     });
+    rules.changed.connect(() => {
+      section.problem = problemOf(rules, language.trans);
+    });
     onPageReturn(refresh);
+    refresh();
     app.commands.addCommand(MAKE_RULE, {
       label: language.trans.__('Make a Rule…'),
       execute: async args => {
@@ -62,3 +66,9 @@ export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
     });
   }
 };
+
+function problemOf({ policy }: RulesModel, trans: TranslationBundle): string {
+  return policy?.problems.length
+    ? trans.__('A file of rules cannot be used.')
+    : '';
+}

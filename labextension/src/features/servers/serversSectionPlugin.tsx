@@ -3,6 +3,7 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { ITranslator } from '@jupyterlab/translation';
+import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { IServersModel } from '../../internalTokens';
@@ -31,12 +32,23 @@ export const serversSectionPlugin: JupyterFrontEndPlugin<void> = {
         <ServerList servers={servers} />
       </LanguageProvider>
     );
-    panel.addSection({
+    const section = panel.addSection({
       id: 'servers',
-      label: language.trans.__('MCP servers'),
+      label: language.trans.__('Servers'),
       rank: 300,
-      stretch: 1,
       widget: new Section(content, () => void servers.refresh())
     });
+    servers.changed.connect(() => {
+      section.problem = problemOf(servers, language.trans);
+    });
+    void servers.refresh();
   }
 };
+
+function problemOf({ list }: IServersModel, trans: TranslationBundle): string {
+  const hasFailed = list?.servers.some(({ state }) => state === 'failed');
+  if (list?.problems.length) {
+    return trans.__('The configuration of the servers has a mistake.');
+  }
+  return hasFailed ? trans.__('A server has failed.') : '';
+}

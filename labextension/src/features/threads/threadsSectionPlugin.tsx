@@ -37,9 +37,8 @@ export const threadsSectionPlugin: JupyterFrontEndPlugin<void> = {
     );
     panel.addSection({
       id: 'threads',
-      label: language.trans.__('Agent threads'),
-      rank: 150,
-      stretch: 2,
+      label: language.trans.__('Agents'),
+      rank: 400,
       widget: new Section(content, () => void threads.refresh())
     });
   }
