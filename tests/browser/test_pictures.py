@@ -108,6 +108,8 @@ def test_panel(person: Person, lab: Lab, save_picture: Callable[..., None], them
     assert_legible(panel)
     for name in ("shop.delete_order", "shop.set_price"):
         expect(person.item(name).get_by_role("button", name="Allow once")).to_be_enabled()
+        buttons = (person.item(name).get_by_role("button", name=label) for label in ("Allow once", "Edit", "Reject"))
+        assert len({button.evaluate("node => node.getBoundingClientRect().top") for button in buttons}) == 1
     save_picture(f"panel-{theme}", person.page.locator("#main"), margin=0)
 
 
