@@ -13,11 +13,14 @@ import type {
 import type { IEventRouter as Router } from './api/events';
 import type { IJsonObject } from './api/json';
 import type {
+  IAddition,
   IApproval,
+  ICallEnd,
   IDecisionAnswer,
   IGrant,
   IGrantTerms,
   IListedTool,
+  IOtherServer,
   IServerList,
   IToolCall,
   IWholeTool
@@ -134,6 +137,20 @@ export interface IServersModel {
   listTools(name: string): Promise<IListedTool[] | null>;
   /** A tool that was listed, as a whole. */
   getTool(name: string, tool: string): Promise<IWholeTool>;
+  /** Raise the request that asks whether to call a tool, without any code; its id. */
+  callTool(server: string, tool: string, values: IJsonObject): Promise<string>;
+  /** What became of such a call. */
+  getCallEnd(server: string, id: string): Promise<ICallEnd>;
+  withdrawCall(server: string, id: string): Promise<void>;
+  /** What adding a server would write. */
+  previewServer(name: string, configuration: IJsonObject): Promise<IAddition>;
+  /** Add a server to the file as it was shown, and start it. */
+  addServer(
+    name: string,
+    configuration: IJsonObject,
+    revision: string
+  ): Promise<void>;
+  listOtherServers(): Promise<IOtherServer[]>;
   /** Raise the request that asks whether to trust a server of the project. */
   review(name: string): Promise<void>;
 }

@@ -9,13 +9,16 @@ import type { IJsonObject, JsonValue } from './json';
 import type {
   Answer,
   IApproval,
+  IAddition,
   IApprovalPage,
   IAuditPage,
+  ICallEnd,
   IDecisionAnswer,
   IGrant,
   IGrantTerms,
   IKernelEnd,
   IListedTool,
+  IOtherServer,
   IServer,
   IServerList,
   IWholeTool,
@@ -118,6 +121,26 @@ export interface IAgentBoxClient {
   listTools(name: string): Promise<IListedTool[] | null>;
   /** One of them as a whole. */
   getTool(name: string, tool: string): Promise<IWholeTool>;
+  /** Ask whether to call a tool, without any code: a request, like all others. */
+  callTool(
+    server: string,
+    tool: string,
+    values: IJsonObject
+  ): Promise<IApproval>;
+  /** What became of such a call. */
+  getCallEnd(server: string, id: string): Promise<ICallEnd>;
+  /** Take such a call back. */
+  withdrawCall(server: string, id: string): Promise<void>;
+  /** What adding a server would write. */
+  previewServer(name: string, configuration: IJsonObject): Promise<IAddition>;
+  /** Add a server to the file as it was shown. */
+  addServer(
+    name: string,
+    configuration: IJsonObject,
+    revision: string
+  ): Promise<void>;
+  /** The servers that other programs have. */
+  listOtherServers(): Promise<IOtherServer[]>;
   /** Ask whether to trust an MCP server of the project: a request, like all others. */
   reviewServer(name: string): Promise<void>;
   /** The rules in force, and those of the user as they can be changed. */
@@ -252,6 +275,48 @@ export class AgentBoxClient implements IAgentBoxClient {
     return found;
   }
 
+  async callTool(
+    server: string,
+    tool: string,
+    values: IJsonObject
+  ): Promise<IApproval> {
+    const path = URLExt.join('servers', encodeURIComponent(server), 'calls');
+    const body = stringify({ tool, arguments: values });
+    return toApproval(await this._request('POST', path, body));
+  }
+
+  async getCallEnd(server: string, id: string): Promise<ICallEnd> {
+    const answer = await this._request('GET', callPath(server, id));
+    return answer as unknown as ICallEnd;
+  }
+
+  async withdrawCall(server: string, id: string): Promise<void> {
+    await this._request('DELETE', callPath(server, id));
+  }
+
+  async previewServer(
+    name: string,
+    configuration: IJsonObject
+  ): Promise<IAddition> {
+    const path = URLExt.join('servers', encodeURIComponent(name), 'preview');
+    const body = stringify({ configuration });
+    return plain<IAddition>(await this._request('POST', path, body));
+  }
+
+  async addServer(
+    name: string,
+    configuration: IJsonObject,
+    revision: string
+  ): Promise<void> {
+    const path = URLExt.join('servers', encodeURIComponent(name));
+    await this._request('PUT', path, stringify({ configuration, revision }));
+  }
+
+  async listOtherServers(): Promise<IOtherServer[]> {
+    const answer = await this._request('GET', 'other-servers');
+    return (answer as unknown as { servers: IOtherServer[] }).servers;
+  }
+
   async reviewServer(name: string): Promise<void> {
     const path = URLExt.join('servers', encodeURIComponent(name), 'trust');
     await this._request('POST', path, '{}');
@@ -383,6 +448,11 @@ export class AgentBoxClient implements IAgentBoxClient {
   }
 
   private _skew = 0;
+}
+
+function callPath(server: string, id: string): string {
+  const parts = [server, 'calls', id].map(encodeURIComponent);
+  return URLExt.join('servers', ...parts);
 }
 
 /** The parts of a query that say something. */

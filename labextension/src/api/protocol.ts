@@ -1,7 +1,7 @@
 /**
  * What the REST API says, as `docs/reference` has it: one interface for each JSON object.
  */
-import type { IJsonObject } from './json';
+import type { IJsonObject, JsonValue } from './json';
 
 /** Where a request stands; all but `pending` are final. */
 export type Status =
@@ -44,6 +44,8 @@ export interface IToolCall {
   notebook_path: string | null;
   cell_id: string | null;
   thread_id?: string | null;
+  /** Who made the call without any code, in the panel. */
+  person?: string | null;
   /** How far the kernel is kept from the rest of the machine; the server says so, not the kernel. */
   isolation?: string;
   /** Letters in the names that are not what they look like. */
@@ -239,6 +241,43 @@ export interface IWholeTool extends IListedTool {
   output_schema: IJsonObject | null;
 }
 
+/** What became of a call that a person made in the panel: both `null` before its end, or if it is not known. */
+export interface ICallEnd {
+  known: boolean;
+  result: IToolResult | null;
+  error: string | null;
+}
+
+/** What a tool answered; all of it is untrusted. */
+export interface IToolResult {
+  content: IJsonObject[];
+  structured: JsonValue;
+  is_error: boolean;
+}
+
+/** A server that could be added to the configuration. */
+export interface IAddition {
+  file: string;
+  revision: string;
+  /** Where the new lines begin. */
+  line: number;
+  text: string;
+  /** The exact command line, or the address. */
+  starts: string;
+  notes: string[];
+}
+
+/** A server that another program is configured with. */
+export interface IOtherServer {
+  program: string;
+  file: string;
+  name: string;
+  configuration: IJsonObject | null;
+  notes: string[];
+  refused: string;
+  is_known: boolean;
+}
+
 /** Something in a configuration file that keeps a server from being used. */
 export interface IConfigurationProblem {
   path: string;
@@ -251,6 +290,8 @@ export interface IConfigurationProblem {
 export interface IServerList {
   servers: IServer[];
   problems: IConfigurationProblem[];
+  /** Where the user's servers stand; a server of an earlier version does not say. */
+  file?: { path: string; document: string | null };
 }
 
 /** Why a kernel ended that nobody had asked to end. */

@@ -5,7 +5,15 @@ import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
 import type { IAgentBoxClient, ServerAction } from '../api/client';
-import type { IListedTool, IServerList, IWholeTool } from '../api/protocol';
+import type { IJsonObject } from '../api/json';
+import type {
+  IAddition,
+  ICallEnd,
+  IListedTool,
+  IOtherServer,
+  IServerList,
+  IWholeTool
+} from '../api/protocol';
 import type { IServersModel } from '../internalTokens';
 
 /** See `IServersModel`. */
@@ -13,7 +21,17 @@ export class ServersModel implements IServersModel {
   constructor(
     private readonly _source: Pick<
       IAgentBoxClient,
-      'listServers' | 'runServer' | 'reviewServer' | 'listTools' | 'getTool'
+      | 'listServers'
+      | 'runServer'
+      | 'reviewServer'
+      | 'listTools'
+      | 'getTool'
+      | 'callTool'
+      | 'getCallEnd'
+      | 'withdrawCall'
+      | 'previewServer'
+      | 'addServer'
+      | 'listOtherServers'
     >
   ) {}
 
@@ -56,6 +74,39 @@ export class ServersModel implements IServersModel {
 
   getTool(name: string, tool: string): Promise<IWholeTool> {
     return this._source.getTool(name, tool);
+  }
+
+  async callTool(
+    server: string,
+    tool: string,
+    values: IJsonObject
+  ): Promise<string> {
+    return (await this._source.callTool(server, tool, values)).id;
+  }
+
+  getCallEnd(server: string, id: string): Promise<ICallEnd> {
+    return this._source.getCallEnd(server, id);
+  }
+
+  withdrawCall(server: string, id: string): Promise<void> {
+    return this._source.withdrawCall(server, id);
+  }
+
+  previewServer(name: string, configuration: IJsonObject): Promise<IAddition> {
+    return this._source.previewServer(name, configuration);
+  }
+
+  async addServer(
+    name: string,
+    configuration: IJsonObject,
+    revision: string
+  ): Promise<void> {
+    await this._source.addServer(name, configuration, revision);
+    await this.run(name, 'start');
+  }
+
+  listOtherServers(): Promise<IOtherServer[]> {
+    return this._source.listOtherServers();
   }
 
   async review(name: string): Promise<void> {

@@ -18,6 +18,12 @@ class Server {
   readonly reviewServer = jest.fn(() => Promise.resolve());
   readonly listTools = jest.fn(() => Promise.resolve(null));
   readonly getTool = jest.fn(() => Promise.reject(new Error('none')));
+  readonly callTool = jest.fn(() => Promise.reject(new Error('none')));
+  readonly getCallEnd = jest.fn(() => Promise.reject(new Error('none')));
+  readonly withdrawCall = jest.fn(() => Promise.resolve());
+  readonly previewServer = jest.fn(() => Promise.reject(new Error('none')));
+  readonly addServer = jest.fn(() => Promise.resolve());
+  readonly listOtherServers = jest.fn(() => Promise.resolve([]));
   readonly questions: {
     resolve: (list: IServerList) => void;
     reject: (error: Error) => void;

@@ -8,7 +8,7 @@ import type { IJsonObject } from '../../api/json';
 import type { IRulesModel } from '../../model/rules';
 import { useTrans } from '../../ui/context';
 import { label } from '../../ui/text/visibleText';
-import { PersonButton } from './PersonButton';
+import { PersonButton } from '../../ui/guarded/PersonButton';
 import { dryRunText } from './ruleWords';
 
 const EFFECTS = ['allow', 'ask', 'deny'];

@@ -12,7 +12,7 @@ import type { IRulesModel } from '../../model/rules';
 import { useTrans } from '../../ui/context';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { label } from '../../ui/text/visibleText';
-import { PersonButton } from './PersonButton';
+import { PersonButton } from '../../ui/guarded/PersonButton';
 import { RuleEditor, rulesOf } from './RuleEditor';
 import { effectText, ruleText } from './ruleWords';
 

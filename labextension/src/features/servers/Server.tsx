@@ -12,14 +12,17 @@ import { useDoing } from '../../ui/hooks/useDoing';
 import { label } from '../../ui/text/visibleText';
 import { ServerLog } from './ServerLog';
 import { ToolList } from './ToolList';
+import type { ITrying } from './TryTool';
 
 export interface IServerProps {
   server: IServer;
   servers: IServersModel;
+  trying: ITrying | null;
 }
 
-export function Server({ server, servers }: IServerProps): JSX.Element {
+export function Server(props: IServerProps): JSX.Element {
   const trans = useTrans();
+  const { server, servers } = props;
   const { run, isBusy, failure } = useDoing();
   const name = label(server.name);
   const isOld = server.last_error !== '' && server.last_error !== server.error;
@@ -64,7 +67,7 @@ export function Server({ server, servers }: IServerProps): JSX.Element {
           {trans.__('The last error: %1', label(server.last_error, 300))}
         </p>
       ) : null}
-      <ToolList server={server} servers={servers} />
+      <ToolList {...props} />
       <ServerLog server={server} onRefresh={() => servers.refresh()} />
     </>
   );

@@ -8,14 +8,21 @@ import type { IConfigurationProblem, IServerList } from '../../api/protocol';
 import type { IServersModel } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 import { useSignal } from '../../ui/hooks/useSignal';
+import { Configuration } from './Configuration';
 import { Server } from './Server';
+import type { ITrying } from './TryTool';
 
 export interface IServerListProps {
   servers: IServersModel;
+  /** What trying a tool needs, where that can be done. */
+  trying?: ITrying | null;
+  /** Open a file in the editor, by its path below the server's root directory. */
+  openDocument?: ((path: string) => void) | null;
 }
 
-export function ServerList({ servers }: IServerListProps): JSX.Element {
+export function ServerList(props: IServerListProps): JSX.Element {
   const trans = useTrans();
+  const { servers, trying = null } = props;
   useSignal(servers.changed);
   const { list } = servers;
   return (
@@ -30,10 +37,11 @@ export function ServerList({ servers }: IServerListProps): JSX.Element {
       <ul role="list">
         {list?.servers.map(server => (
           <li key={server.name} className="jp-AgentBox-server">
-            <Server server={server} servers={servers} />
+            <Server server={server} servers={servers} trying={trying} />
           </li>
         ))}
       </ul>
+      {list ? <Configuration {...props} /> : null}
     </section>
   );
 }

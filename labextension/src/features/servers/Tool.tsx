@@ -7,11 +7,17 @@ import { stringify } from '../../api/json';
 import type { IListedTool, IServer, IWholeTool } from '../../api/protocol';
 import type { IServersModel } from '../../internalTokens';
 import { RiskMark } from '../../ui/card/RiskMark';
-import { TextBlock, VisibleText } from '../../ui/components/VisibleText';
+import {
+  LinkButton,
+  TextBlock,
+  VisibleText
+} from '../../ui/components/VisibleText';
 import { useTrans } from '../../ui/context';
 import { firstSentence } from '../../ui/text/firstSentence';
 import { claimedRisk } from '../../ui/text/risk';
 import { label } from '../../ui/text/visibleText';
+import { TryTool } from './TryTool';
+import type { ITrying } from './TryTool';
 
 /** Characters of the first sentence that are shown. */
 const MAX_SENTENCE = 200;
@@ -20,10 +26,12 @@ export interface IToolProps {
   tool: IListedTool;
   server: IServer;
   servers: IServersModel;
+  trying: ITrying | null;
 }
 
-export function Tool({ tool, server, servers }: IToolProps): JSX.Element {
+export function Tool(props: IToolProps): JSX.Element {
   const trans = useTrans();
+  const { tool } = props;
   const [isOpen, setOpen] = React.useState(false);
   const { risk, text } = claimedRisk(tool.annotations, trans);
   return (
@@ -46,20 +54,15 @@ export function Tool({ tool, server, servers }: IToolProps): JSX.Element {
           />
         </span>
       </summary>
-      {isOpen ? (
-        <Whole
-          key={tool.digest}
-          tool={tool}
-          server={server}
-          servers={servers}
-        />
-      ) : null}
+      {isOpen ? <Whole key={tool.digest} {...props} /> : null}
     </details>
   );
 }
 
-function Whole({ tool, server, servers }: IToolProps): JSX.Element | null {
+function Whole(props: IToolProps): JSX.Element | null {
   const trans = useTrans();
+  const { tool, server, servers, trying } = props;
+  const [isTrying, setTrying] = React.useState(false);
   const [whole, setWhole] = React.useState<IWholeTool | null>(null);
   const [failure, setFailure] = React.useState('');
   React.useEffect(() => {
@@ -87,6 +90,26 @@ function Whole({ tool, server, servers }: IToolProps): JSX.Element | null {
           name={trans.__('Schema of the arguments')}
         />
       </details>
+      {trying && isTrying ? (
+        <TryTool
+          {...trying}
+          server={server.name}
+          tool={whole}
+          servers={servers}
+          onClose={() => {
+            setTrying(false);
+          }}
+        />
+      ) : null}
+      {trying && !isTrying ? (
+        <LinkButton
+          label={trans.__('Try…')}
+          title={trans.__('Call it from here, once it is allowed')}
+          onClick={() => {
+            setTrying(true);
+          }}
+        />
+      ) : null}
     </div>
   );
 }

@@ -9,6 +9,7 @@ import { LinkButton } from '../../ui/components/VisibleText';
 import { useTrans } from '../../ui/context';
 import { label } from '../../ui/text/visibleText';
 import { Tool } from './Tool';
+import type { ITrying } from './TryTool';
 
 /** Tools that are shown at first, and more at a time. */
 const STEP = 50;
@@ -18,6 +19,7 @@ const FEW = 8;
 export interface IToolListProps {
   server: IServer;
   servers: IServersModel;
+  trying: ITrying | null;
 }
 
 /** The tools of a server, which are asked for when the list is opened. */
@@ -43,8 +45,9 @@ export function ToolList(props: IToolListProps): JSX.Element | null {
   );
 }
 
-function OpenList({ server, servers }: IToolListProps): JSX.Element {
+function OpenList(props: IToolListProps): JSX.Element {
   const trans = useTrans();
+  const { server, servers } = props;
   const [tools, failure] = useTools(server, servers);
   const [word, setWord] = React.useState('');
   const [most, setMost] = React.useState(STEP);
@@ -74,7 +77,7 @@ function OpenList({ server, servers }: IToolListProps): JSX.Element {
       <ul role="list" className="jp-AgentBox-tools">
         {found.slice(0, most).map(tool => (
           <li key={tool.name}>
-            <Tool tool={tool} server={server} servers={servers} />
+            <Tool {...props} tool={tool} />
           </li>
         ))}
       </ul>

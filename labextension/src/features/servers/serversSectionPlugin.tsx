@@ -2,11 +2,16 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { IDocumentManager } from '@jupyterlab/docmanager';
 import { ITranslator } from '@jupyterlab/translation';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import { IServersModel } from '../../internalTokens';
+import {
+  IApprovalModel,
+  IApprovalPanel,
+  IServersModel
+} from '../../internalTokens';
 import { IAgentBoxPanel } from '../../tokens';
 import { Section } from '../../ui/components/Section';
 import { LanguageProvider } from '../../ui/context';
@@ -18,18 +23,36 @@ export const serversSectionPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:servers-section',
   description: 'Shows the MCP servers in the side panel.',
   autoStart: true,
-  requires: [IAgentBoxPanel, IServersModel],
-  optional: [ITranslator],
+  requires: [IAgentBoxPanel, IServersModel, IApprovalModel],
+  optional: [IApprovalPanel, IDocumentManager, ITranslator],
   activate: (
     _: JupyterFrontEnd,
     panel: IAgentBoxPanel,
     servers: IServersModel,
+    approvals: IApprovalModel,
+    requests: IApprovalPanel | null,
+    docManager: IDocumentManager | null,
     translator: ITranslator | null
   ): void => {
     const language = languageOf(translator);
+    const trying = requests && {
+      approvals,
+      showRequest: (id: string) => {
+        requests.focusRequest(id);
+      }
+    };
+    const openDocument =
+      docManager &&
+      ((path: string): void => {
+        docManager.openOrReveal(path, 'Editor');
+      });
     const content = (): JSX.Element => (
       <LanguageProvider value={language}>
-        <ServerList servers={servers} />
+        <ServerList
+          servers={servers}
+          trying={trying}
+          openDocument={openDocument}
+        />
       </LanguageProvider>
     );
     const section = panel.addSection({

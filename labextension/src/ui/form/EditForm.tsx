@@ -1,32 +1,18 @@
 /**
  * Edits the arguments of a call, in a form or as JSON.
  */
-import { FormComponent } from '@jupyterlab/ui-components';
-import type { ReadonlyJSONObject } from '@lumino/coreutils';
-import type { ErrorSchema, RJSFSchema } from '@rjsf/utils';
-import { customizeValidator } from '@rjsf/validator-ajv8';
 import React from 'react';
 
-import { useTrans, useTranslator } from '../context';
+import { useTrans } from '../context';
 import { changedNames, draftArguments, switchMode } from './draft';
 import type { IDraft } from './draft';
-import {
-  fromFormData,
-  toFormData,
-  toFormSchema,
-  toUiSchema,
-  toValidated,
-  withFields,
-  withOthers
-} from './formSchema';
 import type { IJsonObject } from '../../api/json';
 import type { IApproval } from '../../api/protocol';
 import { useInView } from '../hooks/useInView';
-import { label } from '../text/visibleText';
 import { Changes } from './Changes';
 import { EditFooter } from './EditFooter';
 import { CardGuard } from '../guarded/GuardedCard';
-import { FORM_FIELDS, FORM_WIDGETS } from './formWidgets';
+import { FormFields } from './FormFields';
 import type { IArgumentError } from '../card/useSending';
 
 export interface IEditFormProps {
@@ -41,20 +27,6 @@ export interface IEditFormProps {
   onAllow: (values: IJsonObject) => void;
   onCancel: () => void;
 }
-
-const ajv = customizeValidator<ReadonlyJSONObject>();
-
-/** Checks the numbers that the texts of fields stand for. */
-const validator: typeof ajv = Object.create(ajv, {
-  validateFormData: {
-    value: (data: IJsonObject, schema: IJsonObject, ...rest: []) =>
-      ajv.validateFormData(
-        toValidated(data, schema) as ReadonlyJSONObject,
-        schema as RJSFSchema,
-        ...rest
-      )
-  }
-});
 
 /** Nothing that was typed is lost, whatever is wrong with it. */
 export function EditForm(props: IEditFormProps): JSX.Element {
@@ -93,7 +65,16 @@ export function EditForm(props: IEditFormProps): JSX.Element {
       }}
     >
       <Modes {...props} />
-      {draft.mode === 'form' ? <Fields {...props} /> : <JsonField {...props} />}
+      {draft.mode === 'form' ? (
+        <FormFields
+          source={approval.tool.input_schema}
+          draft={draft}
+          error={props.error}
+          onChange={props.onChange}
+        />
+      ) : (
+        <JsonField {...props} />
+      )}
       <EditFooter
         {...props}
         errors={[draft.problem, read.error, props.error?.message]}
@@ -144,74 +125,6 @@ function Modes({ approval, draft, onChange }: IEditFormProps): JSX.Element {
   );
 }
 
-function Fields(props: IEditFormProps): JSX.Element | null {
-  const trans = useTrans();
-  const translator = useTranslator();
-  const { approval, draft, error } = props;
-  const prefix = React.useId();
-  const source = approval.tool.input_schema;
-  // The widgets follow the values that the editing began with, or a field would change under the typing hand.
-  const form = React.useMemo(
-    () => toFormSchema(source, draft.start),
-    [source, draft.start]
-  );
-  const ui = React.useMemo(
-    () => form && toUiSchema(form.schema, draft.start),
-    [form, draft.start]
-  );
-  if (!form || !ui) {
-    return null;
-  }
-  return (
-    <>
-      <FormComponent
-        schema={form.schema as RJSFSchema}
-        uiSchema={ui}
-        idPrefix={`jp-AgentBox-${prefix}`}
-        tagName="div"
-        validator={validator}
-        fields={FORM_FIELDS}
-        widgets={FORM_WIDGETS}
-        formData={
-          toFormData(
-            withFields(draft.values, form.schema),
-            form.schema
-          ) as ReadonlyJSONObject
-        }
-        extraErrors={toErrorSchema(error, form.schema)}
-        extraErrorsBlockSubmit={false}
-        experimental_defaultFormStateBehavior={{
-          emptyObjectFields: 'skipDefaults',
-          arrayMinItems: { populate: 'never' },
-          allOf: 'skipDefaults'
-        }}
-        liveValidate
-        noHtml5Validate
-        compact
-        showErrorList={false}
-        translator={translator}
-        onChange={event => {
-          const edited = fromFormData(
-            event.formData as IJsonObject,
-            form.schema,
-            draft.values
-          ) as IJsonObject;
-          const values = withOthers(edited, draft.values, form.schema);
-          props.onChange({ ...draft, values, problem: null });
-        }}
-      />
-      {form.jsonOnly.length > 0 ? (
-        <p className="jp-AgentBox-note">
-          {trans.__(
-            'Editable as JSON only: %1',
-            form.jsonOnly.map(name => label(name)).join(', ')
-          )}
-        </p>
-      ) : null}
-    </>
-  );
-}
-
 function JsonField(props: IEditFormProps): JSX.Element {
   const trans = useTrans();
   const { draft } = props;
@@ -237,19 +150,4 @@ function JsonField(props: IEditFormProps): JSX.Element {
       }}
     />
   );
-}
-
-/** The server's complaint at the field that it is about. */
-function toErrorSchema(
-  error: IArgumentError | null,
-  schema: IJsonObject
-): ErrorSchema | undefined {
-  const properties = schema['properties'];
-  const name = error?.parameter;
-  return error &&
-    name &&
-    properties &&
-    Object.hasOwn(properties as object, name)
-    ? ({ [name]: { __errors: [error.message] } } as ErrorSchema)
-    : undefined;
 }

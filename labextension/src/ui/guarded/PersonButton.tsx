@@ -8,10 +8,11 @@ export interface IPersonButtonProps {
   /** What a screen reader says, where that is more. */
   name?: string;
   isLink?: boolean;
+  isDisabled?: boolean;
   onActivate: () => void;
 }
 
-/** Ignores clicks that a script makes: a rule decides, so whoever writes one decides. */
+/** Ignores clicks that a script makes: a rule decides, and a server runs, so whoever adds one decides. */
 export function PersonButton(props: IPersonButtonProps): JSX.Element {
   return (
     <button
@@ -20,6 +21,7 @@ export function PersonButton(props: IPersonButtonProps): JSX.Element {
         props.isLink ? 'jp-AgentBox-link' : 'jp-AgentBox-button jp-mod-neutral'
       }
       aria-label={props.name}
+      disabled={props.isDisabled}
       onClick={event => {
         if (event.nativeEvent.isTrusted) {
           props.onActivate();

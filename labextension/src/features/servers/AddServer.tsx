@@ -1,0 +1,215 @@
+/**
+ * Adds an MCP server: a form, the lines that would be written, and a button that names what they start.
+ */
+import React from 'react';
+
+import type { IJsonObject } from '../../api/json';
+import type { IAddition } from '../../api/protocol';
+import type { IServersModel } from '../../internalTokens';
+import { TextBlock, VisibleText } from '../../ui/components/VisibleText';
+import { useTrans } from '../../ui/context';
+import { PersonButton } from '../../ui/guarded/PersonButton';
+import { label, visible } from '../../ui/text/visibleText';
+import { entryOf } from './newServer';
+import type { INewServer } from './newServer';
+
+export interface IAddServerProps {
+  start: INewServer;
+  servers: Pick<IServersModel, 'previewServer' | 'addServer'>;
+  onClose: () => void;
+}
+
+/** What was shown, and for which entry. */
+interface IShown {
+  name: string;
+  configuration: IJsonObject;
+  addition: IAddition;
+}
+
+export function AddServer(props: IAddServerProps): JSX.Element {
+  const trans = useTrans();
+  const { servers, onClose } = props;
+  const [form, setForm] = React.useState(props.start);
+  const [shown, setShown] = React.useState<IShown | null>(null);
+  const [failure, setFailure] = React.useState('');
+  const [isBusy, setBusy] = React.useState(false);
+  const run = (action: () => Promise<void>): void => {
+    setBusy(true);
+    setFailure('');
+    action()
+      .catch((error: unknown) => {
+        const text = error instanceof Error ? error.message : '';
+        setFailure(
+          error instanceof SyntaxError
+            ? trans.__('This cannot be read: %1', label(text, 200))
+            : label(text, 500)
+        );
+      })
+      .finally(() => {
+        setBusy(false);
+      });
+  };
+  const preview = async (): Promise<void> => {
+    const name = form.name.trim();
+    const configuration = entryOf(form);
+    const addition = await servers.previewServer(name, configuration);
+    setShown({ name, configuration, addition });
+  };
+  const add = async ({
+    name,
+    configuration,
+    addition
+  }: IShown): Promise<void> => {
+    setShown(null); // if it fails, a person looks again
+    await servers.addServer(name, configuration, addition.revision);
+    onClose();
+  };
+  return (
+    <div
+      className="jp-AgentBox-addServer"
+      role="group"
+      aria-label={trans.__('Add an MCP server')}
+    >
+      <Fields
+        form={form}
+        isDisabled={isBusy}
+        onChange={changed => {
+          setForm(changed);
+          setShown(null); // what was shown is not what would be written
+        }}
+      />
+      {failure ? (
+        <p className="jp-AgentBox-error" role="alert">
+          {failure}
+        </p>
+      ) : null}
+      {shown ? <Preview addition={shown.addition} /> : null}
+      <div className="jp-AgentBox-buttons">
+        {shown ? (
+          <PersonButton
+            label={trans.__(
+              'Add and start: %1',
+              visible(shown.addition.starts)
+            )}
+            isDisabled={isBusy}
+            onActivate={() => run(() => add(shown))}
+          />
+        ) : (
+          <PersonButton
+            label={trans.__('Preview')}
+            isDisabled={isBusy}
+            onActivate={() => run(preview)}
+          />
+        )}
+        <PersonButton label={trans.__('Cancel')} onActivate={onClose} />
+      </div>
+    </div>
+  );
+}
+
+function Preview({ addition }: { addition: IAddition }): JSX.Element {
+  const trans = useTrans();
+  const { file, line, text, notes } = addition;
+  return (
+    <div role="status">
+      <p>
+        {trans.__(
+          'New lines of %1, from line %2; nothing else in it changes:',
+          visible(file),
+          line
+        )}
+      </p>
+      <TextBlock text={text} name={trans.__('New lines')} />
+      {notes.map(note => (
+        <p key={note} className="jp-AgentBox-note">
+          <VisibleText text={label(note, 500)} />
+        </p>
+      ))}
+    </div>
+  );
+}
+
+interface IFieldsProps {
+  form: INewServer;
+  isDisabled: boolean;
+  onChange: (form: INewServer) => void;
+}
+
+function Fields({ form, isDisabled, onChange }: IFieldsProps): JSX.Element {
+  const trans = useTrans();
+  const field = (
+    key: Exclude<keyof INewServer, 'kind'>,
+    text: string,
+    rows = 1
+  ): JSX.Element => {
+    const common = {
+      className: `jp-AgentBox-field${key === 'name' ? '' : ' jp-mod-code'}`,
+      spellCheck: false,
+      autoComplete: 'off',
+      disabled: isDisabled,
+      value: form[key],
+      onChange: (event: { target: { value: string } }) => {
+        onChange({ ...form, [key]: event.target.value });
+      }
+    };
+    return (
+      <label className="jp-AgentBox-addField">
+        <span>{text}</span>
+        {rows > 1 ? (
+          <textarea rows={rows} {...common} />
+        ) : (
+          <input {...common} />
+        )}
+      </label>
+    );
+  };
+  return (
+    <>
+      {field('name', trans.__('Name'))}
+      <label className="jp-AgentBox-addField">
+        <span>{trans.__('What it is')}</span>
+        <select
+          className="jp-AgentBox-field"
+          disabled={isDisabled}
+          value={form.kind}
+          onChange={event => {
+            const kind = event.target.value as INewServer['kind'];
+            onChange({ ...form, kind });
+          }}
+        >
+          <option value="program">{trans.__('a program here')}</option>
+          <option value="address">{trans.__('a server over HTTP')}</option>
+          <option value="json">{trans.__('an entry as JSON')}</option>
+        </select>
+      </label>
+      {form.kind === 'program' ? (
+        <>
+          {field('command', trans.__('Program'))}
+          {field('args', trans.__('Arguments, one in each line'), 3)}
+          {field(
+            'variables',
+            trans.__(
+              'Names of environment variables that it gets from Jupyter, one in each line'
+            ),
+            2
+          )}
+        </>
+      ) : null}
+      {form.kind === 'address' ? (
+        <>
+          {field('url', trans.__('Address'))}
+          {field(
+            'headers',
+            trans.__(
+              'Headers, “Name: value” in each line; write ${NAME} for a secret'
+            ),
+            2
+          )}
+        </>
+      ) : null}
+      {form.kind === 'json'
+        ? field('json', trans.__('The entry, as in mcp.json'), 8)
+        : null}
+    </>
+  );
+}

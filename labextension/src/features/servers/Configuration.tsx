@@ -1,0 +1,97 @@
+/**
+ * Where the user's servers stand, and how another one gets there.
+ */
+import React from 'react';
+
+import type { IServersModel } from '../../internalTokens';
+import { VisibleText } from '../../ui/components/VisibleText';
+import { useTrans } from '../../ui/context';
+import { PersonButton } from '../../ui/guarded/PersonButton';
+import { AddServer } from './AddServer';
+import { EMPTY } from './newServer';
+import type { INewServer } from './newServer';
+import { OtherServers } from './OtherServers';
+
+export interface IConfigurationProps {
+  servers: IServersModel;
+  openDocument?: ((path: string) => void) | null;
+}
+
+export function Configuration(props: IConfigurationProps): JSX.Element {
+  const { servers } = props;
+  const [form, setForm] = React.useState<INewServer | null>(null);
+  const [isImporting, setImporting] = React.useState(false);
+  if (form) {
+    return (
+      <AddServer
+        start={form}
+        servers={servers}
+        onClose={() => {
+          setForm(null);
+        }}
+      />
+    );
+  }
+  if (isImporting) {
+    return (
+      <OtherServers
+        servers={servers}
+        onChoose={chosen => {
+          setImporting(false);
+          setForm(chosen);
+        }}
+        onClose={() => {
+          setImporting(false);
+        }}
+      />
+    );
+  }
+  return (
+    <Place
+      {...props}
+      onAdd={() => {
+        setForm(EMPTY);
+      }}
+      onImport={() => {
+        setImporting(true);
+      }}
+    />
+  );
+}
+
+interface IPlaceProps extends IConfigurationProps {
+  onAdd: () => void;
+  onImport: () => void;
+}
+
+function Place(props: IPlaceProps): JSX.Element {
+  const trans = useTrans();
+  const { servers, openDocument, onAdd, onImport } = props;
+  const file = servers.list?.file;
+  const document = file?.document ?? null;
+  return (
+    <>
+      <div className="jp-AgentBox-buttons">
+        <PersonButton label={trans.__('Add server…')} onActivate={onAdd} />
+        <PersonButton
+          label={trans.__('Import…')}
+          name={trans.__('Import servers of other programs')}
+          onActivate={onImport}
+        />
+        {openDocument && document !== null ? (
+          <PersonButton
+            label={trans.__('Open mcp.json')}
+            onActivate={() => {
+              openDocument(document);
+            }}
+          />
+        ) : null}
+      </div>
+      {file && (!openDocument || document === null) ? (
+        <p className="jp-AgentBox-serverFacts">
+          {trans.__('Your servers stand in:')} <VisibleText text={file.path} />
+        </p>
+      ) : null}
+    </>
+  );
+}

@@ -1,0 +1,218 @@
+/**
+ * A call that a person makes of a tool, to try it: a form, the request that it raises, and the answer.
+ */
+import type { ISignal } from '@lumino/signaling';
+import React from 'react';
+
+import { RequestError } from '../../api/client';
+import { stringify } from '../../api/json';
+import type { ICallEnd, IToolResult, IWholeTool } from '../../api/protocol';
+import type { IApprovalModel, IServersModel } from '../../internalTokens';
+import type { IArgumentError } from '../../ui/card/useSending';
+import { LinkButton, TextBlock } from '../../ui/components/VisibleText';
+import { useTrans } from '../../ui/context';
+import { draftArguments, openDraft, switchMode } from '../../ui/form/draft';
+import type { IDraft } from '../../ui/form/draft';
+import { FormFields } from '../../ui/form/FormFields';
+import { PersonButton } from '../../ui/guarded/PersonButton';
+import { label } from '../../ui/text/visibleText';
+
+/** What trying a tool needs beside the servers. */
+export interface ITrying {
+  approvals: Pick<IApprovalModel, 'track'> & {
+    readonly changed: ISignal<object, string | null>;
+  };
+  /** Show a request where it is decided. */
+  showRequest: (id: string) => void;
+}
+
+export interface ITryToolProps extends ITrying {
+  server: string;
+  tool: IWholeTool;
+  servers: IServersModel;
+  onClose: () => void;
+}
+
+export function TryTool(props: ITryToolProps): JSX.Element {
+  const trans = useTrans();
+  const { server, tool, servers } = props;
+  const schema = tool.input_schema;
+  const [draft, setDraft] = React.useState<IDraft>(() => openDraft({}, schema));
+  const [id, setId] = React.useState<string | null>(null);
+  const [error, setError] = React.useState<IArgumentError | null>(null);
+  const [isBusy, setBusy] = React.useState(false);
+  const read = draftArguments(draft, trans);
+  const ask = (): void => {
+    if (!read.values) {
+      return;
+    }
+    setBusy(true);
+    setError(null);
+    setId(null);
+    servers
+      .callTool(server, tool.name, read.values)
+      .then(setId, (reason: unknown) => {
+        const text = reason instanceof Error ? reason.message : '';
+        const parameter =
+          reason instanceof RequestError ? reason.parameter : null;
+        setError({ message: label(text, 500), parameter });
+      })
+      .finally(() => {
+        setBusy(false);
+      });
+  };
+  return (
+    <div
+      className="jp-AgentBox-try"
+      role="group"
+      aria-label={trans.__('Try %1', label(tool.name))}
+    >
+      <LinkButton
+        label={
+          draft.mode === 'form'
+            ? trans.__('Edit as JSON')
+            : trans.__('Edit as a form')
+        }
+        onClick={() => {
+          const mode = draft.mode === 'form' ? 'json' : 'form';
+          setDraft(switchMode(draft, mode, schema, trans));
+        }}
+      />
+      {draft.mode === 'form' ? (
+        <FormFields
+          source={schema}
+          draft={draft}
+          error={error}
+          onChange={setDraft}
+        />
+      ) : (
+        <textarea
+          className="jp-AgentBox-field jp-mod-code"
+          aria-label={trans.__('Arguments as JSON')}
+          rows={5}
+          spellCheck={false}
+          value={draft.text}
+          onChange={event => {
+            setDraft({ ...draft, text: event.target.value, problem: null });
+          }}
+        />
+      )}
+      {[draft.problem, read.error, error?.message].filter(Boolean).map(text => (
+        <p key={text} className="jp-AgentBox-error" role="alert">
+          {text}
+        </p>
+      ))}
+      <div className="jp-AgentBox-buttons">
+        <PersonButton
+          label={trans.__('Ask to call it')}
+          name={trans.__('Ask to call %1', label(tool.name))}
+          isDisabled={isBusy || !read.values}
+          onActivate={ask}
+        />
+        <PersonButton label={trans.__('Close')} onActivate={props.onClose} />
+      </div>
+      {id === null ? null : <CallEnd key={id} {...props} id={id} />}
+    </div>
+  );
+}
+
+/** How far the call is, and what the tool answered. */
+function CallEnd(props: ITryToolProps & { id: string }): JSX.Element {
+  const trans = useTrans();
+  const { id, showRequest } = props;
+  const end = useCallEnd(props);
+  if (!end) {
+    return (
+      <p role="status">
+        {trans.__('A person has to allow the call.')}{' '}
+        <LinkButton
+          label={trans.__('Show the request')}
+          onClick={() => {
+            showRequest(id);
+          }}
+        />
+      </p>
+    );
+  }
+  if (end.result) {
+    return <Result result={end.result} />;
+  }
+  return (
+    <p className="jp-AgentBox-error" role="status">
+      {label(end.error ?? '', 500) || trans.__('The result is no longer kept.')}
+    </p>
+  );
+}
+
+/** What became of the call; `null` before its end. Asked for whenever its request changed. */
+function useCallEnd(props: ITryToolProps & { id: string }): ICallEnd | null {
+  const { id, server, servers, approvals } = props;
+  const [end, setEnd] = React.useState<ICallEnd | null>(null);
+  React.useEffect(() => {
+    let isWanted = true;
+    const look = (): void => {
+      servers.getCallEnd(server, id).then(
+        found => {
+          if (isWanted && (!found.known || found.result || found.error)) {
+            setEnd(found);
+          }
+        },
+        () => undefined // asked again at the next change
+      );
+    };
+    const listen = (_: object, changed: string | null): void => {
+      if (changed === id || changed === null) {
+        look();
+      }
+    };
+    approvals.changed.connect(listen);
+    const tracking = approvals.track(id);
+    look();
+    return () => {
+      isWanted = false;
+      approvals.changed.disconnect(listen);
+      tracking.dispose();
+    };
+  }, [id, server, servers, approvals]);
+  return end;
+}
+
+function Result({ result }: { result: IToolResult }): JSX.Element {
+  const trans = useTrans();
+  const texts = result.content.filter(block => block['type'] === 'text');
+  const others = result.content.length - texts.length;
+  return (
+    <div role="status">
+      <p className={result.is_error ? 'jp-AgentBox-error' : undefined}>
+        {result.is_error
+          ? trans.__('The tool answered with an error:')
+          : trans.__('The tool answered:')}
+      </p>
+      {texts.map((block, index) => (
+        <TextBlock
+          key={index}
+          text={String(block['text'] ?? '')}
+          name={trans.__('Text')}
+        />
+      ))}
+      {result.structured === null ? null : (
+        <details className="jp-AgentBox-details">
+          <summary>{trans.__('As JSON')}</summary>
+          <TextBlock
+            text={stringify(result.structured, 2)}
+            name={trans.__('As JSON')}
+          />
+        </details>
+      )}
+      {others > 0 ? (
+        <p>
+          {trans._n(
+            '%1 block of another kind is not shown here.',
+            '%1 blocks of other kinds are not shown here.',
+            others
+          )}
+        </p>
+      ) : null}
+    </div>
+  );
+}

@@ -1,0 +1,130 @@
+/**
+ * The fields of a form for values that have a schema.
+ */
+import { FormComponent } from '@jupyterlab/ui-components';
+import type { ReadonlyJSONObject } from '@lumino/coreutils';
+import type { ErrorSchema, RJSFSchema } from '@rjsf/utils';
+import { customizeValidator } from '@rjsf/validator-ajv8';
+import React from 'react';
+
+import { useTrans, useTranslator } from '../context';
+import type { IJsonObject } from '../../api/json';
+import { label } from '../text/visibleText';
+import type { IArgumentError } from '../card/useSending';
+import type { IDraft } from './draft';
+import {
+  fromFormData,
+  toFormData,
+  toFormSchema,
+  toUiSchema,
+  toValidated,
+  withFields,
+  withOthers
+} from './formSchema';
+import { FORM_FIELDS, FORM_WIDGETS } from './formWidgets';
+
+export interface IFormFieldsProps {
+  /** The schema, as a server gave it. */
+  source: IJsonObject;
+  draft: IDraft;
+  /** What the server says of one of the values. */
+  error: IArgumentError | null;
+  onChange: (draft: IDraft) => void;
+}
+
+const ajv = customizeValidator<ReadonlyJSONObject>();
+
+/** Checks the numbers that the texts of fields stand for. */
+const validator: typeof ajv = Object.create(ajv, {
+  validateFormData: {
+    value: (data: IJsonObject, schema: IJsonObject, ...rest: []) =>
+      ajv.validateFormData(
+        toValidated(data, schema) as ReadonlyJSONObject,
+        schema as RJSFSchema,
+        ...rest
+      )
+  }
+});
+
+/** One field for each value that a form can edit, and the names of the others. */
+export function FormFields(props: IFormFieldsProps): JSX.Element | null {
+  const trans = useTrans();
+  const translator = useTranslator();
+  const { source, draft, error } = props;
+  const prefix = React.useId();
+  // The widgets follow the values that the editing began with, or a field would change under the typing hand.
+  const form = React.useMemo(
+    () => toFormSchema(source, draft.start),
+    [source, draft.start]
+  );
+  const ui = React.useMemo(
+    () => form && toUiSchema(form.schema, draft.start),
+    [form, draft.start]
+  );
+  if (!form || !ui) {
+    return null;
+  }
+  return (
+    <>
+      <FormComponent
+        schema={form.schema as RJSFSchema}
+        uiSchema={ui}
+        idPrefix={`jp-AgentBox-${prefix}`}
+        tagName="div"
+        validator={validator}
+        fields={FORM_FIELDS}
+        widgets={FORM_WIDGETS}
+        formData={
+          toFormData(
+            withFields(draft.values, form.schema),
+            form.schema
+          ) as ReadonlyJSONObject
+        }
+        extraErrors={toErrorSchema(error, form.schema)}
+        extraErrorsBlockSubmit={false}
+        experimental_defaultFormStateBehavior={{
+          emptyObjectFields: 'skipDefaults',
+          arrayMinItems: { populate: 'never' },
+          allOf: 'skipDefaults'
+        }}
+        liveValidate
+        noHtml5Validate
+        compact
+        showErrorList={false}
+        translator={translator}
+        onChange={event => {
+          const edited = fromFormData(
+            event.formData as IJsonObject,
+            form.schema,
+            draft.values
+          ) as IJsonObject;
+          const values = withOthers(edited, draft.values, form.schema);
+          props.onChange({ ...draft, values, problem: null });
+        }}
+      />
+      {form.jsonOnly.length > 0 ? (
+        <p className="jp-AgentBox-note">
+          {trans.__(
+            'Editable as JSON only: %1',
+            form.jsonOnly.map(name => label(name)).join(', ')
+          )}
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+/** The server's complaint at the field that it is about. */
+function toErrorSchema(
+  error: IArgumentError | null,
+  schema: IJsonObject
+): ErrorSchema | undefined {
+  const properties = schema['properties'];
+  const name = error?.parameter;
+  return error &&
+    name &&
+    properties &&
+    Object.hasOwn(properties as object, name)
+    ? ({ [name]: { __errors: [error.message] } } as ErrorSchema)
+    : undefined;
+}
