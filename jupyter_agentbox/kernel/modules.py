@@ -10,10 +10,12 @@ import linecache
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib.machinery import ModuleSpec
+from threading import RLock
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from jupyter_agentbox.core.names import server_names
 from jupyter_agentbox.core.text import one_line, visible
@@ -190,12 +192,30 @@ class ToolsLoader:
     def __init__(self, server: str) -> None:
         self.server = server
         self._source = ""
+        self._lock = RLock()
+        self._asked_at = 0.0
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Leave it to Python to make the module."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Fetch the source and execute it; what an older list of tools defined is gone afterwards."""
+        with self._lock:
+            self._asked_at = time.monotonic()
+            self._load(module)
+
+    def find(self, module: ModuleType, name: str) -> Any:
+        """Return what a server's new list of tools brings under a name; ``None`` if that is nothing.
+
+        The server may have said since that its list changed. It is asked once in a few seconds at most.
+        """
+        with self._lock:
+            if name not in vars(module) and time.monotonic() - self._asked_at > _FRESH:
+                with suppress(AgentBoxError):
+                    self.exec_module(module)
+            return vars(module).get(name)
+
+    def _load(self, module: ModuleType) -> None:
         content = runtime.link().get_module(self.server, within=_within())
         source, tools = content.get("source"), content.get("tools")
         if not isinstance(source, str) or not isinstance(tools, list):
@@ -213,7 +233,7 @@ class ToolsLoader:
             __file__=filename,
             __all__=functions,
             __dir__=lambda: list(functions),
-            __getattr__=lambda name: _missing(module, self.server, name),
+            __getattr__=lambda name: _late(module, self, name),
         )
         code = compile(source, filename, "exec", dont_inherit=True)
         with TrustedImports():
@@ -271,9 +291,16 @@ def _server_of(module: ModuleType) -> str:
     return one_line(loader.server) if isinstance(loader, ToolsLoader) else module.__name__
 
 
-def _missing(module: ModuleType, server: str, name: str) -> Any:
+def _late(module: ModuleType, loader: ToolsLoader, name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+    found = loader.find(module, name)
+    if found is None:
+        _raise_missing(module, loader.server, name)
+    return found
+
+
+def _raise_missing(module: ModuleType, server: str, name: str) -> NoReturn:
     listed = ", ".join(f"`{each}`" for each in sorted(module.__all__)) or "none"
     raise AttributeError(
         f"the MCP server `{one_line(server)}` has no tool `{name}`.{_meant(name, module.__all__)} Tools: {listed}."

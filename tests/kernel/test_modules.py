@@ -5,6 +5,7 @@ import inspect
 import linecache
 import re
 import sys
+import time
 from types import ModuleType
 from typing import Any
 
@@ -49,6 +50,34 @@ def test_reload_brings_new_tools_and_drops_old_ones(tools: Any, server: ServerEn
     assert dir(shop) == ["refund"]
     with pytest.raises(AttributeError):
         _ = shop.wait
+
+
+def test_a_tool_that_its_server_lists_since_is_found_without_a_reload(
+    tools: Any, server: ServerEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = tools.my_shop
+    server.servers["my-shop"] = [ToolDescription(name="refund")]
+    with pytest.raises(AttributeError):
+        _ = shop.refund  # the list is asked for once in a few seconds
+    later = time.monotonic() + 60
+    monkeypatch.setattr("jupyter_agentbox.kernel.modules.time.monotonic", lambda: later)
+
+    assert shop.refund.__name__ == "refund"
+    assert dir(shop) == ["refund"]
+
+
+def test_a_list_that_cannot_be_asked_for_leaves_the_tools_as_they_were(
+    tools: Any, server: ServerEnd, link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = tools.my_shop
+    link.patience = HASTY
+    server.here = False
+    later = time.monotonic() + 60
+    monkeypatch.setattr("jupyter_agentbox.kernel.modules.time.monotonic", lambda: later)
+
+    with pytest.raises(AttributeError, match="`list_orders`, `wait`"):
+        _ = shop.refund
+    assert dir(shop) == ["list_orders", "wait"]
 
 
 def test_missing_tool_names_those_that_exist(tools: Any) -> None:
