@@ -120,6 +120,8 @@ LATE = {
     ("agents.threads.models", "pydantic_ai.models.openai"): _ONE_MAKER,
     ("agents.threads.models", "pydantic_ai.providers.anthropic"): _ONE_MAKER,
     ("agents.threads.models", "pydantic_ai.providers.openai"): _ONE_MAKER,
+    ("agents.threads.request_bodies", "agents.threads.response_events"): _ONE_MAKER,
+    ("agents.threads.request_bodies", "openai"): _ONE_MAKER,
     ("agent_composition", "agents.threads.models"): _MODELS,
     ("app", "agent_composition"): "a server that uses no agent pays nothing for them",
     ("app", "agents.threads.limits"): "a server that uses no agent pays nothing for them",

@@ -331,8 +331,8 @@ class ThreadStore(Protocol):
             A turn of it is in progress.
         """
 
-    async def begin(self, turn: Turn) -> None:
-        """Keep a new turn, the last of its thread.
+    async def begin(self, turn: Turn, changes: Mapping[str, object] | None = None) -> None:
+        """Keep a new turn, the last of its thread, together with changes of the thread.
 
         Raises
         ------

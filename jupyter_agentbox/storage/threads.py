@@ -81,10 +81,7 @@ class SqlThreadStore(SqlStore):
 
         def job(connection: Connection) -> Thread:
             _lock(connection, thread_id)
-            thread: Thread = replace(self._get(connection, thread_id, include_turns=False), **changes)  # type: ignore[arg-type]  # fields of it
-            row = _thread_row(thread)
-            connection.execute(threads.update().where(threads.c.id == row["id"]).values(row))
-            return thread
+            return self._change(connection, thread_id, changes)
 
         return await self._committer.run(job, write=True)
 
@@ -121,8 +118,8 @@ class SqlThreadStore(SqlStore):
 
         await self._committer.run(job, write=True)
 
-    async def begin(self, turn: Turn) -> None:
-        """Keep a new turn. A thread has one in progress at a time."""
+    async def begin(self, turn: Turn, changes: Mapping[str, object] | None = None) -> None:
+        """Keep a new turn, and changes of its thread. A thread has one in progress at a time."""
 
         def job(connection: Connection) -> None:
             _lock(connection, turn.thread_id)
@@ -131,6 +128,8 @@ class SqlThreadStore(SqlStore):
             last = connection.scalar(select(func.max(turns.c.number)).where(own))
             number = 0 if last is None else int(last) + 1
             self._insert(connection, turn, number=number, history=b"")
+            if changes:
+                self._change(connection, turn.thread_id, changes)
 
         await self._committer.run(job, write=True)
         if self._retention.is_due(time.monotonic()) and (self._sweeping is None or self._sweeping.done()):
@@ -246,6 +245,12 @@ class SqlThreadStore(SqlStore):
         statement = select(turns).where(turns.c.thread_id == key).order_by(turns.c.number)
         found = [self._living(connection, row) for row in connection.execute(statement).all()]
         return replace(thread, turns=tuple(found))
+
+    def _change(self, connection: Connection, thread_id: str, changes: Mapping[str, object]) -> Thread:
+        thread: Thread = replace(self._get(connection, thread_id, include_turns=False), **changes)  # type: ignore[arg-type]  # fields of it
+        row = _thread_row(thread)
+        connection.execute(threads.update().where(threads.c.id == row["id"]).values(row))
+        return thread
 
     def _require_idle(self, connection: Connection, thread_id: str) -> None:
         """Look at the turns that have an owner: it takes no longer where a thread has many that ended."""

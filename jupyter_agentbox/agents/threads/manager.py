@@ -7,12 +7,12 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.core.calls import JsonObject, TurnRef
 from jupyter_agentbox.core.ports import CallReviewer, Clock, Ids, ThreadPage, ThreadQuery, ThreadStore
-from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnBackend, TurnErrorCode, TurnStatus
+from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnBackend, TurnErrorCode
 from jupyter_agentbox.exceptions import (
     AgentConfigurationError,
     AgentTurnError,
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from .turns import TurnRunner
+
+
+#: Bytes of a conversation that are read at once: to do it in a thread would take longer.
+_SHORT: Final = 20_000
 
 
 class Workplace(Protocol):
@@ -151,6 +155,7 @@ class ThreadManager:
         self._ending: set[asyncio.Task[Turn]] = set()
         self._unkept: dict[str, tuple[Turn, bytes]] = {}
         self._is_closed = False
+        self._is_imported = False
 
     async def start(
         self, *, model: str, mode: ApprovalMode = ApprovalMode.ASK, name: str = "", notebook_path: str = ""
@@ -333,7 +338,9 @@ class ThreadManager:
     async def _begin(
         self, thread_id: str, prompt: str, way: _Way, *, mode: ApprovalMode | None, model: str | None
     ) -> RunningTurn:
-        await asyncio.to_thread(_import_loop)
+        if not self._is_imported:
+            await asyncio.to_thread(_import_loop)
+            self._is_imported = True
         thread = await self._store.get(thread_id)
         wanted = replace(thread, approval_mode=mode or thread.approval_mode, model=model or thread.model)
         client = await self._clients.get(wanted.model)
@@ -341,12 +348,7 @@ class ThreadManager:
         turn = Turn(id=self._ids.new(), thread_id=thread_id, started_at=self._clock.now())
         changes = _given(approval_mode=mode, model=model, updated_at=turn.started_at)
         await self._keep_end(thread_id)
-        await self._store.begin(turn)
-        try:
-            await self._store.change(thread_id, changes)
-        except BaseException:
-            await self._keep(turn.end(TurnStatus.INTERRUPTED, at=self._clock.now()), b"")
-            raise
+        await self._store.begin(turn, changes)
         running = self._make(turn, wanted, _Clients(client, reviewing), prompt, way)
         self._running[thread_id] = running
         return running
@@ -429,6 +431,8 @@ class ThreadManager:
 
         async def history() -> list[ModelMessage]:
             kept = await self._store.histories(thread.id)
+            if sum(map(len, kept)) <= _SHORT:
+                return load_histories(kept)
             # In a thread: a long conversation takes longer than others should wait.
             return await asyncio.to_thread(load_histories, kept)
 

@@ -8,14 +8,19 @@ here, and longer with each message. What is passed as an extra part of the body 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+#: What is no part of a body, or decides how it is sent.
+_TOLD: Final = frozenset({"model", "stream", "timeout", "extra_headers", "extra_query", "extra_body"})
+
 
 def send_bodies_as_they_are(client: AsyncOpenAI, *, is_chat: bool) -> None:
-    """Have a client send the messages and functions of each request without looking through them.
+    """Have a client send requests without looking through their messages, functions and settings.
+
+    What Responses answer piece by piece is read as `read_events_by_type` says.
 
     Parameters
     ----------
@@ -29,15 +34,27 @@ def send_bodies_as_they_are(client: AsyncOpenAI, *, is_chat: bool) -> None:
         completions.create = _as_extra(completions.create, "messages")  # type: ignore[method-assign]  # of one object
     else:
         responses = client.responses
-        responses.create = _as_extra(responses.create, "input")  # type: ignore[method-assign]  # as above
+        create = _with_quick_events(_as_extra(responses.create, "input"))
+        responses.create = create  # type: ignore[method-assign]  # as above
+
+
+def _with_quick_events(create: Callable[..., Awaitable[Any]]) -> Any:
+    from .response_events import read_events_by_type  # noqa: PLC0415  # it imports OpenAI's library
+
+    async def create_with_quick_events(**options: Any) -> Any:
+        return read_events_by_type(await create(**options))
+
+    return create_with_quick_events
 
 
 def _as_extra(create: Callable[..., Awaitable[Any]], messages: str) -> Any:
-    """Return `create` with the messages and the functions moved to the extra part of the body."""
+    """Return `create` with all that is given moved to the extra part of the body, but what it must be told itself."""
+    from openai import NotGiven, Omit  # noqa: PLC0415  # the library is imported for who uses it
 
     async def create_with_extra(**options: Any) -> Any:
-        extra = {name: options[name] for name in (messages, "tools") if options.get(name)}
-        body = {**extra, **(options.pop("extra_body", None) or {})}
-        return await create(**{**options, **dict.fromkeys(extra, ()), "extra_body": body})
+        told = {name: options.pop(name) for name in _TOLD & options.keys()}
+        extra = {name: value for name, value in options.items() if not isinstance(value, NotGiven | Omit)}
+        body = {**extra, **(told.pop("extra_body", None) or {})}
+        return await create(**told, **{messages: ()}, extra_body=body)
 
     return create_with_extra

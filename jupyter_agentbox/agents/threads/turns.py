@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from pydantic_ai import Agent, AgentRun
 from pydantic_ai.exceptions import AgentRunError, RunCancelled
@@ -48,6 +48,9 @@ from .usage_meter import LimitReachedError, UsageMeter
 
 log = logging.getLogger(__name__)
 
+#: Messages of a turn that are written at once, such as a question and its answer: a thread would take longer.
+_FEW: Final = 2
+
 #: Keeps a turn, and what the model was sent of it.
 Keep = Callable[[Turn, bytes], Awaitable[None]]
 
@@ -61,8 +64,12 @@ class Conversation:
     replaces: bool = False
 
     async def kept(self) -> bytes:
-        """Return what is kept of it with this turn. In a thread: a long one takes longer than others should wait."""
-        return await asyncio.to_thread(dump_history, self.messages[self.start :], replaces=self.replaces)
+        """Return what is kept of it with this turn."""
+        said = self.messages[self.start :]
+        if len(said) <= _FEW:
+            return dump_history(said, replaces=self.replaces)
+        # In a thread: a long one takes longer than others should wait.
+        return await asyncio.to_thread(dump_history, said, replaces=self.replaces)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, omit
 from pydantic_ai import BinaryContent
 from pydantic_ai.messages import (
     ModelMessage,
@@ -67,7 +67,7 @@ async def test_a_request_is_what_the_library_would_have_sent(make: Any, is_strea
 
 
 @pytest.mark.parametrize("messages", ["input", "messages"])
-async def test_the_library_looks_at_no_message_and_no_function(messages: str) -> None:
+async def test_the_library_looks_at_nothing_but_what_it_must_be_told(messages: str) -> None:
     client = AsyncOpenAI(api_key="key")
     resource: Any = client.responses if messages == "input" else client.chat.completions
     asked: list[dict[str, Any]] = []
@@ -78,7 +78,7 @@ async def test_the_library_looks_at_no_message_and_no_function(messages: str) ->
     resource.create = create
     send_bodies_as_they_are(client, is_chat=messages == "messages")
     given = {messages: [{"role": "user", "content": "hello"}], "tools": [{"type": "function", "name": "run_code"}]}
-    await resource.create(model="m", extra_body={"seed": 1}, **given)
+    await resource.create(model="m", stream=True, user=omit, extra_body={"seed": 1}, **given)
     await client.close()
 
-    assert asked == [{"model": "m", messages: (), "tools": (), "extra_body": {**given, "seed": 1}}]
+    assert asked == [{"model": "m", "stream": True, messages: (), "extra_body": {**given, "seed": 1}}]
