@@ -103,13 +103,17 @@ class TurnView:
     def _complete(self, item: dict[str, Any]) -> None:
         if str(item.get("id")) not in self._items:
             return
-        # What code put out stands below it.
-        shown = {**item, "text": ""} if item["type"] == "code_run" else item
+        shown = self._beside_outputs(item) if item["type"] == "code_run" else item
         self._items[str(item["id"])] = shown
         self._open.discard(str(item["id"]))
         if item["type"] == "code_run":
             self._finish_card(_outcome(item))
         self._publish(shown, is_complete=True)
+
+    def _beside_outputs(self, item: dict[str, Any]) -> dict[str, Any]:
+        """Return a run of code without what stands below it: what it put out, and on the card why it was declined."""
+        is_on_card = self._card is not None and item.get("status") == "declined"
+        return {**item, "text": "", "error": "" if is_on_card else item.get("error", "")}
 
     def _ask(self, event: Mapping[str, Any]) -> None:
         what = f"{event.get('server')}.{event.get('tool')}"

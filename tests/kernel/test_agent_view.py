@@ -78,6 +78,21 @@ def test_code_stands_before_its_outputs_and_does_not_repeat_them(view: TurnView,
     assert (after[ITEM_MIME_TYPE]["item"]["status"], after[ITEM_MIME_TYPE]["item"]["text"]) == ("completed", "")
 
 
+@pytest.mark.parametrize(("has_card", "said"), [(True, ""), (False, "the mode refuses it")])
+def test_why_code_was_declined_is_said_once(
+    has_card: bool, said: str, view: TurnView, transport: FakeTransport
+) -> None:
+    view.show({"type": "item_started", "item": code_run()})
+    if has_card:
+        view.show({"type": "approval_requested", "request_id": "r1", "server": "notebook", "tool": "run_code"})
+    view.show({"type": "item_completed", "item": code_run(status="declined", error="the mode refuses it")})
+
+    outputs = [data for _, data in shown(transport)]
+    assert outputs[-1][ITEM_MIME_TYPE]["item"]["error"] == said
+    on_card = [data["text/plain"] for data in outputs if CARD_MIME_TYPE in data and "refuses" in data["text/plain"]]
+    assert len(on_card) == has_card
+
+
 def test_code_that_waits_has_a_card_until_it_runs(view: TurnView, transport: FakeTransport) -> None:
     asked = {"type": "approval_requested", "request_id": "r1", "server": "notebook", "tool": "run_code"}
     view.show(asked)
