@@ -142,17 +142,24 @@ def test_words_that_come_replace_no_paragraph_that_is_there(person: Person, note
 def test_code_that_ran_is_inserted_as_cells_and_taken_out_again(person: Person, notebook: Callable[..., str]) -> None:
     turn = {"id": "t1", "thread_id": "h1", "status": "completed", "items": [code_run("a = 1"), code_run("b = 2")]}
     person.page.route("**/jupyter-agentbox/turns/t1*", lambda route: route.fulfill(json=turn))
-    person.open(notebook(show(message("Done.")), "'after'"))
+    path = notebook(show(message("Done.")), "'after'")
+    ran_in = {"notebook_path": "other.ipynb"}
+    person.page.route("**/jupyter-agentbox/threads/h1*", lambda route: route.fulfill(json=ran_in))
+    person.open(path)
     person.run(0)
     button = items_of(person).get_by_role("button", name="Insert as cells")
     button.focus()
     person.keyboard.press("Enter")
+    dialog = person.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("This code ran in another notebook: other.ipynb")
+    dialog.get_by_role("button", name="Insert").click()
     inputs = person.notebook.locator(".jp-Cell-inputArea .cm-content")
     expect(inputs).to_have_count(4)
     expect(inputs.nth(1)).to_have_text("a = 1")
     expect(inputs.nth(2)).to_have_text("b = 2")
     person.execute("notebook:undo-cell-action")
     expect(inputs).to_have_count(2)
+    ran_in["notebook_path"] = path
     person.notebook.locator(".jp-Cell").first.click()
     person.choose_command("Insert the Agent’s Code as Cells")
     expect(inputs).to_have_count(4)

@@ -25,7 +25,7 @@ import type {
   Status
 } from './protocol';
 import type { IDryRun, IPolicy } from './rules';
-import type { IModelMessage, IThreadPage, ITurn } from './threads';
+import type { IModelMessage, IThread, IThreadPage, ITurn } from './threads';
 
 /** What a decision's body has. */
 export interface IDecisionBody {
@@ -155,6 +155,8 @@ export interface IAgentBoxClient {
   getLastEnd(kernelId: string): Promise<IKernelEnd | null>;
   /** A page of agents' threads. */
   listThreads(query: IThreadQuery): Promise<IThreadPage>;
+  /** A thread. */
+  getThread(id: string): Promise<IThread>;
   /** Change a thread's name, or archive it. */
   updateThread(id: string, change: IThreadChange): Promise<void>;
   /** Make a copy of a thread, that goes on by itself. */
@@ -361,6 +363,11 @@ export class AgentBoxClient implements IAgentBoxClient {
     }
     const page = await this._request('GET', `threads?${parameters}`);
     return plain<IThreadPage>(page);
+  }
+
+  async getThread(id: string): Promise<IThread> {
+    const path = URLExt.join('threads', encodeURIComponent(id));
+    return plain<IThread>(await this._request('GET', path));
   }
 
   async updateThread(id: string, change: IThreadChange): Promise<void> {

@@ -20,8 +20,10 @@ type SharedNotebook = Pick<INotebookModel['sharedModel'], 'insertCells'>;
 
 /** What the inserter needs. */
 export interface ICodeInserterOptions {
-  client: Pick<IAgentBoxClient, 'getTurn'>;
+  client: Pick<IAgentBoxClient, 'getThread' | 'getTurn'>;
   notebooks: Pick<INotebookTracker, 'find' | 'currentWidget'>;
+  /** Ask the person something; true for yes. */
+  confirm: (question: string) => Promise<boolean>;
   trans: TranslationBundle;
 }
 
@@ -70,7 +72,11 @@ export class CodeInserter implements ICodeInserter {
     turnId: string
   ): Promise<void> {
     const { client, trans } = this._options;
-    const codes = codeThatRan(await client.getTurn(turnId));
+    const turn = await client.getTurn(turnId);
+    const codes = codeThatRan(turn);
+    if (codes.length > 0 && !(await this._isWanted(turn, panel))) {
+      return;
+    }
     const { content } = panel;
     // The notebook may have changed while the server was asked.
     const index = content.widgets.indexOf(cell);
@@ -87,9 +93,26 @@ export class CodeInserter implements ICodeInserter {
     await content.scrollToItem(index + 1, 'smart');
     content.activate();
   }
+
+  /**
+   * Whether the turn was one of this notebook, or the person wants its code all the same: an output that was copied, or
+   * forged, can name any turn.
+   */
+  private async _isWanted(turn: ITurn, panel: NotebookPanel): Promise<boolean> {
+    const { client, confirm, trans } = this._options;
+    const { notebook_path: path } = await client.getThread(turn.thread_id);
+    if (path === panel.context.localPath) {
+      return true;
+    }
+    return confirm(
+      path
+        ? trans.__('This code ran in another notebook: %1', label(path, 200))
+        : trans.__('This code ran in no notebook.')
+    );
+  }
 }
 
-/** The code of a turn that ran to its end, in order. */
+/** The code of a turn that ran to its end, in order. It is the server's: an output may say that other code ran. */
 export function codeThatRan(turn: ITurn): string[] {
   return turn.items.flatMap(item =>
     item.type === 'code_run' && item.status === 'completed' ? [item.code] : []

@@ -2,6 +2,7 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { Dialog, showDialog } from '@jupyterlab/apputils';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { ITranslator } from '@jupyterlab/translation';
 
@@ -22,6 +23,19 @@ export const codeInserterPlugin: JupyterFrontEndPlugin<ICodeInserter> = {
     client: IAgentBoxClient,
     notebooks: INotebookTracker,
     translator: ITranslator | null
-  ): ICodeInserter =>
-    new CodeInserter({ client, notebooks, trans: languageOf(translator).trans })
+  ): ICodeInserter => {
+    const { trans } = languageOf(translator);
+    const confirm = async (body: string): Promise<boolean> => {
+      const { button } = await showDialog({
+        title: trans.__('Insert the agent’s code as cells?'),
+        body,
+        buttons: [
+          Dialog.cancelButton(),
+          Dialog.okButton({ label: trans.__('Insert') })
+        ]
+      });
+      return button.accept;
+    };
+    return new CodeInserter({ client, notebooks, confirm, trans });
+  }
 };

@@ -4,7 +4,7 @@ import { NotebookModel } from '@jupyterlab/notebook/lib/model';
 import type { INotebookTracker } from '@jupyterlab/notebook';
 
 import { ITEM_MIME_TYPE } from '../../../src/api/threads';
-import type { Item, ITurn } from '../../../src/api/threads';
+import type { IThread, Item, ITurn } from '../../../src/api/threads';
 import {
   CodeInserter,
   codeThatRan,
@@ -100,7 +100,7 @@ function notebook(readOnly = false): {
     activate: jest.fn(),
     scrollToItem: () => Promise.resolve()
   };
-  const panel = { content };
+  const panel = { content, context: { localPath: 'a.ipynb' } };
   const tracker = {
     currentWidget: panel,
     find: (test: (one: object) => boolean) => [panel].find(test)
@@ -108,10 +108,50 @@ function notebook(readOnly = false): {
   return { model, tracker, content };
 }
 
+/** An inserter whose server says that code ran in a notebook, and whose person answers `isWanted` if asked. */
+function inserterOf(
+  notebooks: INotebookTracker,
+  items: Item[],
+  { path = 'a.ipynb', isWanted = false } = {}
+): CodeInserter {
+  const client = {
+    getTurn: () => Promise.resolve(turnOf(...items)),
+    getThread: () => Promise.resolve({ notebook_path: path } as IThread)
+  };
+  const confirm = (): Promise<boolean> => Promise.resolve(isWanted);
+  return new CodeInserter({ client, notebooks, confirm, trans });
+}
+
+test('an output that says that other code ran changes nothing', async () => {
+  const { model, tracker } = notebook();
+  const cell = tracker.currentWidget?.content.activeCell as Cell;
+  const forged = { ...itemData(run('forged()')), turn_id: 't1' };
+  (cell.model as CodeCellModel).outputs.add({
+    output_type: 'display_data',
+    data: { [ITEM_MIME_TYPE]: forged as never },
+    metadata: {}
+  });
+  await inserterOf(tracker, [run('a = 1')]).insertAtActiveCell();
+  expect(sources(model)).toEqual(['%%agent', 'a = 1']);
+});
+
+test.each([
+  ['b.ipynb', false, []],
+  ['b.ipynb', true, ['a = 1']],
+  ['', false, []]
+])(
+  'code of a turn that an output names and that ran elsewhere (%p) waits for a yes',
+  async (path, isWanted, inserted) => {
+    const { model, tracker } = notebook();
+    const inserter = inserterOf(tracker, [run('a = 1')], { path, isWanted });
+    await inserter.insertAtActiveCell();
+    expect(sources(model)).toEqual(['%%agent', ...inserted]);
+  }
+);
+
 test('the code of a turn goes below its cell, whose first becomes the active one', async () => {
   const { model, tracker, content } = notebook();
-  const client = { getTurn: () => Promise.resolve(turnOf(run('a = 1'))) };
-  const inserter = new CodeInserter({ client, notebooks: tracker, trans });
+  const inserter = inserterOf(tracker, [run('a = 1')]);
   expect(inserter.isEnabled).toBe(true);
   await inserter.insertAtActiveCell();
   await inserter.insertAt(document.body, 't1');
@@ -124,8 +164,7 @@ test.each([
   ['the notebook cannot be changed', true, [run('a')]]
 ])('a turn is not inserted if %s', async (_, readOnly, items) => {
   const { model, tracker } = notebook(readOnly);
-  const client = { getTurn: () => Promise.resolve(turnOf(...items)) };
-  const inserter = new CodeInserter({ client, notebooks: tracker, trans });
+  const inserter = inserterOf(tracker, items);
   await expect(inserter.insertAtActiveCell()).rejects.toThrow();
   expect(sources(model)).toEqual(['%%agent']);
 });
