@@ -25,6 +25,10 @@ orders = tools.shop.list_orders(limit=3)
 len(orders)"""
 BEST = "%%agent\nWhich products sold best in October? Plot it, then raise the price of the best one by 5 %."
 
+#: Has the kernel of the notebook in front complete something.
+COMPLETE = """() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
+  .requestComplete({ code: '%a', cursor_pos: 2 }).then(() => null)"""
+
 ELSEWHERE = "http://elsewhere.invalid"
 HACK = "(window.hacked ||= []).push(1)"
 
@@ -88,7 +92,7 @@ def outputs_of(person: Person, index: int = 0) -> Locator:
 PARTS = [
     re.compile(r"^\s*I look\.\s*$"),
     re.compile(r"^\s*Code\s+completed\s"),
-    re.compile(r"^\W*notebook\.run_code\s+Allowed by you\. Done in "),
+    re.compile(r"^\W*notebook\.run_code\s+Allowed by you\. Done .* after it started\."),
     re.compile(r"^\s*before\s*$"),
     re.compile(r"^\W*shop\.list_orders\s+Allowed by you\. Done in "),
     re.compile(r"^\s*3\s*$"),
@@ -209,14 +213,30 @@ def test_sign_of_thinking_is_there_while_the_model_is_asked_and_is_in_no_file(
 def test_what_an_agent_is_asked_is_prose_and_other_cells_are_python(
     person: Person, notebook: Callable[..., str], front: str
 ) -> None:
-    person.open(notebook("%%agent\nWhich is best, and not 'bad' in 2025?", "best and not 'bad'"), front=front)
+    question = "%%agent\nWhich is best, and not 'bad' in 2025?" + 50 * " And why?"
+    person.open(notebook(question, "best and not 'bad'"), front=front)
     coloured = ".jp-Cell-inputArea .cm-line span"
+    editor = person.cell(0).locator(".jp-Cell-inputArea .cm-scroller")
+    expect(editor).to_contain_text("And why?")
+    assert editor.evaluate("node => node.scrollWidth <= node.clientWidth")  # its long line goes on in the next
     expect(person.cell(1).locator(coloured).filter(has_text=re.compile("^not$"))).to_have_count(1)
     expect(person.cell(0).locator(coloured)).to_have_count(0)
     person.edit(0)
     person.keyboard.press("ControlOrMeta+Home")
     person.keyboard.type("# ")
     expect(person.cell(0).locator(coloured).filter(has_text=re.compile("^# %%agent$"))).to_have_count(1)
+
+
+def test_commands_and_options_are_completed(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook("%agent th", "%%agent --mode de"))
+    person.page.evaluate(COMPLETE)  # the first time the kernel imports what completes, and JupyterLab does not wait
+    for index, (offered, line) in enumerate([("threads", "%agent threads"), ("deny_all", "%%agent --mode deny_all")]):
+        person.edit(index)
+        person.keyboard.press("End")
+        person.keyboard.press("Tab")
+        expect(person.page.locator(".jp-Completer-item:visible")).to_have_text(re.compile(offered))
+        person.keyboard.press("Tab")
+        expect(person.cell(index).locator(".jp-Cell-inputArea .cm-line")).to_have_text(line)
 
 
 def test_long_turn_is_in_no_box_of_its_own_in_notebook_7(

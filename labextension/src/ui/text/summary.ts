@@ -117,7 +117,7 @@ function approvedSummary(
       const span = outcome ? duration(outcome, trans) : null;
       return then(
         'good',
-        span ? trans.__('Done in %1.', span) : trans.__('Done.')
+        span ? describeSpan(approval, span, trans) : trans.__('Done.')
       );
     }
     case 'failed': {
@@ -130,6 +130,17 @@ function approvedSummary(
     case 'cancelled':
       return then('neutral', trans.__('Cancelled while it ran.'));
   }
+}
+
+/** Code may have waited, for decisions about what it calls: then it was not at work all the time. */
+function describeSpan(
+  { call }: IApproval,
+  span: string,
+  trans: TranslationBundle
+): string {
+  return call.server === 'notebook' && call.tool === 'run_code'
+    ? trans.__('Done %1 after it started.', span)
+    : trans.__('Done in %1.', span);
 }
 
 function describeAllowance(

@@ -35,6 +35,11 @@ test('says who allowed it and what became of it', () => {
   expect(textOf(withOutcome('succeeded'))).toBe(
     'Allowed by ada. Done in 2.5 s.'
   );
+  const code = withOutcome('succeeded');
+  const call = { ...code.call, server: 'notebook', tool: 'run_code' };
+  expect(textOf({ ...code, call })).toBe(
+    'Allowed by ada. Done 2.5 s after it started.'
+  );
   expect(textOf(withOutcome('failed', 'no\norder'))).toBe(
     'Allowed by ada. It failed: no order'
   );
