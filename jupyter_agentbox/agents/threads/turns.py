@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
 from pydantic_ai import Agent, AgentRun
-from pydantic_ai.exceptions import AgentRunError, RunCancelled
+from pydantic_ai.exceptions import AgentRunError, RunCancelled, UnexpectedModelBehavior
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -254,7 +254,7 @@ class TurnRunner:
         messages: dict[int, AgentMessage | Reasoning] = {}
         characters = 0
         try:
-            async with node.stream(ctx) as events:
+            async with _garbage_as_such(), node.stream(ctx) as events:
                 async for event in events:
                     characters += _length(event)
                     if characters > self.limits.answer_characters:
@@ -283,6 +283,15 @@ class TurnRunner:
         self.record.start(item)
         if isinstance(part, TextPart) and part.content:
             self.record.delta(item.id, part.content)
+
+
+@asynccontextmanager
+async def _garbage_as_such() -> AsyncIterator[None]:
+    """Say that an answer cannot be used where the library that reads it stumbles over what it does not expect."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UnexpectedModelBehavior(f"it is not in the model's format ({type(error).__name__})") from error
 
 
 def _item(item_id: str, part: TextPart | ThinkingPart) -> AgentMessage | Reasoning:

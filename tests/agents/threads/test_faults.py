@@ -37,6 +37,9 @@ def three_times(*arguments: object, **options: object) -> Callable[[MockModelSer
         pytest.param(lambda model: model.enqueue_raw(b"\xff\xfe\x00"), "", id="bytes"),
         pytest.param(lambda model: model.enqueue_raw(b'data: {"type": "no\n\n'), "", id="half"),
         pytest.param(lambda model: model.enqueue_raw(b"[1, 2"), "", id="list"),
+        pytest.param(lambda model: model.enqueue_raw(b"data: 5\n\n"), "cannot be used", id="number"),
+        pytest.param(lambda model: model.enqueue_raw(b'data: "text"\n\n'), "cannot be used", id="text"),
+        pytest.param(lambda model: model.enqueue_raw(b'data: {"type": "response.completed"}\n\n'), "", id="hollow"),
     ],
 )
 async def test_a_fault_fails_the_turn_and_the_thread_goes_on(
