@@ -73,6 +73,9 @@ class Silent:
     def servers_changed(self) -> None:
         """Do nothing."""
 
+    def questions_changed(self) -> None:
+        """Do nothing."""
+
     def grants_changed(self) -> None:
         """Do nothing."""
 

@@ -51,6 +51,7 @@ _LAZY = {
     "SandboxConfigError": "jupyter_agentbox.exceptions",
     "SandboxRefusedError": "jupyter_agentbox.exceptions",
     "ServerLogMessage": "jupyter_agentbox.headless.reports",
+    "ServerQuestion": "jupyter_agentbox.headless.questions",
     "ThreadBusyError": "jupyter_agentbox.exceptions",
     "ToolArgumentsError": "jupyter_agentbox.exceptions",
     "ToolCallRejectedError": "jupyter_agentbox.exceptions",

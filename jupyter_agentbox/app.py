@@ -47,6 +47,7 @@ from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.headers import protect_pages
 from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
 from jupyter_agentbox.services.policies import handlers as policy_handlers
+from jupyter_agentbox.services.questions import handlers as question_handlers
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
 from jupyter_agentbox.services.reviewers import hub_auth_of, sign_cookies_anew
 from jupyter_agentbox.services.servers import configuration_handlers as server_configuration_handlers
@@ -77,6 +78,7 @@ class AgentBoxApp(ExtensionApp):
         *approval_handlers.default_handlers,
         *audit_handlers.default_handlers,
         *grant_handlers.default_handlers,
+        *question_handlers.default_handlers,
         *server_handlers.default_handlers,
         *server_configuration_handlers.default_handlers,
         *kernel_handlers.default_handlers,
@@ -417,6 +419,7 @@ class AgentBoxApp(ExtensionApp):
             approvals=self._box.approvals,
             audit=self._box.audit,
             grants=self._box.grants,
+            questions=self._box.questions,
             catalog=self._box.tools,
             registrations=self._box.registrations,
             manual_calls=self._box.manual_calls,

@@ -32,6 +32,7 @@ from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.calls.router import ToolRouter
 from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
+from jupyter_agentbox.services.questions.manager import Answerer, QuestionManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
@@ -106,6 +107,7 @@ class AgentBox:
     registrations: RegistrationManager
     manual_calls: ManualCalls
     servers_file: ServersFile
+    questions: QuestionManager
     checker: JsonSchemaChecker
 
     async def start(self) -> None:
@@ -142,6 +144,7 @@ def build(
     on_log: Callable[[str, LogMessage], None] = lambda _, __: None,
     rules: RuleSource | None = None,
     modes: ThreadModes | None = None,
+    answerer: Answerer | None = None,
 ) -> AgentBox:
     """Put the parts together. Opens and starts nothing.
 
@@ -161,6 +164,8 @@ def build(
         Has the rules of files; by default those of the site.
     modes : ThreadModes, optional
         The approval modes of agents' threads, if several boxes share them.
+    answerer : callable, optional
+        Answers servers' questions where there is no page for them.
     """
     clock = SystemClock()
     redaction = Redaction(settings.secret_names)
@@ -190,19 +195,30 @@ def build(
         decide_with=settings.decide_with,
     )
     policies = PolicyManager(policy=policy, source=rules or rule_files(user=None), grants=grants)
-    timeout = settings.approval_timeout
+    timeout = timedelta(seconds=settings.approval_timeout) if settings.approval_timeout is not None else None
     approvals = ApprovalManager(
         store=store,
         announcer=announcer,
         clock=clock,
         ids=RandomIds(),
-        timeout=timedelta(seconds=timeout) if timeout is not None else None,
+        timeout=timeout,
         policies=policies,
         grants=grants,
         checker=checker,
         most_pending=settings.most_pending,
         decide_with=settings.decide_with,
         longest_wait=timedelta(seconds=settings.longest_wait) if settings.longest_wait is not None else None,
+    )
+    questions = QuestionManager(
+        approvals=approvals,
+        announcer=announcer,
+        clock=clock,
+        ids=RandomIds(),
+        timeout=timeout,
+        checker=checker,
+        redaction=redaction,
+        decide_with=settings.decide_with,
+        answerer=answerer,
     )
     modes = modes or ThreadModes()
     calls = CallManager(
@@ -211,6 +227,7 @@ def build(
         tools=ToolRouter(own_tools or {}, others=tools),
         checker=checker,
         modes=modes,
+        questions=questions,
     )
     return AgentBox(
         store=store,
@@ -230,6 +247,7 @@ def build(
             known=lambda: [status.name for status in tools.servers()],
             environment=os.environ,
         ),
+        questions=questions,
         checker=checker,
     )
 

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 APPROVAL_EVENT: Final = "https://events.jupyter-agentbox.org/approval/v1"
 SERVERS_EVENT: Final = "https://events.jupyter-agentbox.org/servers/v1"
+QUESTION_EVENT: Final = "https://events.jupyter-agentbox.org/question/v1"
 GRANT_EVENT: Final = "https://events.jupyter-agentbox.org/grant/v1"
 KERNEL_EVENT: Final = "https://events.jupyter-agentbox.org/kernel/v1"
 THREAD_EVENT: Final = "https://events.jupyter-agentbox.org/thread/v1"
@@ -68,6 +69,10 @@ class EventAnnouncer:
     def grants_changed(self) -> None:
         """Announce that a grant was given, used or ended."""
         self._emit(GRANT_EVENT, {})
+
+    def questions_changed(self) -> None:
+        """Announce that an MCP server asks a person something, or that such a question is over."""
+        self._emit(QUESTION_EVENT, {})
 
     def kernel_ended(self, kernel_id: str) -> None:
         """Announce that a kernel ended that nobody had asked to end."""

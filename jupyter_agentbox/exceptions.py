@@ -22,6 +22,7 @@
     │   ├── StaleDigestError      the decision was made about other arguments than the stored ones
     │   ├── InvalidDecisionError  the decision itself is malformed
     │   ├── UnknownGrantError     no such lasting answer, or it has ended
+    │   ├── UnknownQuestionError  no such question of an MCP server
     │   ├── NeedsPersonError      only a person's browser session can decide, and this is none
     │   └── UnknownReviewerError  whether the reviewer may still decide cannot be found out now
     ├── InvalidRulesError         what was sent as rules is none
@@ -233,6 +234,12 @@ class UnknownGrantError(ApprovalError):
     """There is no such grant, or it has ended."""
 
     code = "unknown_grant"
+
+
+class UnknownQuestionError(ApprovalError):
+    """There is no such question of an MCP server, or it is long over."""
+
+    code = "unknown_question"
 
 
 class NeedsPersonError(ApprovalError):

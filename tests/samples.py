@@ -12,6 +12,7 @@ from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.grant_uses import GrantUse, Scope, Void, VoidGrant
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
+from jupyter_agentbox.core.questions import QuestionAction, QuestionMode, QuestionRecord
 from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
 from jupyter_agentbox.core.tools import ToolDescription
 
@@ -122,8 +123,20 @@ decisions = st.builds(
     arguments=st.none() | json_objects,
     grant=st.none() | grant_uses,
 )
+question_records = st.builds(
+    QuestionRecord,
+    mode=st.sampled_from(QuestionMode),
+    message=texts,
+    url=texts,
+    action=st.sampled_from(QuestionAction),
+    content=st.lists(st.tuples(texts, json_values), max_size=2).map(tuple),
+    reviewer=st.none() | reviewers,
+    asked_at=times,
+    answered_at=times,
+)
 outcomes = st.builds(
     Outcome,
+    questions=st.lists(question_records, max_size=1).map(tuple),
     state=st.sampled_from(OutcomeState),
     started_at=st.none() | times,
     finished_at=st.none() | times,

@@ -26,7 +26,7 @@ REFERENCE = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs
 def endpoints() -> list[str]:
     """Return the routes as the reference writes them: ``approvals/{id}/decision``."""
     routes = [route for route, *_ in AgentBoxApp.handlers if "jupyter-agentbox" in route]
-    names = {"request_id": "id", "grant_id": "id", "thread_id": "id", "turn_id": "id"}
+    names = {"request_id": "id", "grant_id": "id", "thread_id": "id", "turn_id": "id", "question_id": "id"}
     return [
         re.sub(r"\(\?P<(\w+)>[^)]*\)", lambda group: f"{{{names.get(group[1], group[1])}}}", route)
         .removeprefix("/jupyter-agentbox/")

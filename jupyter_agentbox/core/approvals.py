@@ -20,6 +20,7 @@ from .grant_json import grant_use_to_json, void_grant_to_json
 from .grant_uses import GrantUse
 from .look_alikes import look_alikes, look_alikes_to_json
 from .policy import Effect, Evaluation
+from .questions import QuestionRecord
 from .reviewers import Reviewer
 from .times import json_time
 from .tools import Progress, ToolDescription
@@ -159,12 +160,15 @@ class Outcome:
         When it ended.
     error : str
         Why it failed, for people; empty otherwise. A tool's own error text is untrusted.
+    questions : tuple of QuestionRecord
+        What the server asked a person meanwhile, and was answered.
     """
 
     state: OutcomeState
     started_at: datetime | None = None
     finished_at: datetime | None = None
     error: str = ""
+    questions: tuple[QuestionRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -434,6 +438,7 @@ def outcome_to_json(outcome: Outcome) -> JsonObject:
         "started_at": json_time(outcome.started_at),
         "finished_at": json_time(outcome.finished_at),
         "error": outcome.error,
+        "questions": [record.to_json() for record in outcome.questions],
     }
 
 

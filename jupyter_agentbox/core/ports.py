@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -13,10 +13,11 @@ from .calls import JsonObject, JsonValue, ToolCall
 from .grant_uses import Void
 from .grants import Grant
 from .isolation import Isolation
+from .questions import QuestionAnswer, ServerQuestion
 from .reviews import Review
 from .rule_files import RuleBook
 from .threads import Thread, Turn, TurnSummary
-from .tools import ConfigurationProblem, Progress, ServerStatus, ToolDescription, ToolResult
+from .tools import ConfigurationProblem, LogMessage, Progress, ServerStatus, ToolDescription, ToolResult
 
 
 class Clock(Protocol):
@@ -102,6 +103,19 @@ class RuleSource(Protocol):
         """
 
 
+class CallListener(Protocol):
+    """Hears what is said while a call runs. All of it is untrusted."""
+
+    def progressed(self, progress: Progress) -> None:
+        """Hear how far the tool says it is."""
+
+    def logged(self, message: LogMessage) -> None:
+        """Hear what the tool's server logs."""
+
+    async def ask(self, question: ServerQuestion) -> QuestionAnswer:
+        """Put a question of the server to a person. Cancelled if the answer is not wanted any more."""
+
+
 class ToolCaller(Protocol):
     """Calls tools, with credentials that the calling code never sees."""
 
@@ -113,7 +127,7 @@ class ToolCaller(Protocol):
         UnknownServerError, UnknownToolError, ServerConfigurationError, ToolServerError
         """
 
-    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:
+    async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:
         """Run the call once. Cancelling the task cancels the call on the server.
 
         Raises
@@ -370,6 +384,9 @@ class Announcer(Protocol):
 
     def grants_changed(self) -> None:
         """Announce that a grant was given, used or ended."""
+
+    def questions_changed(self) -> None:
+        """Announce that an MCP server asks a person something, or that such a question is over."""
 
 
 class KernelChannel(Protocol):

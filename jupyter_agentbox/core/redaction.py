@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Final
 
 from .approvals import ApprovalRequest
 from .calls import JsonValue, ToolCall
+from .questions import OpenQuestion, QuestionAnswer, QuestionRecord
 
 #: What stands in the place of a secret.
 REDACTED: Final = "[redacted]"
@@ -116,12 +118,60 @@ class Redaction:
             decision = replace(decision, reason=self.text(decision.reason, secrets))
         if outcome is not None and outcome.error:
             outcome = replace(outcome, error=_without_beginnings(self.text(outcome.error, secrets), secrets))
+        if outcome is not None and outcome.questions:
+            outcome = replace(outcome, questions=tuple(map(self._question, outcome.questions)))
         return replace(request, decision=decision, outcome=outcome)
 
     def request(self, request: ApprovalRequest) -> ApprovalRequest:
         """Return the whole request as it is kept."""
         call, secrets = self.call(request.call)
         return replace(self.answer(request, secrets), call=call)
+
+    def question(self, asked: OpenQuestion, answer: QuestionAnswer, *, at: datetime) -> QuestionRecord:
+        """Return what is kept of a server's question and its answer.
+
+        A value is kept only if neither its name nor its title tells of a secret, in the words of the setting or in the
+        usual ones: people type passwords into any form. Of a page's address, what stands before its query is kept.
+
+        Parameters
+        ----------
+        asked : OpenQuestion
+            The question.
+        answer : QuestionAnswer
+            What the server is told.
+        at : datetime
+            When.
+        """
+        question = asked.question
+        properties = question.schema.get("properties")
+        fields = properties if isinstance(properties, dict) else {}
+        usual = Redaction()
+        content = tuple(
+            (name, REDACTED if self._tells_of_secret(name, fields.get(name), usual) else value)
+            for name, value in answer.content.items()
+        )
+        record = QuestionRecord(
+            mode=question.mode,
+            message=question.message,
+            url=re.split(r"[?#]", question.url, maxsplit=1)[0],
+            action=answer.action,
+            content=content,
+            reviewer=answer.reviewer,
+            asked_at=asked.asked_at,
+            answered_at=at,
+        )
+        return self._question(record)
+
+    def _tells_of_secret(self, name: str, described: JsonValue, usual: Redaction) -> bool:
+        title = str(described.get("title", "")) if isinstance(described, dict) else ""
+        return any(names.is_secret(text) for names in (self, usual) for text in (name, title))
+
+    def _question(self, record: QuestionRecord) -> QuestionRecord:
+        content = tuple(
+            (name, REDACTED if self.is_secret(name) else self.text(value) if isinstance(value, str) else value)
+            for name, value in record.content
+        )
+        return replace(record, message=self.text(record.message), content=content)
 
     def text(self, text: str, secrets: Iterable[str] = ()) -> str:
         """Return a text without these secrets, and without what looks like one."""

@@ -213,6 +213,9 @@ class LocalBackend:
     def servers_changed(self) -> None:
         """Do nothing: no one looks at the servers' states."""
 
+    def questions_changed(self) -> None:
+        """Do nothing: the program is asked itself."""
+
     def grants_changed(self) -> None:
         """Do nothing: no one lists grants."""
 

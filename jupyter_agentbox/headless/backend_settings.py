@@ -10,6 +10,8 @@ from jupyter_agentbox import paths
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.reviewers import Reviewer
 
+from .questions import AnswerQuestion
+
 if TYPE_CHECKING:
     from jupyter_agentbox.services.calls.modes import ThreadModes
 
@@ -35,6 +37,8 @@ class BackendSettings:
         Who decides, in the record.
     modes : ThreadModes or None
         The approval modes of agents' threads.
+    on_question : callable or None
+        Answers servers' questions.
     kernel_places : tuple of Path
         The directories in which a sandboxed kernel can write.
     """
@@ -46,6 +50,7 @@ class BackendSettings:
     database_url: str | None
     reviewer: Reviewer
     modes: ThreadModes | None = None
+    on_question: AnswerQuestion | None = None
     kernel_places: tuple[Path, ...] = ()
 
     def can_kernel_write(self, directory: Path) -> bool:

@@ -38,6 +38,7 @@ from .local_kernel import KernelSettings, LocalKernel, Preparation
 from .local_process import LocalProcess
 from .mcp_sources import absolute_paths
 from .ports import KernelProcess, OnOutput
+from .questions import AnswerQuestion, ServerQuestion
 from .reports import Report, ServerLogMessage, ToolProgress
 from .requests import ApprovalRequest
 from .results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
@@ -133,6 +134,10 @@ class CodeExecutor:
         of ``mcp.json`` in Jupyter's configuration directory.
     database_url : str, optional
         SQLAlchemy URL of the approval store; JupyterLab's by default.
+    on_question : callable, optional
+        Awaited with the `ServerQuestion` that an MCP server asks while one of its tools runs. It returns the values of
+        the form, ``True`` for a page that the person opens, ``False`` to decline, ``None`` to cancel. Without it,
+        questions are declined, and `stream` says so.
     via : Via
         The way in which answers reach `ApprovalRequest.accept` and `reject`, for the record; by default they are this
         program's own.
@@ -175,6 +180,7 @@ class CodeExecutor:
         policy: Policy | None = None,
         mcp_config_path: Path | str | None = None,
         database_url: str | None = None,
+        on_question: AnswerQuestion | None = None,
         via: Via = Via.PROGRAM,
         modes: ThreadModes | None = None,
         tool_server_host: str | None = None,
@@ -229,7 +235,10 @@ class CodeExecutor:
             database_url=database_url,
             reviewer=Reviewer(name=_user(), via=via),
             modes=modes,
+            on_question=self._answer_question if on_question is not None else None,
         )
+        self._on_question = on_question
+        self._questions = 0
         self._backend: LocalBackend | None = None
         self._running: _Running | None = None
         self._asked: set[AskedCode] = set()
@@ -678,12 +687,28 @@ class CodeExecutor:
         if running is not None and running.turns.current is not None:
             running.turns.current.report(report)
 
-    @staticmethod
-    def _pace(running: _Running, backend: LocalBackend) -> None:
-        """Let the cell's time stand still while something waits for a decision."""
+    async def _answer_question(self, question: ServerQuestion) -> Mapping[str, Any] | bool | None:
+        """Ask the program; meanwhile the cell's time stands still."""
+        if self._on_question is None:
+            return False
+        self._questions += 1
+        self._pace_now()
+        try:
+            return await self._on_question(question)
+        finally:
+            self._questions -= 1
+            self._pace_now()
+
+    def _pace_now(self) -> None:
+        if self._running is not None and self._backend is not None:
+            self._pace(self._running, self._backend)
+
+    def _pace(self, running: _Running, backend: LocalBackend) -> None:
+        """Let the cell's time stand still while something waits for a decision, or for an answer."""
         if running.budget is None:
             return
-        has_changed = running.budget.pause() if len(backend.requests) else running.budget.resume()
+        is_waiting = len(backend.requests) > 0 or self._questions > 0
+        has_changed = running.budget.pause() if is_waiting else running.budget.resume()
         if has_changed and running.turns.current is not None:
             running.turns.current.wake()
 

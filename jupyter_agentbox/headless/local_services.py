@@ -28,6 +28,7 @@ from jupyter_agentbox.services.kernel_connections.manager import KernelConnectio
 from jupyter_agentbox.storage.approvals import sqlite_url
 
 from .backend_settings import BackendSettings
+from .questions import ProgramAnswerer
 from .reports import Report, log_message_of
 from .shell_commands import ShellTools
 
@@ -88,6 +89,7 @@ class LocalServices:
             own_tools={SHELL_SERVER: ShellTools()},
             on_log=lambda server, message: on_report(log_message_of(server, message)),
             modes=settings.modes,
+            answerer=ProgramAnswerer(settings.on_question, reviewer=settings.reviewer, on_report=on_report),
         )
         kernels = KernelConnectionManager(
             calls=box.calls,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
-from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
+from jupyter_agentbox.core.ports import CallListener
+from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import UnknownToolError
 from jupyter_agentbox.protocol.shell import SHELL_MAGIC_TOOL, SHELL_TOOL
 
@@ -36,6 +36,6 @@ class ShellTools:
             raise UnknownToolError(f"there is no tool `{server}.{tool}`")
         return _TOOLS[tool]
 
-    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:  # noqa: ARG002  # it is over at once
+    async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:  # noqa: ARG002  # it is over at once
         """Hand the approved command to the kernel."""
         return ToolResult(structured={"cmd": call.arguments["cmd"]})

@@ -54,14 +54,26 @@ class Card:
         url : str
             The server's page for people, or on a Hub only its path; empty if it is not known.
         """
+        self._show("is waiting for approval. Allow, edit or reject it", url)
+
+    def show_question(self, url: str) -> None:
+        """Say that the call runs, that its server asks something, and where to answer.
+
+        Parameters
+        ----------
+        url : str
+            As for `show`.
+        """
+        self._show("is running, and its server asks you something. Answer it", url)
+
+    def _show(self, what: str, url: str) -> None:
         where = one_line(url) if _is_link(url) else ""
         host = "" if "://" in where else " on your JupyterHub"
         place = f"at {where}{host}" if where else "in JupyterLab's panel of approval requests"
         link = f'at <a href="{html.escape(where)}" target="_blank" rel="noopener">{html.escape(where)}</a>{host}'
         data = self._data(
-            f"{self._what} is waiting for approval. Allow, edit or reject it {place}.",
-            f"<b>{html.escape(self._what)}</b> is waiting for approval."
-            f" Allow, edit or reject it {link if where else place}.",
+            f"{self._what} {what} {place}.",
+            f"<b>{html.escape(self._what)}</b> {what} {link if where else place}.",
         )
         self._publish("display_data", data)
         # The output names the request, not the widget's view: a page without the lab extension prefers a view to the

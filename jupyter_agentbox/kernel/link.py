@@ -18,6 +18,7 @@ from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.exceptions import AgentBoxError, ToolArgumentsError, ToolCallRejectedError, ToolError
 from jupyter_agentbox.protocol.messages import (
     MAX_MESSAGE,
+    Asked,
     Call,
     Cancel,
     CodeRan,
@@ -261,10 +262,8 @@ class Link:
                 match answer:
                     case None:
                         self._tend(pending)
-                    case Waiting(request_id=request_id) if card is None:
-                        pending.request_id = request_id
-                        card = Card(self.transport, what=pending.what, request_id=request_id, cell=pending.cell)
-                        attempt(card.show, self.welcome.url if self.welcome else "")
+                    case Waiting() | Asked() if card is None:
+                        card = self._shown(pending, answer)
                     case Reply():
                         has_run = not answer.content.get("is_error")
                         ending, record = "done" if has_run else "the tool failed", answer.content.get("record")
@@ -283,6 +282,14 @@ class Link:
                 attempt(lambda: card.finish_with(ending_line(pending.what, asked, record, outcome, has_run=has_run)))
             if comment := comment_line(pending.what, record):
                 attempt(say, self.transport, comment, pending.cell)
+
+    def _shown(self, pending: PendingRequest, answer: Waiting | Asked) -> Card:
+        """Show the card of a request that waits, or of a call whose server asks something."""
+        pending.request_id = answer.request_id
+        card = Card(self.transport, what=pending.what, request_id=answer.request_id, cell=pending.cell)
+        show = card.show if isinstance(answer, Waiting) else card.show_question
+        attempt(show, self.welcome.url if self.welcome else "")
+        return card
 
     def _begin(self, pending: PendingRequest) -> None:
         if self.welcome is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from jupyter_agentbox.protocol.messages import (
     AgentCommand,
+    Asked,
     Call,
     Failure,
     FromServer,
@@ -22,7 +23,7 @@ from jupyter_agentbox.protocol.messages import (
 from .cells import Cell
 
 #: What the server can answer to a request.
-ServerAnswer = Waiting | Running | TurnNews | Reply | Failure
+ServerAnswer = Waiting | Running | Asked | TurnNews | Reply | Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

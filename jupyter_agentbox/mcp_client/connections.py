@@ -24,8 +24,10 @@ from jupyter_agentbox.processes.process import Command
 from jupyter_agentbox.processes.reaper import CANNOT_EXECUTE, NOT_FOUND
 
 from .configuration import HttpServer, StdioServer
+from .elicitation import elicitation
 from .limits import ServerLimits
 from .logs import LogRing, Redactor
+from .running_calls import RunningCalls
 from .server_errors import text_of
 from .sessions import Session, describe_exit
 from .transport_http import HttpTransport
@@ -81,6 +83,7 @@ async def _connect(
     modes = _modes(server)
     for mode in modes:
         wire = Wire(log.add, on_log_message)
+        calls = RunningCalls()
         transport = _transport(server, wire, limits)
         client = mcp.Client(
             transport,
@@ -90,6 +93,7 @@ async def _connect(
             client_info=mcp_types.Implementation(name="jupyter-agentbox", version=_VERSION),
             log_level="info",  # in 2026-07-28 a server logs to those only who ask for it
             message_handler=_message_handler(wire, on_tools_changed),
+            elicitation_callback=elicitation(calls, log.add),
         )
         try:
             await stack.enter_async_context(client)
@@ -102,7 +106,7 @@ async def _connect(
                 )
                 continue
             raise _start_error(server, transport, error, limits, redact) from None
-        return Session(client, transport, wire=wire, name=server.name, log=log, redact=redact)
+        return Session(client, transport, wire=wire, calls=calls, name=server.name, log=log, redact=redact)
     raise AssertionError("the last mode returns or raises")
 
 

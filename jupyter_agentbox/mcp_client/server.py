@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from jupyter_agentbox.core.calls import ToolCall
-from jupyter_agentbox.core.tools import LogMessage, Progress, ServerState, ServerStatus, ToolDescription, ToolResult
+from jupyter_agentbox.core.ports import CallListener
+from jupyter_agentbox.core.tools import LogMessage, ServerState, ServerStatus, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
 
 from .configuration import ServerConfiguration, UnusableServer
@@ -142,7 +143,7 @@ class ManagedServer:
         self._known = tools
         return tools
 
-    async def call_tool(self, call: ToolCall, on_progress: Callable[[Progress], None] | None) -> ToolResult:
+    async def call_tool(self, call: ToolCall, listener: CallListener | None) -> ToolResult:
         """Run a call; starts the server if need be.
 
         Raises
@@ -152,18 +153,16 @@ class ManagedServer:
         session = await self._session()
         self._calls += 1
         try:
-            return await self._call(session, call, on_progress)
+            return await self._call(session, call, listener)
         except ToolServerError as error:
             self._last_error = self._redact(str(error))
             raise
 
-    async def _call(
-        self, session: Session, call: ToolCall, on_progress: Callable[[Progress], None] | None
-    ) -> ToolResult:
+    async def _call(self, session: Session, call: ToolCall, listener: CallListener | None) -> ToolResult:
         timeout = None if isinstance(self.configuration, UnusableServer) else self.configuration.timeout
         seconds = timeout or self._limits.call_timeout
         try:
-            result = await session.call_tool(call, seconds=seconds, on_progress=on_progress)
+            result = await session.call_tool(call, seconds=seconds, listener=listener)
         except ToolServerError as error:
             # a server that was started anew: it did nothing, and what a person approved need not fail for that
             if not session.is_lost_with(error):
@@ -173,7 +172,7 @@ class ManagedServer:
                 raise ToolServerError(
                     f"{error}, and its description of `{call.tool}` has changed: call it again"
                 ) from None
-            result = await renewed.call_tool(call, seconds=seconds, on_progress=on_progress)
+            result = await renewed.call_tool(call, seconds=seconds, listener=listener)
         self._failures = 0
         return result
 

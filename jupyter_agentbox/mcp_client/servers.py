@@ -10,11 +10,11 @@ from functools import partial
 
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.text import did_you_mean
 from jupyter_agentbox.core.tools import (
     ConfigurationProblem,
     LogMessage,
-    Progress,
     ServerStatus,
     ToolDescription,
     ToolResult,
@@ -116,7 +116,7 @@ class McpServers:
         server = self._servers.get(name)
         return "" if server is None else server.trust_key
 
-    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:
+    async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:
         """Run the call once. Cancelling the task cancels the call on the server.
 
         The time that it may take starts here; what a person needed to approve it has passed before.
@@ -129,7 +129,7 @@ class McpServers:
             A tool that fails by itself does not raise: its result has `is_error`.
         """
         check_is_json(call.arguments)  # what is not JSON, the SDK would alter without a word
-        return await self._server(call.server).call_tool(call, on_progress)
+        return await self._server(call.server).call_tool(call, listener)
 
     async def restart(self, name: str) -> ServerStatus:
         """Stop the server and start it now, whatever happened before; return how that went.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from typing import Final, cast
 
 import mcp
@@ -18,17 +17,23 @@ from mcp_types import (
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
+    ElicitRequest,
+    InputRequests,
     InputRequiredResult,
+    InputResponses,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
+from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError, UnknownToolError
 
-from .deliveries import Delivery, Fate, following
+from .deliveries import Delivery, Fate, current, following
+from .elicitation import question_of, result_of
 from .logs import LogRing, Redactor
+from .running_calls import RunningCall, RunningCalls
 from .server_errors import text_of
 from .tool_lists import MOST_TOOLS, describe, is_wrapper
 from .transport_http import HttpTransport
@@ -40,6 +45,16 @@ MOST_PAGES: Final = 100
 #: How the SDK names the end of a stream of events that had no answer. A server that says the same of itself gets what
 #: is the more careful of both: it is not known what its tool did.
 _ENDED: Final = ("SSE stream ended ", "SSE stream failed: ")
+#: How often a call is sent anew because its server wants an answer first, and the seconds between where it wants none.
+MOST_ROUNDS: Final = 20
+_NEXT_ROUND: Final = 0.25
+#: The SDK's own limit of a call: the time in which a person is asked does not count, and it cannot tell.
+_FOR_EVER: Final = float("inf")
+#: What servers may want beside a person's answer.
+_UNSUPPORTED: Final = {
+    "sampling/createMessage": "an answer of a language model (sampling)",
+    "roots/list": "directories to work in (roots)",
+}
 _RESULT: Final[TypeAdapter[CallToolResult | InputRequiredResult]] = TypeAdapter(CallToolResult | InputRequiredResult)
 #: Seconds in which a server that does not know the session any more says so of the other calls too.
 _LAST_ANSWERS: Final = 2.0
@@ -60,6 +75,8 @@ class Session:
         What the client talks through.
     wire : Wire
         The connection's open requests.
+    calls : RunningCalls
+        Those of this connection.
     name : str
         The server's name, for messages.
     log : LogRing
@@ -74,6 +91,7 @@ class Session:
         transport: StdioTransport | HttpTransport,
         *,
         wire: Wire,
+        calls: RunningCalls,
         name: str,
         log: LogRing,
         redact: Redactor,
@@ -81,6 +99,7 @@ class Session:
         self._client = client
         self._transport = transport
         self._wire = wire
+        self._calls = calls
         self._name = name
         self._log = log
         self._redact = redact
@@ -159,17 +178,15 @@ class Session:
         self._log.add(f"the list of tools does not end: stopped after {len(found)} tools")
         return found
 
-    async def call_tool(
-        self, call: ToolCall, *, seconds: float, on_progress: Callable[[Progress], None] | None
-    ) -> ToolResult:
+    async def call_tool(self, call: ToolCall, *, seconds: float, listener: CallListener | None) -> ToolResult:
         """Run the call, once. Cancelling the task cancels the call on the server.
 
         Parameters
         ----------
         seconds : float
-            How long the tool may run.
-        on_progress : callable or None
-            Gets what the tool says about its progress.
+            How long the tool may run, not counting the time in which a person is asked.
+        listener : CallListener or None
+            Hears what is said meanwhile, and asks.
 
         Raises
         ------
@@ -180,27 +197,66 @@ class Session:
             raise UnknownToolError(f"the server `{self._name}` has no tool `{call.tool}`")
         params = CallToolRequestParams(name=call.tool, arguments=dict(call.arguments))
         self._wire.asked_in_vain = ""
-        with following() as delivery:
+        running = RunningCall(listener, seconds)
+        with self._calls.running(running), following() as delivery:
+            running.delivery = delivery
             try:
-                # Not `Client.call_tool`: that one fails a call whose result does not fit the output schema. The tool
-                # has run by then; its result, as it is, is worth more than an error.
-                result = await self._client.session.send_request(
-                    CallToolRequest(params=params),
-                    _RESULT,
-                    request_read_timeout_seconds=seconds,
-                    progress_callback=_progress(on_progress),
-                )
+                async with running.limit:
+                    return self._result(call.tool, await self._answered(call, params, listener))
+            except TimeoutError:
+                timed_out = MCPError(code=REQUEST_TIMEOUT, message="the time of the call is over")
+                raise await self._error(call, timed_out, delivery, seconds) from None
             except MCPError as error:
                 raise await self._error(call, error, delivery, seconds) from None
             except ValidationError as error:
                 message = f"`{call.qualified_name}` ran, but its result is not valid MCP: {_first_problem(error)}"
                 raise ToolServerError(message) from None
-        if isinstance(result, InputRequiredResult):
-            raise ToolServerError(
-                f"`{call.qualified_name}` asks for more input while it runs (elicitation or sampling),"
-                " which is not supported: pass everything it needs as arguments"
+
+    async def _answered(
+        self, call: ToolCall, params: CallToolRequestParams, listener: CallListener | None
+    ) -> CallToolResult:
+        """Send the call; where the server wants answers of a person first, once more with them."""
+        for _ in range(MOST_ROUNDS):
+            # Not `Client.call_tool`: that one fails a call whose result does not fit the output schema. The tool has
+            # run by then; its result, as it is, is worth more than an error.
+            result = await self._client.session.send_request(
+                CallToolRequest(params=params),
+                _RESULT,
+                request_read_timeout_seconds=_FOR_EVER,
+                progress_callback=_progress(listener),
             )
-        return self._result(call.tool, result)
+            if isinstance(result, CallToolResult):
+                return result
+            if (delivery := current()) is not None:
+                delivery.is_answered = False
+                delivery.is_taken = True  # from now on nobody can say that the tool did nothing
+            responses = await self._responses(call, result.input_requests or {})
+            update = {"input_responses": responses or None, "request_state": result.request_state}
+            params = params.model_copy(update=update)
+        raise ToolServerError(f"`{call.qualified_name}` asked {MOST_ROUNDS} times for more input, and was given up")
+
+    async def _responses(self, call: ToolCall, requests: InputRequests) -> InputResponses:
+        """Return what a person answers to the questions for which a call was sent back."""
+        if not requests:
+            await asyncio.sleep(_NEXT_ROUND)
+        responses: InputResponses = {}
+        for key, request in requests.items():
+            if not isinstance(request, ElicitRequest):
+                raise ToolServerError(
+                    f"`{call.qualified_name}` asks for {_UNSUPPORTED.get(request.method, request.method)},"
+                    " which is not supported: pass everything it needs as arguments"
+                )
+            try:
+                question = question_of(request.params)
+            except ValueError as error:
+                raise ToolServerError(
+                    f"`{call.qualified_name}` asks a question that cannot be shown: {error}"
+                ) from None
+            answer = await self._calls.ask(question, current())
+            if answer is None:
+                raise ToolServerError(f"`{call.qualified_name}` asks a question, and there is nobody to ask")
+            responses[key] = result_of(answer, question.mode)
+        return responses
 
     def _result(self, tool: str, result: CallToolResult) -> ToolResult:
         content = tuple(block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content)
@@ -294,12 +350,12 @@ def describe_exit(transport: StdioTransport) -> str:
     return f"the server ended with status {status}"
 
 
-def _progress(on_progress: Callable[[Progress], None] | None) -> ProgressFnT | None:
-    if on_progress is None:
+def _progress(listener: CallListener | None) -> ProgressFnT | None:
+    if listener is None:
         return None
 
     async def report(progress: float, total: float | None, message: str | None) -> None:
-        on_progress(Progress(progress=progress, total=total, message=message or ""))
+        listener.progressed(Progress(progress=progress, total=total, message=message or ""))
 
     return report
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
+from contextvars import Context
 from types import TracebackType
 from typing import Any, Final
 
@@ -205,6 +206,12 @@ class _Incoming:
     def __init__(self, inner: ReadStream[SessionMessage | Exception], wire: Wire) -> None:
         self._inner = inner
         self._wire = wire
+
+    @property
+    def last_context(self) -> Context | None:
+        """In which context the last message was read: that of the request whose answer it came with."""
+        found: Context | None = getattr(self._inner, "last_context", None)
+        return found
 
     async def receive(self) -> SessionMessage | Exception:
         while True:

@@ -28,7 +28,6 @@ from .tool_lists import repair_tool_list
 
 #: What a server may ask of its client, and what it is called in messages. None of it is offered.
 _NOT_OFFERED: Final = {
-    "elicitation/create": "elicitation, a question to the user",
     "sampling/createMessage": "sampling, a language model's answer",
     "roots/list": "roots, the directories to work in",
 }

@@ -211,6 +211,15 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The call runs, and its server asks a person something; what, and the answer, no kernel hears."""
+
+    type: ClassVar[str] = "asked"
+    id: str
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEvent:
     """Something happened in the turn; `event` is as in the turn's stream of events in the REST API."""
 
@@ -280,7 +289,7 @@ Question = ListServers | GetModule | ListPending | Call | StartTurn | AgentComma
 #: What a kernel side is told of its turn until that ends.
 TurnNews = TurnEvent | RunCode | GetVariables
 FromKernel = Hello | Question | CodeRan | Cancel | Ping
-FromServer = Welcome | Waiting | Running | TurnNews | Reply | Failure | Pong
+FromServer = Welcome | Waiting | Running | Asked | TurnNews | Reply | Failure | Pong
 Message = FromKernel | FromServer
 
 _FROM_KERNEL: Final = {
@@ -291,7 +300,7 @@ _FROM_KERNEL: Final = {
     )
 }
 _FROM_SERVER: Final = {
-    cls.type: cls for cls in (Welcome, Waiting, Running, TurnEvent, RunCode, GetVariables, Reply, Failure, Pong)
+    cls.type: cls for cls in (Welcome, Waiting, Running, Asked, TurnEvent, RunCode, GetVariables, Reply, Failure, Pong)
 }
 
 #: The fields of each type of message, and their types as they stand in its class.

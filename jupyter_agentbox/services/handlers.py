@@ -31,6 +31,7 @@ from jupyter_agentbox.exceptions import (
     TooManyRequestsError,
     UnknownApprovalError,
     UnknownGrantError,
+    UnknownQuestionError,
     UnknownReviewerError,
     UnknownServerError,
     UnknownThreadError,
@@ -44,6 +45,7 @@ from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.manager import PageManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
+from jupyter_agentbox.services.questions.manager import QuestionManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ SETTINGS_KEY: Final = "jupyter_agentbox_services"
 STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
     (UnknownApprovalError, 404),
     (UnknownGrantError, 404),
+    (UnknownQuestionError, 404),
     (UnknownServerError, 404),
     (UnknownToolError, 404),
     (UnknownThreadError, 404),
@@ -96,6 +99,7 @@ class Services:
     approvals: ApprovalManager
     audit: AuditManager
     grants: GrantManager
+    questions: QuestionManager
     catalog: ToolCatalog
     registrations: RegistrationManager
     manual_calls: ManualCalls

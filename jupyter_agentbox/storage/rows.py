@@ -26,6 +26,7 @@ from .grant_rows import (
     void_grant_to_json,
 )
 from .json_text import dump_json, text_key
+from .question_rows import question_from_json, question_to_json
 
 #: Characters of a text that searches compare.
 SEARCHED: Final = 100
@@ -323,6 +324,7 @@ def _outcome_to_json(outcome: Outcome | None) -> dict[str, Any] | None:
         "started_at": _time_to_json(outcome.started_at),
         "finished_at": _time_to_json(outcome.finished_at),
         "error": outcome.error,
+        **({"questions": [question_to_json(one) for one in outcome.questions]} if outcome.questions else {}),
     }
 
 
@@ -334,4 +336,5 @@ def _outcome_from_json(value: Mapping[str, Any] | None) -> Outcome | None:
         started_at=_time_from_json(value["started_at"]),
         finished_at=_time_from_json(value["finished_at"]),
         error=value["error"],
+        questions=tuple(question_from_json(one) for one in value.get("questions", ())),  # rows of before have none
     )

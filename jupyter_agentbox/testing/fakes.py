@@ -20,7 +20,7 @@ from jupyter_agentbox.core.grant_uses import GrantUse, Void
 from jupyter_agentbox.core.grants import Grant
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.pagination import Cursor, microseconds
-from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery
+from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, CallListener
 from jupyter_agentbox.core.tools import (
     ConfigurationProblem,
     Progress,
@@ -103,6 +103,8 @@ class FakeTools:
     ----------
     calls : list of ToolCall
         Every call that was run, in order.
+    listener : CallListener or None
+        Hears what is said while the call that came last runs.
     """
 
     def __init__(
@@ -114,6 +116,7 @@ class FakeTools:
         self.tools = dict(tools or {})
         self.descriptions = dict(descriptions or {})
         self.calls: list[ToolCall] = []
+        self.listener: CallListener | None = None
 
     def servers(self) -> Sequence[ServerStatus]:
         """Return the servers that the tools' names speak of, all running."""
@@ -168,11 +171,12 @@ class FakeTools:
                 return description
         raise UnknownToolError(f"MCP server `{server}` has no tool `{tool}`")
 
-    async def call_tool(self, call: ToolCall, *, on_progress: Report | None = None) -> ToolResult:
+    async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:
         """Run the test's function and return its result; what it raises is raised."""
         await self.describe(call.server, call.tool)
         self.calls.append(call)
-        value = await self.tools[call.qualified_name](call, on_progress or _ignore)
+        self.listener = listener
+        value = await self.tools[call.qualified_name](call, listener.progressed if listener else _ignore)
         if isinstance(value, ToolResult):
             return value
         wrapped = not isinstance(value, dict)
@@ -350,13 +354,14 @@ class FakeAnnouncer:
 
     Attributes
     ----------
-    servers, grants : int
-        How often a change of the servers, or of the grants, was announced.
+    servers, grants, questions : int
+        How often a change of the servers, of the grants, or of servers' questions, was announced.
     """
 
     def __init__(self) -> None:
         self.servers = 0
         self.grants = 0
+        self.questions = 0
         self._record: _Record[ApprovalRequest] = _Record()
 
     @property
@@ -375,6 +380,10 @@ class FakeAnnouncer:
     def grants_changed(self) -> None:
         """Count the change."""
         self.grants += 1
+
+    def questions_changed(self) -> None:
+        """Count the change."""
+        self.questions += 1
 
     async def until(self, matches: Callable[[ApprovalRequest], bool]) -> ApprovalRequest:
         """Return the first announced request that matches; wait for it if there is none yet.

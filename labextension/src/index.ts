@@ -18,6 +18,8 @@ import { ipywidgetsPlugin } from './integrations/ipywidgetsPlugin';
 import { kernelEndsPlugin } from './features/kernels/kernelEndsPlugin';
 import { notificationsPlugin } from './features/approvals/notificationsPlugin';
 import { outputsPlugin } from './features/outputs/outputsPlugin';
+import { questionsPlugin } from './features/questions/questionsPlugin';
+import { questionsSectionPlugin } from './features/questions/questionsSectionPlugin';
 import { originsPlugin } from './integrations/originsPlugin';
 import { historyPagePlugin } from './features/history/historyPagePlugin';
 import { historySectionPlugin } from './features/history/historySectionPlugin';
@@ -45,11 +47,13 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   historyPlugin,
   grantsPlugin,
   originsPlugin,
+  questionsPlugin,
   cardContextPlugin,
   cardPlugin,
   ipywidgetsPlugin,
   sidePanelPlugin,
   panelPlugin,
+  questionsSectionPlugin,
   grantsSectionPlugin,
   historySectionPlugin,
   historyPagePlugin,

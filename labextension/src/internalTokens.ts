@@ -21,9 +21,11 @@ import type {
   IGrantTerms,
   IListedTool,
   IOtherServer,
+  IQuestion,
   IServerList,
   IToolCall,
-  IWholeTool
+  IWholeTool,
+  QuestionAction
 } from './api/protocol';
 import type { IThread } from './api/threads';
 import type { ICardContext as CardContext } from './ui/context';
@@ -123,6 +125,20 @@ export interface IGrantsModel {
   refresh(): Promise<void>;
   /** Take one back. Rejects with `RequestError` or a network error. */
   revoke(id: string): Promise<void>;
+}
+
+/** What MCP servers ask while their tools run. No approvals: they have a model of their own. */
+export interface IQuestionsModel {
+  readonly changed: ISignal<IQuestionsModel, void>;
+  /** Those that wait, oldest first. */
+  readonly questions: readonly IQuestion[];
+  refresh(): Promise<void>;
+  /** Send a person's answer. Rejects with `RequestError` or a network error. */
+  answer(
+    id: string,
+    action: QuestionAction,
+    content?: IJsonObject
+  ): Promise<void>;
 }
 
 /** The MCP servers and how they are doing. */
@@ -251,6 +267,11 @@ export const IHistoryModel = new Token<IHistoryModel>(
 export const IGrantsModel = new Token<IGrantsModel>(
   'jupyter-agentbox:IGrantsModel',
   'The lasting answers that people gave.'
+);
+
+export const IQuestionsModel = new Token<IQuestionsModel>(
+  'jupyter-agentbox:IQuestionsModel',
+  'What MCP servers ask while their tools run.'
 );
 
 export const IServersModel = new Token<IServersModel>(

@@ -1,7 +1,7 @@
 /**
  * Requests for tests.
  */
-import type { IApproval } from '../src/api/protocol';
+import type { IApproval, IQuestion } from '../src/api/protocol';
 import { languageOf } from '../src/ui/text/language';
 
 /** The language of the source. */
@@ -38,6 +38,29 @@ export function approval(fields: Partial<IApproval> = {}): IApproval {
     expires_at: null,
     decision: null,
     outcome: null,
+    ...fields
+  };
+}
+
+/** A question of a server, with some fields replaced. */
+export function question(fields: Partial<IQuestion> = {}): IQuestion {
+  return {
+    id: 'q1',
+    request_id: 'r1',
+    server: 'shop',
+    tool: 'order',
+    mode: 'form',
+    message: 'How many?',
+    schema: {
+      type: 'object',
+      properties: { count: { type: 'integer' } },
+      required: ['count']
+    },
+    url: null,
+    calls: 1,
+    kernel_id: 'k1',
+    notebook_path: 'orders.ipynb',
+    expires_at: null,
     ...fields
   };
 }

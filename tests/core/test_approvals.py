@@ -255,6 +255,7 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
         "started_at": "2026-05-01T12:00:00.000Z",
         "finished_at": None,
         "error": "",
+        "questions": [],
         "progress": {"progress": 1, "total": 2, "message": "half"},
     }
 

@@ -20,6 +20,7 @@ from jupyter_agentbox.exceptions import (
 from jupyter_agentbox.kernel.cells import Cell, Cells
 from jupyter_agentbox.kernel.link import Link
 from jupyter_agentbox.protocol.messages import (
+    Asked,
     Call,
     Cancel,
     Failure,
@@ -319,6 +320,19 @@ def test_second_notice_of_the_same_wait_shows_one_card(link: Link, server: Serve
     link.call("shop", "a", {})
 
     assert [kind for kind, _, _ in transport.published] == ["display_data", "update_display_data"]
+
+
+def test_call_that_a_rule_allows_shows_a_card_once_its_server_asks_something(
+    link: Link, server: ServerEnd, transport: FakeTransport
+) -> None:
+    server.script = lambda call: [
+        *(Running(id=call.id, request_id="r1"), Asked(id=call.id, request_id="r1"), Asked(id=call.id, request_id="r1")),
+        reply(call, structured={"ok": True}),
+    ]
+    link.call("shop", "restock", {})
+    shown = [content for kind, content, _ in transport.published if kind == "display_data"]
+    assert [content["data"]["text/plain"].partition(".")[0] for content in shown] == ["shop"]
+    assert "shop.restock is running, and its server asks you something" in shown[0]["data"]["text/plain"]
 
 
 def test_call_that_a_rule_allows_shows_no_card(link: Link, server: ServerEnd, transport: FakeTransport) -> None:

@@ -7,21 +7,23 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
+from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer, ServerQuestion
+from jupyter_agentbox.core.tools import LogMessage, Progress
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.servers import McpServers
 from tests.processes_alive import children, survivors
 
 SCRIPTS = Path(__file__).parent / "servers"
-LIMITS = [field.name for field in fields(ServerLimits)]
+LIMITS = [limit.name for limit in fields(ServerLimits)]
 
 Running: TypeAlias = Callable[..., AbstractAsyncContextManager[McpServers]]
 
@@ -40,6 +42,26 @@ class Changes:
             while not condition():
                 self._event.clear()
                 await self._event.wait()
+
+
+@dataclass
+class Hears:
+    """A `CallListener` that hands what it hears to a test's functions."""
+
+    on_progress: Callable[[Progress], None] = lambda _: None
+    on_question: Callable[[ServerQuestion], Awaitable[QuestionAnswer]] | None = None
+    messages: list[LogMessage] = field(default_factory=list)
+
+    def progressed(self, progress: Progress) -> None:
+        self.on_progress(progress)
+
+    def logged(self, message: LogMessage) -> None:
+        self.messages.append(message)
+
+    async def ask(self, question: ServerQuestion) -> QuestionAnswer:
+        if self.on_question is None:
+            return QuestionAnswer(action=QuestionAction.DECLINE)
+        return await self.on_question(question)
 
 
 @pytest.fixture

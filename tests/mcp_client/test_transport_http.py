@@ -12,7 +12,7 @@ from jupyter_agentbox.core.calls import JsonValue, ToolCall
 from jupyter_agentbox.core.tools import Progress, ServerState
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError
 
-from .conftest import Running
+from .conftest import Hears, Running
 
 HttpServer = Callable[..., str]
 TIMEOUT = 30
@@ -52,7 +52,7 @@ async def test_both_eras_call_and_cancel(
 async def test_progress_reaches_the_caller(running: Running, http_server: HttpServer) -> None:
     reported: asyncio.Queue[Progress] = asyncio.Queue()
     async with running(entry(http_server("official.py", "http"))) as servers:
-        slow = asyncio.create_task(servers.call_tool(call("slow"), on_progress=reported.put_nowait))
+        slow = asyncio.create_task(servers.call_tool(call("slow"), listener=Hears(reported.put_nowait)))
         async with asyncio.timeout(TIMEOUT):
             assert await reported.get() == Progress(progress=1, total=3, message="waiting")
         slow.cancel()

@@ -10,6 +10,7 @@ from jupyter_agentbox.core.calls import JsonValue
 from jupyter_agentbox.protocol.messages import (
     VERSION,
     AgentCommand,
+    Asked,
     Call,
     Cancel,
     CodeRan,
@@ -57,6 +58,7 @@ SERVER: list[FromServer] = [
     Waiting(id="1", request_id="r"),
     Waiting(id="1", request_id="r", expires_at="2026-05-01T12:00:00Z"),
     Running(id="1", request_id="r"),
+    Asked(id="1", request_id="r"),
     TurnEvent(id="1", event={"type": "turn_started"}),
     RunCode(id="1", run_id="2", code="6 * 7", request_id="r"),
     GetVariables(id="1", run_id="2"),

@@ -13,6 +13,7 @@ from jupyter_agentbox.core.approvals import Answer, ApprovalRequest
 from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.ports import ArgumentChecker
+from jupyter_agentbox.core.redaction import Redaction
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import ToolArgumentsError
@@ -21,6 +22,7 @@ from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
+from jupyter_agentbox.services.questions.manager import QuestionManager
 from jupyter_agentbox.testing import FakeAnnouncer, FakeClock, FakeIds, FakeTools, MemoryApprovalStore
 
 TIMEOUT = timedelta(minutes=10)
@@ -65,6 +67,7 @@ class Services:
     tools: FakeTools = field(default_factory=FakeTools)
     checker: ArgumentChecker = field(default_factory=NumbersOnly)
     ids: FakeIds = field(default_factory=FakeIds)
+    question_timeout: timedelta | None = TIMEOUT
 
     def __post_init__(self) -> None:
         self.trust_keys: dict[str, str] = {}
@@ -89,12 +92,22 @@ class Services:
             most_pending=self.most_pending,
         )
         self.modes = ThreadModes()
+        self.questions = QuestionManager(
+            approvals=self.approvals,
+            announcer=self.announcer,
+            clock=self.clock,
+            ids=FakeIds("q"),
+            timeout=self.question_timeout,
+            checker=self.checker,
+            redaction=Redaction(),
+        )
         self.calls = CallManager(
             approvals=self.approvals,
             policies=self.policies,
             tools=self.tools,
             checker=self.checker,
             modes=self.modes,
+            questions=self.questions,
         )
 
     async def stored(self, request_id: str) -> ApprovalRequest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from tornado.httpclient import HTTPClientError
 from jupyter_agentbox.app import AgentBoxApp
 from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
+from jupyter_agentbox.core.questions import ServerQuestion
 from jupyter_agentbox.core.threads import Thread, Turn, TurnStatus
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
@@ -27,6 +29,8 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "ApprovalHandler": ("approvals", "{request}"),
     "AuditHandler": ("audit",),
     "GrantsHandler": ("grants",),
+    "QuestionsHandler": ("questions",),
+    "QuestionHandler": ("questions", "{question}"),
     "PolicyHandler": ("policy",),
     "ServersHandler": ("servers",),
     "OtherServersHandler": ("other-servers",),
@@ -80,13 +84,19 @@ async def test_get_has_no_effect(jp_fetch: Any, jp_serverapp: Any, tmp_path: Pat
     request = await services.approvals.open(call, ToolDescription(name="buy"), ASK)
     before = [status.to_json() for status in services.catalog.servers()]
     thread, turn = await a_thread(services.threads())
-    names = {"request": request.id, "kernel": "k1", "thread": thread.id, "turn": turn.id}
+    running = await services.approvals.open(call, ToolDescription(name="buy"), Evaluation(effect=Effect.ALLOW))
+    asking = asyncio.create_task(services.questions.ask(running.id, ServerQuestion.of_url("?", "https://a.example")))
+    await asyncio.sleep(0)  # it has been put when its task has had its turn
+    (question,) = services.questions.pending()
+    names = {"question": question.id, "request": request.id, "kernel": "k1", "thread": thread.id, "turn": turn.id}
 
     answer = await jp_fetch("jupyter-agentbox", *(part.format(**names) for part in PARTS[handler]))
 
     assert answer.code == 200
     assert (await services.threads().read(thread.id)).thread == replace(thread, turns=(turn,))
     assert await services.approvals.get(request.id) == request
+    assert services.questions.pending() == (question,)
+    asking.cancel()
     assert [status.to_json() for status in services.catalog.servers()] == before
     assert not (tmp_path / "started").exists()
 

@@ -25,7 +25,7 @@ DOCUMENT: Final = yaml.safe_load((Path(jupyter_agentbox.__file__).parent / "open
 SCHEMAS: Final = DOCUMENT["components"]["schemas"]
 METHODS: Final = ("get", "post", "put", "patch", "delete")
 #: Variables of routes -> the parameter's name in the document.
-NAMES: Final = {"request_id": "id", "thread_id": "id", "turn_id": "id", "grant_id": "id"}
+NAMES: Final = {"request_id": "id", "thread_id": "id", "turn_id": "id", "grant_id": "id", "question_id": "id"}
 
 
 def handled() -> set[tuple[str, str]]:

@@ -19,13 +19,15 @@ from sqlalchemy import Connection, create_engine, text
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Lapse, Outcome, OutcomeState, Status
 from jupyter_agentbox.core.audit import Head
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
+from jupyter_agentbox.core.questions import QuestionAction, QuestionMode, QuestionRecord
+from jupyter_agentbox.core.redaction import REDACTED, Redaction
 from jupyter_agentbox.storage import audit_chain
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.storage.audit_verification import Verification, verify
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.storage.schema import MIGRATIONS
 from jupyter_agentbox.testing import FakeClock
-from tests.samples import NOON, a_call, a_decision, a_request
+from tests.samples import ADA, NOON, a_call, a_decision, a_request
 
 LONG = {"order_id": 7, "text": "x" * 20_000}
 RULED = Evaluation(effect=Effect.ALLOW, rule=Rule(server="shop", tool="*", effect=Effect.ALLOW))
@@ -73,6 +75,35 @@ async def settle(store: SqlApprovalStore, request: ApprovalRequest, how: Answer 
 async def finish(store: SqlApprovalStore, running: ApprovalRequest) -> None:
     done = running.with_outcome(Outcome(state=OutcomeState.SUCCEEDED, started_at=NOON, finished_at=NOON))
     assert await store.replace_if(done, status=Status.APPROVED, outcome=OutcomeState.RUNNING)
+
+
+async def test_a_question_that_is_kept_while_a_call_runs_breaks_no_chain(tmp_path: Path) -> None:
+    record = QuestionRecord(
+        mode=QuestionMode.FORM,
+        message="How many?",
+        url="",
+        action=QuestionAction.ACCEPT,
+        content=(("outcome", 3), ("password", "hunter2"), ("x", 'a,"outcome":b')),
+        reviewer=ADA,
+        asked_at=NOON,
+        answered_at=NOON,
+    )
+    url = sqlite_url(str(tmp_path / "approvals.sqlite"))
+    async with SqlApprovalStore(url, clock=FakeClock(), redaction=Redaction()) as store:
+        request = a_request("asks").decide(a_decision(a_request("asks")))
+        running = request.with_outcome(Outcome(state=OutcomeState.RUNNING, started_at=NOON))
+        await store.add(running)
+        asked = replace(running, outcome=Outcome(state=OutcomeState.RUNNING, started_at=NOON, questions=(record,)))
+        assert await store.replace_if(asked, status=Status.APPROVED, outcome=OutcomeState.RUNNING)
+        ended = Outcome(state=OutcomeState.SUCCEEDED, started_at=NOON, finished_at=NOON, questions=(record,))
+        assert await store.replace_if(
+            replace(asked, outcome=ended), status=Status.APPROVED, outcome=OutcomeState.RUNNING
+        )
+        kept = (await store.get("asks")).outcome
+    assert kept is not None
+    assert dict(kept.questions[0].content) == {"outcome": 3, "password": REDACTED, "x": 'a,"outcome":b'}
+    assert b"hunter2" not in (tmp_path / "approvals.sqlite").read_bytes()
+    assert checked(url).broken is None
 
 
 async def fill(store: SqlApprovalStore) -> None:

@@ -25,6 +25,7 @@ from jupyter_agentbox.core.ports import (
     Clock,
     Ids,
 )
+from jupyter_agentbox.core.questions import QuestionRecord
 from jupyter_agentbox.core.reviewers import DecideWith, Reviewer
 from jupyter_agentbox.core.tools import Progress, ToolDescription
 from jupyter_agentbox.exceptions import (
@@ -584,6 +585,41 @@ class ApprovalManager:
         """Return how far a running call said it is."""
         return self._progress.get(request_id)
 
+    def running(self, request_id: str) -> ApprovalRequest | None:
+        """Return a request whose call runs here; ``None`` if it does not."""
+        request = self._live.get(request_id)
+        return request if request is not None and request.outcome_state is OutcomeState.RUNNING else None
+
+    async def keep_question(self, request_id: str, record: QuestionRecord) -> None:
+        """Keep what the server of a running call asked, and was answered.
+
+        Raises
+        ------
+        InvalidTransitionError
+            The call has ended.
+        StorageError
+            It could not be kept.
+        """
+        self.note_question(request_id, record)
+        request = self.running(request_id)
+        is_kept = False
+        try:
+            is_kept = request is not None and await asyncio.shield(
+                self._store.replace_if(request, status=request.status, outcome=request.outcome_state)
+            )
+        finally:
+            if not is_kept and (present := self.running(request_id)) is not None:
+                self._live[request_id] = _without_question(present, record)
+        if request is None or not is_kept:
+            raise InvalidTransitionError(f"the call of request `{request_id}` has ended", request_id=request_id)
+        self._announcer.approval_changed(request)
+
+    def note_question(self, request_id: str, record: QuestionRecord) -> None:
+        """Remember a question that nobody answered; it is kept with the next change of the request."""
+        request = self.running(request_id)
+        if request is not None:
+            self._live[request_id] = _with_question(request, record)
+
     def pending_of(self, kernel_id: str) -> tuple[ApprovalRequest, ...]:
         """Return the kernel's pending requests, oldest first."""
         return tuple(
@@ -633,9 +669,10 @@ class ApprovalManager:
     def _outcome(self, state: OutcomeState, request: ApprovalRequest, error: str) -> Outcome:
         now = self._clock.now()
         started = request.outcome.started_at if request.outcome else None
+        questions = request.outcome.questions if request.outcome else ()
         if state is OutcomeState.RUNNING:
             return Outcome(state=state, started_at=now)
-        return Outcome(state=state, started_at=started, finished_at=now, error=error)
+        return Outcome(state=state, started_at=started, finished_at=now, error=error, questions=questions)
 
     async def _write(self, before: ApprovalRequest, after: ApprovalRequest, *, grant: Grant | None = None) -> None:
         """Store, remember and announce a change. Who asked for it may go away meanwhile; it is done as a whole."""
@@ -692,6 +729,22 @@ class ApprovalManager:
             text = f"request `{request_id}` no longer belongs to this server; its call did not run"
             settled.set_exception(ApprovalCancelledError(text, request_id=request_id))
             settled.exception()  # looks at the error, should nobody be left who waits
+
+
+def _with_question(request: ApprovalRequest, record: QuestionRecord) -> ApprovalRequest:
+    """Return a request whose call runs with one question more."""
+    outcome = request.outcome
+    if outcome is None:
+        return request
+    return replace(request, outcome=replace(outcome, questions=(*outcome.questions, record)))
+
+
+def _without_question(request: ApprovalRequest, record: QuestionRecord) -> ApprovalRequest:
+    outcome = request.outcome
+    if outcome is None:
+        return request
+    kept = tuple(each for each in outcome.questions if each is not record)
+    return replace(request, outcome=replace(outcome, questions=kept))
 
 
 def _has_failed(work: asyncio.Future[None]) -> bool:

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status, reason_for
 from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
@@ -29,8 +28,10 @@ from jupyter_agentbox.exceptions import (
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.grants.manager import GrantSpentError
 from jupyter_agentbox.services.policies.manager import PolicyManager
+from jupyter_agentbox.services.questions.manager import QuestionManager
 
 from .modes import ThreadModes
+from .running import RunningCall
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +72,8 @@ class CallManager:
         Refuses arguments that do not fit before a person is asked.
     modes : ThreadModes
         Knows the approval modes of agents' threads.
+    questions : QuestionManager
+        Puts questions of servers to a person.
     """
 
     def __init__(
@@ -81,12 +84,14 @@ class CallManager:
         tools: ToolCaller,
         checker: ArgumentChecker,
         modes: ThreadModes,
+        questions: QuestionManager,
     ) -> None:
         self._approvals = approvals
         self._policies = policies
         self._tools = tools
         self._checker = checker
         self._modes = modes
+        self._questions = questions
 
     async def run(
         self,
@@ -94,6 +99,7 @@ class CallManager:
         *,
         on_waiting: Notify,
         on_running: Notify,
+        on_asked: Notify = lambda _: None,
         is_wanted: Callable[[], bool] = lambda: True,
         own: ToolCaller | None = None,
         floor: Evaluation | None = None,
@@ -112,6 +118,8 @@ class CallManager:
             Called with the request if a person is asked.
         on_running : callable
             Called with the request when the call runs.
+        on_asked : callable, optional
+            Called with the request when the tool's server asks a person something meanwhile.
         is_wanted : callable
             Whether who calls is still there. Asked before a person is, and before the tool runs.
         own : ToolCaller, optional
@@ -143,7 +151,7 @@ class CallManager:
             self._finish(request, OutcomeState.CANCELLED)
             raise _nobody_there(call, request.id)
         on_running(request)
-        return FinishedCall(request=request, result=await self._call_tool(request, tools))
+        return FinishedCall(request=request, result=await self._call_tool(request, tools, on_asked))
 
     async def _open(self, call: ToolCall, tool: ToolDescription, floor: Evaluation | None) -> ApprovalRequest:
         """Open the request as rules, grants and the thread's mode have it."""
@@ -190,12 +198,11 @@ class CallManager:
             with suppress(InvalidTransitionError):
                 await self._approvals.record(request_id, OutcomeState.CANCELLED)
 
-    async def _call_tool(self, request: ApprovalRequest, tools: ToolCaller) -> ToolResult:
+    async def _call_tool(self, request: ApprovalRequest, tools: ToolCaller, on_asked: Notify) -> ToolResult:
         """Run the tool of a request that the store has as running, and record how it ended."""
         try:
-            result = await tools.call_tool(
-                request.effective_call, on_progress=partial(self._approvals.set_progress, request.id)
-            )
+            listener = RunningCall(request, approvals=self._approvals, questions=self._questions, on_asked=on_asked)
+            result = await tools.call_tool(request.effective_call, listener=listener)
         except asyncio.CancelledError:
             self._finish(request, OutcomeState.CANCELLED)
             raise
@@ -212,6 +219,7 @@ class CallManager:
         return result
 
     def _finish(self, request: ApprovalRequest, state: OutcomeState, error: str = "") -> None:
+        self._questions.forget(request.id)
         self._approvals.record_meanwhile(self._record_end(request.id, state, error[:ERROR_TEXT_LIMIT]))
 
     async def _record_end(self, request_id: str, state: OutcomeState, error: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from jupyter_agentbox.core.calls import ToolCall
-from jupyter_agentbox.core.ports import ToolCaller
-from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
+from jupyter_agentbox.core.ports import CallListener, ToolCaller
+from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 
 
 class ToolRouter:
@@ -29,9 +29,9 @@ class ToolRouter:
         """Return one tool."""
         return await self._caller_of(server).describe(server, tool)
 
-    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:
+    async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:
         """Run the call."""
-        return await self._caller_of(call.server).call_tool(call, on_progress=on_progress)
+        return await self._caller_of(call.server).call_tool(call, listener=listener)
 
     def _caller_of(self, server: str) -> ToolCaller:
         return self._own.get(server, self._others)

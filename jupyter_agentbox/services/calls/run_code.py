@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 from jupyter_agentbox.analysis.findings import Analysis, AnalysisOutcome
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
-from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
+from jupyter_agentbox.core.ports import CallListener
+from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, UnknownToolError
 from jupyter_agentbox.protocol.notebook import RUN_CODE_TOOL
 
@@ -59,7 +60,7 @@ class RunCodeTool:
             annotations=found,
         )
 
-    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:  # noqa: ARG002  # the code's outputs tell
+    async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:  # noqa: ARG002  # the code's outputs tell
         """Run the approved code."""
         if self._has_run:
             raise ToolCallInterruptedError("an approval of code cannot be remembered: it holds for one run")

@@ -324,7 +324,11 @@ class KernelConnectionManager:
         call = ToolCall(server=message.server, tool=message.tool, arguments=message.arguments, origin=origin)
         with CallNews(message.id, partial(self._send, connection, comm_id), delay=self._news_delay) as news:
             finished = await self._calls.run(
-                call, on_waiting=news.waiting, on_running=news.running, is_wanted=lambda: not connection.is_lost
+                call,
+                on_waiting=news.waiting,
+                on_running=news.running,
+                on_asked=news.asked,
+                is_wanted=lambda: not connection.is_lost,
             )
         content = finished.result.to_json()
         content["record"] = record_of(finished.request, with_arguments=self._saves_arguments)

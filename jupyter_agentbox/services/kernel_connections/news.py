@@ -45,7 +45,11 @@ class CallNews:
         """Say that it runs."""
         self._tell(messages.Running(id=self._message_id, request_id=request.id))
 
-    def _tell(self, message: messages.Waiting | messages.Running) -> None:
+    def asked(self, request: ApprovalRequest) -> None:
+        """Say that its server asks a person something."""
+        self._tell(messages.Asked(id=self._message_id, request_id=request.id))
+
+    def _tell(self, message: messages.Waiting | messages.Running | messages.Asked) -> None:
         self._forget()
         if self._delay:
             self._timer = asyncio.get_running_loop().call_later(self._delay, self._send, message)

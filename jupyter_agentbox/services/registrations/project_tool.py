@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Protocol
 
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
+from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.registration import REGISTER_TOOL
-from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
+from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ServerConfigurationError
 
 _DESCRIPTION: Final = ToolDescription(
@@ -115,7 +116,7 @@ class ProjectTool:
         """Return the tool."""
         return _DESCRIPTION
 
-    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:  # noqa: ARG002  # it says nothing before its end
+    async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:  # noqa: ARG002  # it says nothing before its end
         """Trust the server and start it. One that does not start stays trusted.
 
         Raises

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, ToolCall
+from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.registration import REGISTER_TOOL
-from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
+from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ServerConfigurationError
 
 _DESCRIPTION: Final = ToolDescription(
@@ -83,7 +84,7 @@ class RegistrationTool:
         """Return the tool."""
         return _DESCRIPTION
 
-    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:  # noqa: ARG002  # it says nothing before its end
+    async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:  # noqa: ARG002  # it says nothing before its end
         """Start the server to list its tools, and add it if that works.
 
         Raises

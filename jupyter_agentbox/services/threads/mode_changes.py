@@ -5,14 +5,14 @@ A kernel cannot show that a person typed what it sends: code of an agent can wai
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
+from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.threads import ApprovalMode, Thread
-from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
+from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER, SET_MODE_TOOL
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.kernel_connections.agent_cells import TurnCell
@@ -125,5 +125,5 @@ class _SetMode:
             },
         )
 
-    async def call_tool(self, call: ToolCall, *, on_progress: Callable[[Progress], None] | None = None) -> ToolResult:  # noqa: ARG002
+    async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:  # noqa: ARG002
         return ToolResult(content=())

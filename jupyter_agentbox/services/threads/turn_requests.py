@@ -34,6 +34,10 @@ class TurnRequests:
         """Announce that an MCP server's status, or the configuration, changed."""
         self._announcer.servers_changed()
 
+    def questions_changed(self) -> None:
+        """Announce that an MCP server asks a person something, or that such a question is over."""
+        self._announcer.questions_changed()
+
     def grants_changed(self) -> None:
         """Announce that a grant was given, used or ended."""
         self._announcer.grants_changed()

@@ -19,9 +19,11 @@ import type {
   IKernelEnd,
   IListedTool,
   IOtherServer,
+  IQuestion,
   IServer,
   IServerList,
   IWholeTool,
+  QuestionAction,
   Status
 } from './protocol';
 import type { IDryRun, IPolicy } from './rules';
@@ -111,6 +113,14 @@ export interface IAgentBoxClient {
   listGrants(): Promise<IGrant[]>;
   /** Take a lasting answer back. */
   revokeGrant(id: string): Promise<void>;
+  /** What MCP servers ask now, oldest first. */
+  listQuestions(): Promise<IQuestion[]>;
+  /** Send a person's answer to a question; with the values of an accepted form. */
+  answerQuestion(
+    id: string,
+    action: QuestionAction,
+    content?: IJsonObject
+  ): Promise<void>;
   /** Send a person's answers to several requests; what became of each, in order. */
   decideAll(decisions: readonly INamedDecision[]): Promise<IDecisionAnswer[]>;
   /** All MCP servers, and what is wrong with their configuration. */
@@ -242,6 +252,21 @@ export class AgentBoxClient implements IAgentBoxClient {
   async revokeGrant(id: string): Promise<void> {
     const path = URLExt.join('grants', encodeURIComponent(id));
     await this._request('DELETE', path);
+  }
+
+  async listQuestions(): Promise<IQuestion[]> {
+    const answer = await this._request('GET', 'questions');
+    return plain<{ questions: IQuestion[] }>(answer).questions;
+  }
+
+  async answerQuestion(
+    id: string,
+    action: QuestionAction,
+    content?: IJsonObject
+  ): Promise<void> {
+    const path = URLExt.join('questions', encodeURIComponent(id), 'answer');
+    const body: IJsonObject = content ? { action, content } : { action };
+    await this._request('POST', path, stringify(body));
   }
 
   async decideAll(

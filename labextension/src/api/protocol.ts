@@ -173,7 +173,41 @@ export interface IOutcome {
   started_at: string | null;
   finished_at: string | null;
   error: string;
+  /** What the server asked a person meanwhile. */
+  questions?: IQuestionRecord[];
   progress?: IProgress | null;
+}
+
+/** What is kept of a server's question. */
+export interface IQuestionRecord {
+  mode: 'form' | 'url';
+  message: string;
+  url: string | null;
+  action: QuestionAction;
+  /** `null` if nobody answered. */
+  reviewer: string | null;
+}
+
+/** What a person makes of a question. */
+export type QuestionAction = 'accept' | 'decline' | 'cancel';
+
+/** What an MCP server asks while its tool runs. Message, schema and address are untrusted. */
+export interface IQuestion {
+  id: string;
+  request_id: string;
+  server: string;
+  tool: string;
+  mode: 'form' | 'url';
+  message: string;
+  /** Of a form's values. */
+  schema: IJsonObject | null;
+  /** The address of the page. */
+  url: string | null;
+  /** How many calls run of which the server may mean any. */
+  calls: number;
+  kernel_id: string | null;
+  notebook_path: string | null;
+  expires_at: string | null;
 }
 
 /** A tool call that waits for a person, or did. */
@@ -314,6 +348,9 @@ export const SERVERS_EVENT = 'https://events.jupyter-agentbox.org/servers/v1';
 
 /** The event that says that a grant was given, used or ended. */
 export const GRANT_EVENT = 'https://events.jupyter-agentbox.org/grant/v1';
+
+/** The event that says that a server asks something, or that a question is over. */
+export const QUESTION_EVENT = 'https://events.jupyter-agentbox.org/question/v1';
 
 /** The event that says that a kernel ended. */
 export const KERNEL_EVENT = 'https://events.jupyter-agentbox.org/kernel/v1';

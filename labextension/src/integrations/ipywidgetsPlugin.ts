@@ -21,10 +21,11 @@ export const ipywidgetsPlugin: JupyterFrontEndPlugin<void> = {
     registry: IJupyterWidgetRegistry | null
   ): void => {
     const openInPanel = panel?.focusRequest.bind(panel);
+    const openPanel = panel?.show.bind(panel);
     registry?.registerWidget({
       name: MODULE_NAME,
       version: MODULE_VERSION,
-      exports: () => widgetExports({ ...base, openInPanel })
+      exports: () => widgetExports({ ...base, openInPanel, openPanel })
     });
   }
 };

@@ -5,7 +5,11 @@ import type { IEditorFactoryService } from '@jupyterlab/codeeditor';
 import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import type { IApprovalModel, IOrigins } from '../internalTokens';
+import type {
+  IApprovalModel,
+  IOrigins,
+  IQuestionsModel
+} from '../internalTokens';
 import { languageOf } from './text/language';
 import type { ILanguage } from './text/language';
 import type { NameOf } from './text/reviewers';
@@ -17,10 +21,14 @@ export interface ICardContext extends ILanguage {
   origins: IOrigins;
   /** Says who answered a request. */
   nameOf: NameOf;
+  /** What servers ask; a page may have no such model. */
+  questions?: IQuestionsModel | null;
   /** Makes editors for code; an application may have none. */
   editors?: IEditorFactoryService | null;
   /** Show the panel and go to a request in it; views that are in the panel have no need of it. */
   openInPanel?: (id: string) => void;
+  /** Show the panel; views that are in it have no need of it. */
+  openPanel?: () => void;
   /** Move the focus on from a card that was decided. */
   leave?: (card: HTMLElement) => void;
   /** Open the form of a rule that is prefilled from a request; an application may have none. */

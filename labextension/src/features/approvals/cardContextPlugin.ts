@@ -7,7 +7,12 @@ import { IUserManager } from '@jupyterlab/services';
 import type { User } from '@jupyterlab/services';
 import { ITranslator } from '@jupyterlab/translation';
 
-import { IApprovalModel, ICardContext, IOrigins } from '../../internalTokens';
+import {
+  IApprovalModel,
+  ICardContext,
+  IOrigins,
+  IQuestionsModel
+} from '../../internalTokens';
 import { languageOf } from '../../ui/text/language';
 import { reviewerNames } from '../../ui/text/reviewers';
 import { MAKE_RULE } from '../rules/makeRule';
@@ -19,12 +24,13 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
   autoStart: true,
   provides: ICardContext,
   requires: [IApprovalModel, IOrigins, IUserManager],
-  optional: [IEditorServices, ITranslator],
+  optional: [IQuestionsModel, IEditorServices, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     model: IApprovalModel,
     origins: IOrigins,
     user: User.IManager,
+    questions: IQuestionsModel | null,
     services: IEditorServices | null,
     translator: ITranslator | null
   ): ICardContext => {
@@ -34,6 +40,14 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
     const makeRule: ICardContext['makeRule'] = (requestId, effect) => {
       void app.commands.execute(MAKE_RULE, { requestId, effect });
     };
-    return { ...language, model, origins, nameOf, editors, makeRule };
+    return {
+      ...language,
+      model,
+      origins,
+      nameOf,
+      questions,
+      editors,
+      makeRule
+    };
   }
 };

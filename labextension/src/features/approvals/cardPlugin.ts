@@ -37,7 +37,8 @@ export const cardPlugin: JupyterFrontEndPlugin<void> = {
     const insertValue = (card: HTMLElement): void => {
       insertBelow(notebooks, card, '_');
     };
-    const context = { ...base, openInPanel, leave, insertValue };
+    const openPanel = panel?.show.bind(panel);
+    const context = { ...base, openInPanel, openPanel, leave, insertValue };
     const { factory, rank } = cardRendererFactory(context);
     rendermime.addFactory(factory, rank);
   }

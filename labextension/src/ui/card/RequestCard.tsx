@@ -9,6 +9,7 @@ import { visible } from '../text/visibleText';
 import { Card } from './Card';
 import { LongRequest } from './LongArguments';
 import { useSignal } from '../hooks/useSignal';
+import { QuestionList } from '../question/QuestionList';
 import { WhileConnected } from './WhileConnected';
 
 export interface IRequestCardProps {
@@ -33,8 +34,22 @@ export function RequestCard(props: IRequestCardProps): JSX.Element {
   return (
     <WhileConnected key={requestId} requestId={requestId}>
       <OneRequest {...props} />
+      <QuestionsOfRequest {...props} />
     </WhileConnected>
   );
+}
+
+/** What the server of the call asks, under the request. */
+function QuestionsOfRequest(props: IRequestCardProps): JSX.Element | null {
+  const { questions, openPanel } = useCardContext();
+  return questions ? (
+    <QuestionList
+      questions={questions}
+      requestId={props.requestId}
+      isInWidget={props.isInWidget}
+      onOpenInPanel={openPanel}
+    />
+  ) : null;
 }
 
 function OneRequest(props: IRequestCardProps): JSX.Element {

@@ -1,0 +1,62 @@
+"""What MCP calls elicitation: a server's question to the user, in the words of the protocol and in ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import mcp_types
+from mcp.client.session import ClientRequestContext, ElicitationFnT
+
+from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer, QuestionMode, ServerQuestion
+
+from .deliveries import current
+from .running_calls import RunningCalls
+
+
+def question_of(params: mcp_types.ElicitRequestParams) -> ServerQuestion:
+    """Return what a server asks.
+
+    Raises
+    ------
+    ValueError
+        It cannot be shown.
+    """
+    if isinstance(params, mcp_types.ElicitRequestURLParams):
+        return ServerQuestion.of_url(params.message, params.url)
+    return ServerQuestion.of_form(params.message, params.requested_schema)
+
+
+def result_of(answer: QuestionAnswer, mode: QuestionMode) -> mcp_types.ElicitResult:
+    """Return what the server is told."""
+    has_content = answer.action is QuestionAction.ACCEPT and mode is QuestionMode.FORM
+    content = dict(answer.content) if has_content else None
+    return mcp_types.ElicitResult.model_validate({"action": answer.action.value, "content": content})
+
+
+def elicitation(calls: RunningCalls, log: Callable[[str], None]) -> ElicitationFnT:
+    """Return what the SDK calls when a server asks.
+
+    Parameters
+    ----------
+    calls : RunningCalls
+        The calls of the connection.
+    log : callable
+        Gets a line for each question that was not put to anybody.
+    """
+
+    async def answer(
+        context: ClientRequestContext, params: mcp_types.ElicitRequestParams
+    ) -> mcp_types.ElicitResult | mcp_types.ErrorData:
+        del context
+        try:
+            question = question_of(params)
+        except ValueError as error:
+            log(f"the server asked a question that cannot be shown: {error}")
+            return mcp_types.ErrorData(code=mcp_types.INVALID_PARAMS, message=f"the question cannot be shown: {error}")
+        found = await calls.ask(question, current())
+        if found is None:
+            log("the server asked a question, and there was nobody to ask")
+            return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message="there is nobody to ask")
+        return result_of(found, question.mode)
+
+    return answer

@@ -1,0 +1,52 @@
+"""What is said while a call runs, on its way to pages and people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.questions import QuestionAnswer, ServerQuestion
+from jupyter_agentbox.core.tools import LogMessage, Progress
+from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.questions.manager import QuestionManager
+
+
+class RunningCall:
+    """A `CallListener` for one call.
+
+    Parameters
+    ----------
+    request : ApprovalRequest
+        The call.
+    approvals : ApprovalManager
+        Shows how far it is.
+    questions : QuestionManager
+        Puts questions to a person.
+    on_asked : callable
+        Called with the request when there is a question.
+    """
+
+    def __init__(
+        self,
+        request: ApprovalRequest,
+        *,
+        approvals: ApprovalManager,
+        questions: QuestionManager,
+        on_asked: Callable[[ApprovalRequest], None],
+    ) -> None:
+        self._request = request
+        self._approvals = approvals
+        self._questions = questions
+        self._on_asked = on_asked
+
+    def progressed(self, progress: Progress) -> None:
+        """Show how far the tool says it is."""
+        self._approvals.set_progress(self._request.id, progress)
+
+    def logged(self, message: LogMessage) -> None:
+        """Do nothing: the server's log has it."""
+
+    async def ask(self, question: ServerQuestion) -> QuestionAnswer:
+        """Put a question to a person."""
+        self._on_asked(self._request)
+        return await self._questions.ask(self._request.id, question)

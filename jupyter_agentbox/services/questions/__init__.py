@@ -1,0 +1,1 @@
+"""What MCP servers ask people while their tools run."""

@@ -1,0 +1,77 @@
+"""REST: list the questions of MCP servers, read one, answer one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jupyter_server.auth.decorator import authorized
+from tornado import web
+
+from jupyter_agentbox.core.questions import answer_from_json
+from jupyter_agentbox.exceptions import InvalidDecisionError
+from jupyter_agentbox.services.approvals.handlers import AUTH_RESOURCE
+from jupyter_agentbox.services.handlers import AgentBoxHandler
+from jupyter_agentbox.services.reviewers import reviewer_of
+
+from .manager import QuestionManager
+
+#: Characters of an answer's body.
+_LONGEST_BODY: Final = 256_000
+
+
+class QuestionsAPIHandler(AgentBoxHandler):
+    """Base of the handlers of questions. Who may decide approval requests may answer them."""
+
+    auth_resource = AUTH_RESOURCE
+
+    @property
+    def questions(self) -> QuestionManager:
+        """The manager of questions."""
+        return self.services.questions
+
+
+class QuestionsHandler(QuestionsAPIHandler):
+    """All questions that wait, oldest first."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """List the questions."""
+        self.finish_json({"questions": [question.to_json() for question in self.questions.pending()]})
+
+
+class QuestionHandler(QuestionsAPIHandler):
+    """One question that waits."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, question_id: str) -> None:
+        """Read a question."""
+        self.finish_json(self.questions.get(question_id).to_json())
+
+
+class QuestionAnswerHandler(QuestionsAPIHandler):
+    """A person's answer to a question. It goes from here to the server that asked, and to no kernel."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, question_id: str) -> None:
+        """Answer a question."""
+        if len(self.request.body) > _LONGEST_BODY:
+            raise InvalidDecisionError(f"an answer has {_LONGEST_BODY:,} bytes at most")
+        try:
+            action, content = answer_from_json(self.json_object())
+        except ValueError as error:
+            raise InvalidDecisionError(str(error)) from None
+        reviewer = await reviewer_of(self, AUTH_RESOURCE)
+        await self.questions.answer(question_id, action, content, reviewer=reviewer)
+        self.finish_json({"id": question_id, "action": action.value})
+
+
+_ID = r"(?P<question_id>[A-Za-z0-9_-]+)"
+
+default_handlers = [
+    (r"/jupyter-agentbox/questions/?", QuestionsHandler),
+    (rf"/jupyter-agentbox/questions/{_ID}/?", QuestionHandler),
+    (rf"/jupyter-agentbox/questions/{_ID}/answer/?", QuestionAnswerHandler),
+]

@@ -1,0 +1,259 @@
+"""Puts the questions of MCP servers to a person, and hands the servers the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+from jupyter_agentbox.core.calls import JsonObject, check_arguments
+from jupyter_agentbox.core.ports import Announcer, ArgumentChecker, Clock, Ids
+from jupyter_agentbox.core.questions import OpenQuestion, QuestionAction, QuestionAnswer, QuestionMode, ServerQuestion
+from jupyter_agentbox.core.redaction import Redaction
+from jupyter_agentbox.core.reviewers import DecideWith, Reviewer
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.exceptions import (
+    AgentBoxError,
+    InvalidDecisionError,
+    InvalidTransitionError,
+    UnknownQuestionError,
+)
+from jupyter_agentbox.services.approvals.manager import ApprovalManager
+
+log = logging.getLogger(__name__)
+
+#: Questions that may wait at a time, of all servers. More are cancelled at once.
+MOST_OPEN: Final = 100
+#: Questions that one call may ask, one after the other.
+MOST_OF_CALL: Final = 30
+#: How many questions that are over are remembered, so that a second answer is told so.
+_MOST_OVER: Final = 1_000
+
+#: Answers in the place of a person at a page.
+Answerer = Callable[[OpenQuestion], Awaitable[QuestionAnswer]]
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A question and who waits for its answer."""
+
+    asked: OpenQuestion
+    answer: asyncio.Future[QuestionAnswer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    #: An answer is being kept: no other one counts, and time does not run out.
+    is_taken: bool = False
+    is_kept: bool = False
+
+
+class QuestionManager:
+    """Knows which questions wait.
+
+    A question is no approval: nothing runs because of its answer but what the server does with it. It belongs to the
+    call that runs, and ends with it.
+
+    Parameters
+    ----------
+    approvals : ApprovalManager
+        Keeps questions and answers with the call's request.
+    announcer : Announcer
+        Told of each change.
+    clock : Clock
+        The time.
+    ids : Ids
+        New ids.
+    timeout : timedelta or None
+        How long a question waits for a person; ``None`` for ever.
+    checker : ArgumentChecker
+        Validates the values of forms.
+    redaction : Redaction
+        Which values are not kept.
+    decide_with : DecideWith
+        Whose answers count.
+    answerer : callable, optional
+        Answers all questions, where a program is in the place of a person.
+    """
+
+    def __init__(
+        self,
+        *,
+        approvals: ApprovalManager,
+        announcer: Announcer,
+        clock: Clock,
+        ids: Ids,
+        timeout: timedelta | None,
+        checker: ArgumentChecker,
+        redaction: Redaction,
+        decide_with: DecideWith = DecideWith.ANY,
+        answerer: Answerer | None = None,
+    ) -> None:
+        self._approvals = approvals
+        self._announcer = announcer
+        self._clock = clock
+        self._ids = ids
+        self._timeout = timeout
+        self._checker = checker
+        self._redaction = redaction
+        self._decide_with = decide_with
+        self._answerer = answerer
+        self._waiting: dict[str, _Waiting] = {}
+        self._over: dict[str, QuestionAction] = {}
+        self._counts: Counter[str] = Counter()
+
+    def pending(self) -> tuple[OpenQuestion, ...]:
+        """Return the questions that wait, oldest first."""
+        return tuple(waiting.asked for waiting in self._waiting.values())
+
+    def get(self, question_id: str) -> OpenQuestion:
+        """Return a question that waits.
+
+        Raises
+        ------
+        UnknownQuestionError
+        """
+        waiting = self._waiting.get(question_id)
+        if waiting is None:
+            raise UnknownQuestionError(f"no question `{question_id}` waits for an answer")
+        return waiting.asked
+
+    async def ask(self, request_id: str, question: ServerQuestion) -> QuestionAnswer:
+        """Put a question to a person; ``cancel`` if nobody answers in time. Cancelling the task ends the question.
+
+        Parameters
+        ----------
+        request_id : str
+            The call that runs.
+        question : ServerQuestion
+            What its server asks.
+        """
+        request = self._approvals.running(request_id)
+        nobody = QuestionAnswer(action=QuestionAction.CANCEL)
+        if request is None or len(self._waiting) >= MOST_OPEN or self._counts[request_id] >= MOST_OF_CALL:
+            log.warning("a question of an MCP server was cancelled: too many, or its call has ended")
+            return nobody
+        now = self._clock.now()
+        asked = OpenQuestion(
+            id=self._ids.new(),
+            request_id=request_id,
+            server=request.call.server,
+            tool=request.call.tool,
+            origin=request.call.origin,
+            question=question,
+            asked_at=now,
+            expires_at=None if self._timeout is None else now + self._timeout,
+        )
+        self._counts[request_id] += 1
+        waiting = self._waiting[asked.id] = _Waiting(asked)
+        self._announcer.questions_changed()
+        answer = nobody
+        try:
+            answer = await self._answer_to(waiting) or nobody
+        finally:
+            self._close(waiting, answer)
+        return answer
+
+    def forget(self, request_id: str) -> None:
+        """Let go of what is known of a call that has ended."""
+        self._counts.pop(request_id, None)
+
+    async def answer(
+        self, question_id: str, action: QuestionAction, content: JsonObject, *, reviewer: Reviewer
+    ) -> OpenQuestion:
+        """Take a person's answer; once it is kept, the server gets it. The first one counts.
+
+        Parameters
+        ----------
+        question_id : str
+            Which question.
+        action : QuestionAction
+            Accepted, declined or cancelled.
+        content : dict
+            The values of an accepted form.
+        reviewer : Reviewer
+            Who answers.
+
+        Raises
+        ------
+        NeedsPersonError
+            The answers of this reviewer do not count.
+        UnknownQuestionError
+            There is no such question.
+        InvalidTransitionError
+            It was answered already, or is over.
+        InvalidDecisionError, ToolArgumentsError
+            The values are not what was asked for.
+        StorageError
+            The answer could not be kept, so the server does not get it.
+        """
+        reviewer.check(self._decide_with)
+        waiting = self._find(question_id)
+        await self._check(waiting.asked.question, action, content)
+        if self._find(question_id).is_taken:
+            raise InvalidTransitionError("this question was answered in the same moment")
+        waiting.is_taken = True  # before anything else can happen
+        await asyncio.shield(self._take(waiting, QuestionAnswer(action=action, content=content, reviewer=reviewer)))
+        return waiting.asked
+
+    async def _answer_to(self, waiting: _Waiting) -> QuestionAnswer | None:
+        if self._answerer is not None:
+            return await self._answer_of_program(waiting, self._answerer)
+        seconds = None if self._timeout is None else self._timeout.total_seconds()
+        while True:
+            done, _ = await asyncio.wait([waiting.answer], timeout=seconds)
+            if done:
+                return waiting.answer.result()
+            if not waiting.is_taken:
+                return None
+            seconds = None  # it is on its way to the disk
+
+    async def _answer_of_program(self, waiting: _Waiting, answerer: Answerer) -> QuestionAnswer | None:
+        try:
+            answer = await answerer(waiting.asked)
+            await self._check(waiting.asked.question, answer.action, answer.content)
+            waiting.is_taken = True
+            await self._take(waiting, answer)
+        except AgentBoxError as error:  # its text may have a value that was typed
+            log.warning("the answer to a question of `%s` cannot be taken: %s", waiting.asked.server, error.code)
+            return None
+        return answer
+
+    async def _check(self, question: ServerQuestion, action: QuestionAction, content: JsonObject) -> None:
+        if action is QuestionAction.ACCEPT and question.mode is QuestionMode.FORM:
+            check_arguments(content)
+            await self._checker.check(ToolDescription(name="form", input_schema=question.schema), content)
+        elif content:
+            raise InvalidDecisionError("values go with an accepted form only")
+
+    def _find(self, question_id: str) -> _Waiting:
+        waiting = self._waiting.get(question_id)
+        if waiting is not None:
+            return waiting
+        if question_id in self._over:
+            ending = self._over[question_id].value
+            raise InvalidTransitionError(f"question `{question_id}` is over: it ended with {ending}")
+        raise UnknownQuestionError(f"no question `{question_id}`")
+
+    async def _take(self, waiting: _Waiting, answer: QuestionAnswer) -> None:
+        """Keep an answer that was taken, and then hand it over."""
+        try:
+            record = self._redaction.question(waiting.asked, answer, at=self._clock.now())
+            await self._approvals.keep_question(waiting.asked.request_id, record)
+        except BaseException:
+            waiting.is_taken = False
+            raise
+        waiting.is_kept = True
+        if not waiting.answer.done():
+            waiting.answer.set_result(answer)
+
+    def _close(self, waiting: _Waiting, answer: QuestionAnswer) -> None:
+        asked = waiting.asked
+        del self._waiting[asked.id]
+        self._over[asked.id] = answer.action
+        if len(self._over) > _MOST_OVER:
+            del self._over[next(iter(self._over))]
+        if not waiting.is_kept and not waiting.is_taken:
+            record = self._redaction.question(asked, answer, at=self._clock.now())
+            self._approvals.note_question(asked.request_id, record)
+        self._announcer.questions_changed()
