@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,21 +19,24 @@ from traitlets import Bool, Dict, Enum, Float, Int, List, TraitError, Unicode, d
 from jupyter_agentbox import __version__
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.bridge.isolation import IsolationLookup
+from jupyter_agentbox.bridge.kernel_environment import keep_credentials_out
 from jupyter_agentbox.bridge.kernel_exits import KernelExits
 from jupyter_agentbox.bridge.kernelspecs import SandboxedKernels
 from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
-from jupyter_agentbox.bridge.model_keys import keep_model_keys_out
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
 from jupyter_agentbox.bridge.renames import Renames
 from jupyter_agentbox.composition import AgentBox, Settings, build, module_json, rule_files
 from jupyter_agentbox.contents.managers import KernelDirectories, harden_contents_manager
 from jupyter_agentbox.contents.served_files import serve_no_links
 from jupyter_agentbox.core.content_security import check_sources
+from jupyter_agentbox.core.kernel_environment import without_credentials
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.redaction import SECRET_NAMES
-from jupyter_agentbox.core.reviewers import DecideWith
+from jupyter_agentbox.core.reviewers import Deciders, DecideWith
 from jupyter_agentbox.events import EventAnnouncer
 from jupyter_agentbox.exceptions import StorageError, ThreadError
+from jupyter_agentbox.mcp_client import project_servers
+from jupyter_agentbox.mcp_client.credential_variables import credential_variables
 from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
 from jupyter_agentbox.paths import added_servers_path, trusted_servers_path, user_rules_path
 from jupyter_agentbox.protocol.messages import Welcome
@@ -49,7 +53,7 @@ from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
 from jupyter_agentbox.services.policies import handlers as policy_handlers
 from jupyter_agentbox.services.questions import handlers as question_handlers
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
-from jupyter_agentbox.services.reviewers import hub_auth_of, sign_cookies_anew
+from jupyter_agentbox.services.reviewers import DECIDERS_KEY, hub_auth_of, sign_cookies_anew
 from jupyter_agentbox.services.servers import configuration_handlers as server_configuration_handlers
 from jupyter_agentbox.services.servers import handlers as server_handlers
 from jupyter_agentbox.services.threads import handlers as thread_handlers
@@ -113,6 +117,15 @@ class AgentBoxApp(ExtensionApp):
             "Who may decide a request: `person`, only somebody logged in with a browser; `any`, also "
             "a client with a token. Default: `person` on a JupyterHub server, which can tell the two "
             "apart; otherwise `any`."
+        ),
+    ).tag(config=True)
+
+    deciders = Enum(
+        [each.value for each in Deciders],
+        default_value=Deciders.OWNER.value,
+        help=(
+            "Who may decide at a JupyterHub server, of those who may use it: `owner`, the user whose server it is;"
+            " `scope`, who has the Hub's scope `custom:agentbox:decide` for it. Without a Hub: who may use it."
         ),
     ).tag(config=True)
 
@@ -335,6 +348,15 @@ class AgentBoxApp(ExtensionApp):
         ),
     ).tag(config=True)
 
+    kernel_credentials = List(
+        Unicode(),
+        help=(
+            "Names of environment variables that kernels of this server keep although they hold a credential: a token"
+            " of the server or of JupyterHub, or what `mcp.json` hands to an MCP server. Default: none. Dask Gateway,"
+            ' for one, needs ["JUPYTERHUB_API_TOKEN"] in the kernel.'
+        ),
+    ).tag(config=True)
+
     @validate("content_security_policy_sources")
     def _check_sources(self, proposal: Any) -> Any:
         try:
@@ -394,8 +416,7 @@ class AgentBoxApp(ExtensionApp):
             agents=self._made_cell_turns,
             saves_arguments=self.save_arguments,
         )
-        if not self.keep_model_keys:
-            keep_model_keys_out(server.kernel_manager)
+        keep_credentials_out(server.kernel_manager, partial(self._kernel_environment, settings))
         self._lifecycle = KernelLifecycle(
             kernels=server.kernel_manager,
             events=events,
@@ -415,6 +436,7 @@ class AgentBoxApp(ExtensionApp):
         )
         protect_pages(server.web_app, self._pages)
         self._pages.configure(self.settings)
+        self.settings[DECIDERS_KEY] = Deciders(self.deciders)
         self.settings[SETTINGS_KEY] = Services(
             approvals=self._box.approvals,
             audit=self._box.audit,
@@ -549,6 +571,16 @@ class AgentBoxApp(ExtensionApp):
                     safe_working_directory, lambda directory: directories.holds(directory) or could_write(directory)
                 ),
             ),
+        )
+
+    def _kernel_environment(self, settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return what of the server's environment its kernels get."""
+        project = () if settings.project is None else (settings.project / project_servers.FILE_NAME,)
+        return without_credentials(
+            environment,
+            of_mcp_servers=credential_variables((*settings.mcp_config_path, *project)),
+            kept=self.kernel_credentials,
+            keeps_model_keys=self.keep_model_keys,
         )
 
     def _added_servers(self) -> Path | None:

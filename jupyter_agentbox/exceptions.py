@@ -24,6 +24,7 @@
     │   ├── UnknownGrantError     no such lasting answer, or it has ended
     │   ├── UnknownQuestionError  no such question of an MCP server
     │   ├── NeedsPersonError      only a person's browser session can decide, and this is none
+    │   ├── NotDeciderError       who asks may use the server, and not decide there
     │   └── UnknownReviewerError  whether the reviewer may still decide cannot be found out now
     ├── InvalidRulesError         what was sent as rules is none
     ├── PolicyConflictError       the file of rules has changed since it was read
@@ -246,6 +247,12 @@ class NeedsPersonError(ApprovalError):
     """A program sent the decision, and only a person's may count; the request still waits."""
 
     code = "needs_person"
+
+
+class NotDeciderError(ApprovalError):
+    """Who sent the decision may use the JupyterHub server, and not decide there; the request still waits."""
+
+    code = "not_a_decider"
 
 
 class UnknownReviewerError(ApprovalError):

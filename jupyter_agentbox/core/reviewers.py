@@ -61,6 +61,21 @@ class DecideWith(str, Enum):
     """Any credential that the Jupyter server accepts."""
 
 
+class Deciders(str, Enum):
+    """Who may decide at a server of JupyterHub, of those who may use it."""
+
+    OWNER = "owner"
+    """The user whose server it is, and nobody else."""
+
+    SCOPE = "scope"
+    """Who has the scope `DECIDE_SCOPE` for this server. The user whose server it is needs it, too."""
+
+
+#: JupyterHub's name of the right to decide. An administrator defines it (``c.JupyterHub.custom_scopes``) and gives it
+#: by roles, for all servers, those of a user, or one.
+DECIDE_SCOPE: Final = "custom:agentbox:decide"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewer:
     """Who answered a request, and how that is known.

@@ -12,6 +12,12 @@ _VARIABLE: Final = re.compile(r"\$\{([^{}]*)\}")
 _REFERENCE: Final = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
 
+def names_in(text: str) -> frozenset[str]:
+    """Return the names of all variables that a text refers to."""
+    found = (_REFERENCE.fullmatch(inner) for inner in _VARIABLE.findall(text))
+    return frozenset(reference[1] for reference in found if reference is not None)
+
+
 class UnsetVariableError(ValueError):
     """A value refers to something that has no value; the message names it."""
 

@@ -14,11 +14,13 @@ from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import ensure_async
 from tornado import web
 
-from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
-from jupyter_agentbox.exceptions import UnknownReviewerError
+from jupyter_agentbox.core.reviewers import DECIDE_SCOPE, Deciders, Reviewer, ReviewerKind, Via
+from jupyter_agentbox.exceptions import NotDeciderError, UnknownReviewerError
 
 #: Seconds that the Hub may take to answer.
 _PATIENCE: Final = 10.0
+#: The key of who may decide in the web application's settings. Where nothing stands there, it is the owner.
+DECIDERS_KEY: Final = "jupyter_agentbox_deciders"
 _REFUSED: Final = "Forbidden: the session or token is no longer valid here"
 
 
@@ -68,7 +70,7 @@ def sign_cookies_anew(server: Any) -> None:
 
 
 async def reviewer_of(handler: JupyterHandler, resource: str) -> Reviewer:
-    """Return who sends a request that was authenticated and authorized.
+    """Return who sends a decision, or what counts as one, in a request that was authenticated and authorized.
 
     A Hub's single-user server keeps what the Hub said about a token for some minutes. That is too long for a decision,
     so the Hub is asked again.
@@ -84,6 +86,8 @@ async def reviewer_of(handler: JupyterHandler, resource: str) -> Reviewer:
     ------
     HTTPError
         If the Hub takes the session or token no longer, or it may not be used here any more.
+    NotDeciderError
+        If they may use this Hub's server, and not decide there.
     UnknownReviewerError
         If the Hub does not answer.
     """
@@ -133,6 +137,7 @@ class _HubReviewer:
         if token is None or model is None:
             raise web.HTTPError(403, _REFUSED)
         await self._authorize(model)
+        self._check_decider(model)
         in_browser = known.get(in_cookie) if in_cookie else None
         if in_browser and in_browser["name"] == user.username and in_browser.get("session_id"):
             via, credential = Via.BROWSER, in_browser["session_id"]
@@ -145,7 +150,7 @@ class _HubReviewer:
             kind=ReviewerKind.SERVICE if model.get("kind") == "service" else ReviewerKind.USER,
             display_name=_display_name(user),
             credential=hashlib.sha256(credential.encode()).hexdigest() if credential else "",
-            hub_server=f"{os.environ.get('JUPYTERHUB_USER', '')}/{os.environ.get('JUPYTERHUB_SERVER_NAME', '')}",
+            hub_server=_hub_server(),
         )
 
     def _token_in_cookie(self) -> str | None:
@@ -174,6 +179,27 @@ class _HubReviewer:
             allowed = handler.authorizer.is_authorized(handler, handler.current_user, "write", self._resource)
             if not await ensure_async(allowed):
                 raise web.HTTPError(403, _REFUSED)
+
+    def _check_decider(self, model: Mapping[str, Any]) -> None:
+        """Refuse who may use the server, and not decide here."""
+        deciders = self._handler.settings.get(DECIDERS_KEY, Deciders.OWNER)
+        if deciders is Deciders.SCOPE:
+            # The Hub's own code: a scope for another user or server is none for this one.
+            may_decide = bool(self._hub_auth.check_scopes({f"{DECIDE_SCOPE}!server={_hub_server()}"}, model))
+            who = f"who has the right `{DECIDE_SCOPE}` for this server"
+        else:
+            owner = os.environ.get("JUPYTERHUB_USER", "")
+            may_decide = model.get("kind") == "user" and bool(owner) and model["name"] == owner
+            who = f"`{owner}`, whose server this is,"
+        if not may_decide:
+            raise NotDeciderError(
+                f"only {who} can decide here; you can read the request (see `AgentBoxApp.deciders`). It is unchanged."
+            )
+
+
+def _hub_server() -> str:
+    """Return the server of JupyterHub that this is, as its scopes write it: ``ada/`` or ``ada/gpu``."""
+    return f"{os.environ.get('JUPYTERHUB_USER', '')}/{os.environ.get('JUPYTERHUB_SERVER_NAME', '')}"
 
 
 def _display_name(user: Any) -> str:

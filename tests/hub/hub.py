@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import json
 import os
@@ -35,8 +36,12 @@ TIMEOUT = 60
 
 #: The user whose servers they are, one that has the right to use them, and one that has not.
 OWNER, COLLABORATOR, STRANGER = "ada", "bob", "eve"
-#: The named server at which programs may decide.
+#: One that has the right to use them, and to decide at servers of their own only.
+COLLEAGUE = "kim"
+#: The named server at which programs may decide, and who has the scope for it.
 ANY = "any"
+#: The right to decide.
+DECIDE = "custom:agentbox:decide"
 
 CONFIG = """
 import json, sys
@@ -58,16 +63,34 @@ c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
 c.Spawner.notebook_dir = "~"
 c.Spawner.environment = facts["environment"]
 def arguments_of(spawner):
-    spawner.args = ["--allow-root"] + (["--AgentBoxApp.decide_with=any"] if spawner.name == {any!r} else [])
+    at_any = ["--AgentBoxApp.decide_with=any", "--AgentBoxApp.deciders=scope"] if spawner.name == {any!r} else []
+    spawner.args = ["--allow-root", *at_any]
 c.Spawner.pre_spawn_hook = arguments_of
+c.JupyterHub.custom_scopes = {{{decide!r}: {{"description": "Decide requests of jupyter_agentbox."}}}}
+c.Spawner.oauth_client_allowed_scopes = [{decide!r}]
+c.Spawner.server_token_scopes = lambda spawner: [
+    f"users:activity!user={{spawner.user.name}}",
+    f"access:servers!server={{spawner.user.name}}/{{spawner.name}}",
+    *([{decide!r}] if spawner.name == {any!r} else []),
+]
 c.JupyterHub.services = [
     {{"name": "robot", "api_token": facts["robot"]}},
     {{"name": "admin", "api_token": facts["admin"]}},
 ]
 c.JupyterHub.load_roles = [
-    {{"name": "robot", "scopes": ["access:servers"], "services": ["robot"]}},
+    {{"name": "robot", "scopes": ["access:servers", {decide!r}], "services": ["robot"]}},
     {{"name": "setup", "scopes": ["admin:users", "admin:servers", "tokens", "access:servers"], "services": ["admin"]}},
-    {{"name": "collaborator", "scopes": ["access:servers!user={owner}"], "users": [{collaborator!r}]}},
+    {{"name": "owner", "scopes": [{decide!r} + "!user={owner}"], "users": [{owner!r}]}},
+    {{
+        "name": "collaborator",
+        "scopes": ["access:servers!user={owner}", {decide!r} + "!server={owner}/{any}"],
+        "users": [{collaborator!r}],
+    }},
+    {{
+        "name": "colleague",
+        "scopes": ["access:servers!user={owner}", {decide!r} + "!user={colleague}"],
+        "users": [{colleague!r}],
+    }},
 ]
 """
 
@@ -219,15 +242,23 @@ class Session:
     def open_lab(self, url: str) -> str:
         """Open JupyterLab at a server, by way of the login at the Hub; return the token that the page has."""
         with self._browser.open(f"{url}lab", timeout=TIMEOUT) as page:
-            config = re.search(r'"token": "(\w+)"', page.read().decode())
+            text, address = page.read().decode(), page.url
+        if "oauth2/authorize" in address:  # it is not their own server: the Hub asks whether it may know who they are
+            inputs = [dict(re.findall(r'(\w+)="([^"]*)"', tag)) for tag in re.findall(r"<input[^>]*>", text)]
+            form = [(found["name"], html.unescape(found["value"])) for found in inputs if {"name", "value"} <= {*found}]
+            with self._browser.open(address, urllib.parse.urlencode(form).encode(), timeout=TIMEOUT) as page:
+                text = page.read().decode()
+        config = re.search(r'"token": "(\w+)"', text)
         assert config is not None, "no JupyterLab came"
         return config[1]
 
-    def ask(self, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
+    def ask(
+        self, path: str, body: Any = None, headers: Mapping[str, str] | None = None, *, method: str | None = None
+    ) -> tuple[int, Any]:
         """Ask a server as a script in its page does."""
         xsrf = self._xsrf(urllib.parse.urlsplit(path).path.partition("jupyter-agentbox")[0])
         sent = {"Content-Type": "application/json", "X-XSRFToken": xsrf, **(headers or {})}
-        return answered(self._browser, path, body, headers=sent)
+        return answered(self._browser, path, body, headers=sent, method=method)
 
     def _xsrf(self, path: str) -> str:
         return next((cookie.value or "" for cookie in self.jar if (cookie.name, cookie.path) == ("_xsrf", path)), "")
@@ -271,7 +302,8 @@ def running_hub(root: Path) -> Iterator[Hub]:
         "environment": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
     }
     (root / "homes").mkdir()
-    config = CONFIG.format(facts=json.dumps(facts), any=ANY, owner=OWNER, collaborator=COLLABORATOR)
+    names = {"any": ANY, "owner": OWNER, "collaborator": COLLABORATOR, "colleague": COLLEAGUE, "decide": DECIDE}
+    config = CONFIG.format(facts=json.dumps(facts), **names)
     (root / "jupyterhub_config.py").write_text(config)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "XDG", "CONFIGPROXY"))}
     with subprocess.Popen(
@@ -286,7 +318,7 @@ def running_hub(root: Path) -> Iterator[Hub]:
         hub = Hub(root, url, password=password, robot=robot, admin=admin, process=process)
         try:
             _await_start(hub)
-            for user in (OWNER, STRANGER):  # the collaborator has a role, and so is there
+            for user in (STRANGER,):  # the others have roles, and so are there
                 hub.api(f"users/{user}", {})
             hub.start_servers("", ANY)
             yield hub

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from .hub import ANY, COLLABORATOR, OWNER, STRANGER, Hub, Session, answered, run
+from .hub import ANY, COLLABORATOR, COLLEAGUE, DECIDE, OWNER, STRANGER, Hub, Session, answered, run
 
 
 def user_token(hub: Hub, _server: str) -> str:
@@ -17,7 +17,8 @@ def user_token(hub: Hub, _server: str) -> str:
 
 
 def narrow_token(hub: Hub, server: str) -> str:
-    return hub.token_of(OWNER, scopes=[f"access:servers!server={OWNER}/{server}"])
+    here = f"!server={OWNER}/{server}"
+    return hub.token_of(OWNER, scopes=[f"access:servers{here}", f"{DECIDE}{here}"])
 
 
 def token_of_the_page(hub: Hub, server: str) -> str:
@@ -26,9 +27,17 @@ def token_of_the_page(hub: Hub, server: str) -> str:
 
 
 def token_of_the_server(hub: Hub, server: str) -> str:
-    """A cell finds it in the environment."""
+    """It is not in the environment of a kernel. A cell finds it in the server's, which is the same user's."""
     with hub.kernel(server=server) as kernel:
-        return run(kernel, "import os; print(os.environ['JUPYTERHUB_API_TOKEN'])").strip()
+        return run(kernel, READ_TOKEN).strip()
+
+
+READ_TOKEN = """
+import os
+assert "JUPYTERHUB_API_TOKEN" not in os.environ
+entries = open(f"/proc/{os.getppid()}/environ").read().split("\\0")
+print(dict(entry.split("=", 1) for entry in entries if "=" in entry)["JUPYTERHUB_API_TOKEN"])
+"""
 
 
 def token_of_a_service(hub: Hub, _server: str) -> str:
@@ -57,7 +66,8 @@ def test_no_token_decides(hub: Hub, find: Callable[[Hub, str], str]) -> None:
 
     code, answer = hub.ask(*hub.decision(request), token=find(hub, ""))
 
-    assert (code, answer["reason"]) == (403, "needs_person")
+    is_owners = find not in (token_of_a_service, token_of_a_collaborator)
+    assert (code, answer["reason"]) == (403, "needs_person" if is_owners else "not_a_decider")
     assert hub.read(request) == request
 
 
@@ -97,7 +107,7 @@ def test_a_cookie_with_a_token_that_no_login_gave_is_not_a_person(hub: Hub) -> N
 
     for token in (hub.robot, hub.token_of(COLLABORATOR)):
         code, answer = browser.ask(*hub.decision(request), {"Authorization": f"token {token}"})
-        assert (code, answer["reason"]) == (403, "needs_person")
+        assert (code, answer["reason"]) == (403, "not_a_decider")
 
     assert hub.read(request) == request
 
@@ -126,6 +136,33 @@ def test_a_kernel_cannot_make_the_cookie_of_a_browser(hub: Hub) -> None:
     assert cookie.startswith(f"jupyterhub-user-{OWNER}=2|")
     assert (code, answer["reason"]) == (403, "needs_person")
     assert hub.read(request) == request
+
+
+def test_who_may_use_a_server_and_not_decide_there_reads_and_changes_nothing(hub: Hub) -> None:
+    """Only the owner decides at one server, who has the scope at the other, and it counts for that server only."""
+    owner = hub.token_of(OWNER, scopes=[f"access:servers!user={OWNER}"])  # at `ANY`, the owner needs the scope, too
+    browsers = {user: Session(hub, user) for user in (COLLABORATOR, COLLEAGUE)}
+    for user, server in ((COLLABORATOR, ""), (COLLEAGUE, ""), (COLLEAGUE, ANY)):
+        request, browser, base = hub.new_request(server), browsers[user], f"{hub.server(server)}jupyter-agentbox/"
+        browser.open_lab(hub.server(server))
+
+        assert browser.ask(f"{base}approvals/{request['id']}") == (200, request)
+        url, body = hub.decision(request, server)
+        batch = {"decisions": [{"id": request["id"], **body}]}
+        tried = [(url, body), (f"{base}approvals/{request['id']}/extend", {}), (f"{base}approvals/decisions", batch)]
+        for path, sent in tried:
+            code, answer = browser.ask(path, sent)
+            assert (code, answer["reason"]) == (403, "not_a_decider"), path
+        code, answer = browser.ask(f"{base}policy", {"rules": []}, method="PUT")
+        assert (code, answer["reason"]) == (403, "not_a_decider")
+        assert hub.read(request, server) == request
+
+    request = hub.new_request(ANY)
+    code, answer = hub.ask(*hub.decision(request, ANY), token=owner)
+    assert (code, answer["reason"]) == (403, "not_a_decider")
+    browsers[COLLABORATOR].open_lab(hub.server(ANY))
+    code, answer = browsers[COLLABORATOR].ask(*hub.decision(request, ANY))
+    assert (code, answer["decision"]["reviewer"], answer["decision"]["via"]) == (200, COLLABORATOR, "browser")
 
 
 def test_who_has_no_access_decides_nothing(hub: Hub) -> None:

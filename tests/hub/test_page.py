@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.person import Person, decide
 
-from .hub import ANY, COLLABORATOR, OWNER, Hub
+from .hub import ANY, COLLABORATOR, COLLEAGUE, OWNER, Hub
 
 pytestmark = pytest.mark.browser
 
@@ -52,13 +52,29 @@ def test_a_person_decides_with_a_click_and_reads_which_decisions_were_programs(h
 
 
 def test_a_collaborator_decides_in_a_browser_of_their_own(hub: Hub, page: Page) -> None:
-    request = hub.new_request()
-    person = log_in(page, hub, COLLABORATOR, hub.server())
+    request = hub.new_request(ANY)
+    person = log_in(page, hub, COLLABORATOR, hub.server(ANY))
 
     reject(person)
 
-    decision = hub.read(request)["decision"]
-    assert (decision["via"], decision["reviewer"], decision["hub_server"]) == ("browser", COLLABORATOR, f"{OWNER}/")
+    decision = hub.read(request, ANY)["decision"]
+    assert (decision["via"], decision["reviewer"], decision["hub_server"]) == (
+        "browser",
+        COLLABORATOR,
+        f"{OWNER}/{ANY}",
+    )
+
+
+def test_who_may_only_use_the_server_sees_a_request_and_reads_that_they_cannot_decide(hub: Hub, page: Page) -> None:
+    request = hub.new_request()
+    person = log_in(page, hub, COLLEAGUE, hub.server())
+    person.status.click()
+    item = person.item("agentbox.register_mcp_server")
+    for _ in ("open the form", "send it"):
+        decide(item, "Reject")
+
+    expect(item.get_by_role("alert")).to_contain_text("only its owner, or who has the right to, decides here")
+    assert hub.read(request) == request
 
 
 def test_a_card_whose_server_was_stopped_has_no_buttons_and_says_what_to_do(hub: Hub, page: Page) -> None:

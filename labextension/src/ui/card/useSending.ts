@@ -142,6 +142,11 @@ export function explain(
       'Only a browser that is logged in can decide here, and this page was opened with a token. Log in, and reload the page.'
     );
   }
+  if (error instanceof RequestError && error.reason === 'not_a_decider') {
+    return trans.__(
+      'You can use this server, but only its owner, or who has the right to, decides here. The request still waits.'
+    );
+  }
   if (error instanceof RequestError && error.status === 403) {
     return trans.__(
       'The server refused your answer. If your login has ended, log in again in another tab and try again here: what you typed is kept. Otherwise you are not allowed to decide this request.'

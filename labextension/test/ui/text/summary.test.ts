@@ -63,6 +63,11 @@ test('a page that was opened with a token is told to log in', () => {
   expect(explain(error, nameOf, trans)).toContain('Log in, and reload');
 });
 
+test('who may use the server only is told that others decide', () => {
+  const error = new RequestError(403, '', null, null, 'not_a_decider');
+  expect(explain(error, nameOf, trans)).toContain('only its owner');
+});
+
 test('a conflict names the winner', () => {
   const error = new RequestError(409, '', null, allowed());
   expect(explain(error, nameOf, trans)).toBe(

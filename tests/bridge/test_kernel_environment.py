@@ -1,4 +1,4 @@
-"""The keys of models and the environment of kernels, with real kernels."""
+"""Credentials and the environment of kernels, with real kernels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jupyter_server.services.kernels.kernelmanager import (
 )
 
 from jupyter_agentbox.agents.threads.makers import KEY_VARIABLES
-from jupyter_agentbox.bridge.model_keys import keep_model_keys_out
+from jupyter_agentbox.bridge.kernel_environment import keep_credentials_out
 from jupyter_agentbox.core.model_keys import MODEL_KEYS, without_model_keys
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
@@ -28,7 +28,10 @@ from jupyter_agentbox.sandbox.server.environment import looks_secret
 from jupyter_agentbox.sandbox.server.probes import select_level
 
 KEY = "sk-a-very-secret-key"
-NAMES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AGENTBOX_TEST_VARIABLE", "FROM_SPEC", "JPY_SESSION_NAME")
+#: What acts as the server, as its user at the Hub, and as the user at what an MCP server speaks to.
+TOKENS = ("JUPYTERHUB_API_TOKEN", "JPY_API_TOKEN", "JUPYTER_TOKEN", "SHOP_TOKEN", "WIKI_TOKEN")
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+NAMES = (*TOKENS, *KEYS, "JUPYTERHUB_USER", "PLACE", "AGENTBOX_TEST_VARIABLE", "FROM_SPEC", "JPY_SESSION_NAME")
 TIMEOUT = 30
 SITE = {"environment": ["OPENAI_API_KEY"]}
 KEEP = {"keep_model_keys": True}
@@ -56,6 +59,12 @@ def jp_server_config(request: pytest.FixtureRequest, tmp_path: Any, monkeypatch:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, KEY)
     monkeypatch.setenv("AGENTBOX_TEST_VARIABLE", "kept")
+    if getattr(request, "param", {}).get("tokens"):
+        for name in (*TOKENS, "JUPYTERHUB_USER", "PLACE"):
+            monkeypatch.setenv(name, f"the {name}")
+        shop = {"url": "http://127.0.0.1:9/", "headers": {"Authorization": "Bearer ${SHOP_TOKEN}", "X": "${PLACE}"}}
+        wiki = {"disabled": True, "command": "wiki", "env": {"TOKEN": "${env:WIKI_TOKEN:-none}"}}
+        (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"shop": shop, "wiki": wiki}}))
     more = getattr(request, "param", {})
     return {
         "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}, **more.get("ServerApp", {})},
@@ -124,6 +133,27 @@ async def test_a_setting_leaves_the_keys_to_kernels(jp_fetch: Any, jp_serverapp:
     assert (found["OPENAI_API_KEY"], found["ANTHROPIC_API_KEY"]) == (KEY, KEY)
 
 
+@pytest.mark.parametrize(
+    ("jp_server_config", "kept"),
+    [
+        ({"tokens": True}, ()),
+        (
+            {"tokens": True, "AgentBoxApp": {"kernel_credentials": ["JUPYTERHUB_API_TOKEN", "OPENAI_API_KEY"]}},
+            ("JUPYTERHUB_API_TOKEN", "OPENAI_API_KEY"),
+        ),
+    ],
+    indirect=["jp_server_config"],
+    ids=["as it is", "with the setting"],
+)
+async def test_a_kernel_has_no_token_of_the_server_and_no_credential_of_an_mcp_server(
+    jp_fetch: Any, jp_serverapp: Any, kept: tuple[str, ...]
+) -> None:
+    kernel = json.loads((await jp_fetch("api", "kernels", method="POST", body="{}")).body)
+    found = await environment_of(jp_serverapp.kernel_manager.get_kernel(kernel["id"]))
+    assert set(found) - {"JPY_SESSION_NAME"} == {"JUPYTERHUB_USER", "PLACE", "AGENTBOX_TEST_VARIABLE", *kept}
+    assert os.environ["SHOP_TOKEN"] == "the SHOP_TOKEN"  # the server, which hands it on, has it
+
+
 async def test_a_kernelspec_gets_no_key_by_its_name_and_keeps_what_it_has_itself(
     jp_fetch: Any, jp_serverapp: Any, install_kernelspec: Callable[..., str]
 ) -> None:
@@ -167,7 +197,7 @@ def test_a_manager_that_cannot_update_environments_is_left_without() -> None:
             return kernel_name, kwargs
 
     manager: Any = Older()
-    keep_model_keys_out(manager)
+    keep_credentials_out(manager, without_model_keys)
 
     assert manager.pre_start_kernel("python3", {"env": {"OPENAI_API_KEY": KEY, "A": "1"}}) == (
         "python3",

@@ -1,0 +1,46 @@
+"""Which environment variables the MCP servers' configuration hands to servers as credentials."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from .secret_names import may_hide_variable
+from .variables import names_in
+
+#: Bytes of the largest file that is looked at. A program may have written it.
+_LARGEST: Final = 1_000_000
+#: A file that is none, such as a pipe, must not make the server wait.
+_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def credential_variables(paths: Iterable[Path]) -> frozenset[str]:
+    """Return the variables that files of MCP servers refer to, and whose names tell of a secret.
+
+    Whether a server that gets one is disabled, or malformed, makes no difference.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        The files. One that cannot be read names none.
+    """
+    return frozenset(name for path in paths for name in names_in(_text_of(path)) if may_hide_variable(name))
+
+
+def _text_of(path: Path) -> str:
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except OSError:
+        return ""
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return ""
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(_LARGEST).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
