@@ -40,6 +40,8 @@ class AgentSettings:
         SQLAlchemy URL of the approval store, which has the threads, too.
     journal_mode : str
         SQLite's journal mode.
+    tenant : str or None
+        The user of a JupyterHub whose database it has to be.
     model : str
         The model where none is named; empty if one must be.
     base_url : str or None
@@ -54,6 +56,7 @@ class AgentSettings:
 
     database_url: str
     journal_mode: JournalMode = "wal"
+    tenant: str | None = None
     model: str = ""
     base_url: str | None = None
     review_model: str = ""
@@ -96,7 +99,13 @@ def build_threads(
         Told of a thread that changed.
     """
     clock = SystemClock()
-    store = SqlThreadStore(settings.database_url, clock=clock, journal_mode=settings.journal_mode, limits=settings.kept)
+    store = SqlThreadStore(
+        settings.database_url,
+        clock=clock,
+        journal_mode=settings.journal_mode,
+        limits=settings.kept,
+        tenant=settings.tenant,
+    )
     threads = ThreadManager(
         store=store,
         workplace=kernels,

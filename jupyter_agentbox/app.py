@@ -500,6 +500,7 @@ class AgentBoxApp(ExtensionApp):
             settings = agent_composition.AgentSettings(
                 database_url=self.database_url,
                 journal_mode="delete" if self.journal_mode == "delete" else "wal",
+                tenant=self._tenant(),
                 model=self.agent_model,
                 base_url=self.agent_base_url or None,
                 review_model=self.agent_review_model,
@@ -554,6 +555,7 @@ class AgentBoxApp(ExtensionApp):
             trusted_servers=trusted_servers_path(),
             database_url=self.database_url,
             journal_mode="delete" if self.journal_mode == "delete" else "wal",
+            tenant=self._tenant(),
             approval_timeout=self.approval_timeout,
             longest_wait=self.longest_wait,
             most_pending=self.max_pending,
@@ -572,6 +574,10 @@ class AgentBoxApp(ExtensionApp):
                 ),
             ),
         )
+
+    def _tenant(self) -> str | None:
+        """Return the user of JupyterHub whose server this is."""
+        return None if hub_auth_of(self._server()) is None else os.environ.get("JUPYTERHUB_USER")
 
     def _kernel_environment(self, settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
         """Return what of the server's environment its kernels get."""

@@ -54,6 +54,8 @@ class Settings:
         SQLAlchemy URL of the approval store.
     journal_mode : str
         SQLite's journal mode.
+    tenant : str or None
+        The user of a JupyterHub whose store it has to be.
     approval_timeout : float or None
         How long a request waits for a decision, in seconds; ``None`` for ever.
     longest_wait : float or None
@@ -80,6 +82,7 @@ class Settings:
     mcp_config_path: tuple[Path, ...]
     database_url: str
     journal_mode: JournalMode = "wal"
+    tenant: str | None = None
     approval_timeout: float | None = 600.0
     longest_wait: float | None = 3600.0
     most_pending: int | None = 1000
@@ -121,9 +124,12 @@ class AgentBox:
         await self.store.open()
         await self.approvals.recover()
         await self.grants.load()
+        if self.store.look_again is not None:
+            self.approvals.look_again(self.store.look_again)
 
     async def aclose(self) -> None:
         """Take back what was begun here, orphan what is pending, stop the MCP servers, close the store."""
+        self.approvals.stop_looking()
         await self.registrations.aclose()
         await self.manual_calls.aclose()
         await self.approvals.orphan()
@@ -175,6 +181,7 @@ def build(
         journal_mode=settings.journal_mode,
         limits=settings.retention,
         redaction=redaction,
+        tenant=settings.tenant,
     )
     files = ConfigurationFiles(settings.mcp_config_path, os.environ)
     project = _project(settings)
@@ -235,7 +242,9 @@ def build(
         policies=policies,
         grants=grants,
         approvals=approvals,
-        audit=AuditManager(log=SqlAuditLog(settings.database_url), approvals=approvals, redaction=redaction),
+        audit=AuditManager(
+            log=SqlAuditLog(settings.database_url, tenant=settings.tenant), approvals=approvals, redaction=redaction
+        ),
         calls=calls,
         modes=modes,
         registrations=RegistrationManager(

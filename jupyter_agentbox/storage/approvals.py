@@ -27,7 +27,7 @@ from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 
 from . import audit_chain, grants
-from .database import JournalMode
+from .database import JournalMode, is_remote
 from .json_text import text_key
 from .known_tools import KnownTools
 from .retention import Retention, RetentionLimits
@@ -44,6 +44,8 @@ from .store import SqlStore
 
 log = logging.getLogger(__name__)
 
+#: Seconds after which a server looks again for what others left in a remote database: at its start it cannot know yet.
+LOOK_AGAIN: Final = 30.0
 #: How many tool descriptions are kept in memory.
 _KNOWN_TOOLS: Final = 1000
 
@@ -102,7 +104,7 @@ class SqlApprovalStore(SqlStore):
 
     Several server processes may share one database. An open request belongs to the process that added it: only that
     process can change it, and only there it is listed, until the process is gone and another adopts it. What is
-    closed is listed everywhere. One database is one user's; on PostgreSQL give each user a schema of their own.
+    closed is listed everywhere. One database is one user's; on PostgreSQL each user has one, or a schema of their own.
 
     Everything runs on one thread of the store, never on the event loop; see `storage.committer`. The `call`, `tool`
     and `created_at` of a stored request do not change.
@@ -115,6 +117,13 @@ class SqlApprovalStore(SqlStore):
         How much is kept, and for how long.
     redaction : Redaction, optional
         Which values never reach the database. Without one, all do.
+    tenant : str, optional
+        As for `SqlStore`.
+
+    Attributes
+    ----------
+    look_again : float or None
+        Seconds between two calls of `adopt_abandoned`; ``None`` if one, at the start, finds all.
     """
 
     def __init__(
@@ -126,8 +135,10 @@ class SqlApprovalStore(SqlStore):
         busy_timeout: float = 5.0,
         limits: RetentionLimits | None = None,
         redaction: Redaction | None = None,
+        tenant: str | None = None,
     ) -> None:
-        super().__init__(url, clock=clock, journal_mode=journal_mode, busy_timeout=busy_timeout)
+        super().__init__(url, clock=clock, journal_mode=journal_mode, busy_timeout=busy_timeout, tenant=tenant)
+        self.look_again = LOOK_AGAIN if is_remote(url) else None
         self._retention = Retention(limits or RetentionLimits())
         self._sweeping: asyncio.Task[None] | None = None
         self._known_tools = KnownTools()

@@ -29,10 +29,13 @@ class SqlAuditLog:
         The SQLAlchemy URL of the approval store.
     busy_timeout : float
         How long to wait for another process's lock, in seconds.
+    tenant : str, optional
+        The user of a JupyterHub whose database it has to be; any other's is not read.
     """
 
-    def __init__(self, url: str, *, busy_timeout: float = 5.0) -> None:
+    def __init__(self, url: str, *, busy_timeout: float = 5.0, tenant: str | None = None) -> None:
         self._url = url
+        self._tenant = tenant
         self._busy_timeout = busy_timeout
         self._tools = KnownTools()
         self._committer = GroupCommitter(
@@ -88,4 +91,10 @@ class SqlAuditLog:
             database.close()
 
     def _database(self) -> Database:
-        return Database(self._url, journal_mode=None, busy_timeout=self._busy_timeout, on_connect=lambda _: None)
+        return Database(
+            self._url,
+            journal_mode=None,
+            busy_timeout=self._busy_timeout,
+            on_connect=lambda _: None,
+            tenant=self._tenant,
+        )

@@ -18,6 +18,7 @@ from sqlalchemy.pool import NullPool
 from jupyter_agentbox.exceptions import StorageError
 
 from .backfill import bring_up_to_date
+from .tenants import check_tenant
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +69,8 @@ class Database:
         How long to wait for another process's lock, in seconds.
     on_connect : function
         Called with each new connection, in a transaction, after the tables are up to date.
+    tenant : str or None
+        The user of a JupyterHub whose database it has to be; ``None`` if nobody asks.
 
     Raises
     ------
@@ -87,12 +90,14 @@ class Database:
         journal_mode: JournalMode | None,
         busy_timeout: float,
         on_connect: Callable[[Connection], None],
+        tenant: str | None = None,
     ) -> None:
         self._url = _checked_url(url)
         self.path = _path_of(self._url)
         self._journal_mode = journal_mode
         self._busy_timeout = busy_timeout
         self._on_connect = on_connect
+        self._tenant = tenant
         self._connection: Connection | None = None
         self._file: tuple[int, int] | None = None
         self._begin_statement = "BEGIN"
@@ -126,7 +131,7 @@ class Database:
         except (IntegrityError, sqlite3.IntegrityError) as error:
             raise self._storage_error(error) from error
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError) as error:
-            if self.path is not None:
+            if self.path is not None or (isinstance(error, DBAPIError) and error.connection_invalidated):
                 self.close()  # whatever state it is in, the next transaction starts with a new one
             raise self._storage_error(error) from error
 
@@ -183,6 +188,8 @@ class Database:
             self._file = self._identity()
             with self._transaction(connection, write=True):
                 bring_up_to_date(connection)
+                if self._tenant is not None:
+                    check_tenant(connection, self._tenant)
                 self._on_connect(connection)
         except BaseException:
             connection.close()
@@ -198,7 +205,9 @@ class Database:
     def _engine(self) -> Engine:
         # An error's text goes to the log: without `hide_parameters` it would hold pieces of arguments.
         if self._url.get_backend_name() != "sqlite":
-            return create_engine(self._url, poolclass=NullPool, hide_parameters=True)
+            # Behind PgBouncer, the next transaction may be at a connection that does not know what was prepared.
+            options = {"prepare_threshold": None} if self._url.get_driver_name() == "psycopg" else {}
+            return create_engine(self._url, poolclass=NullPool, hide_parameters=True, connect_args=options)
         engine = create_engine(
             self._url, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": self._busy_timeout}
         )
@@ -270,6 +279,11 @@ class Database:
         code = getattr(cause, "sqlite_errorcode", None)
         text = _CAUSES.get(code & 0xFF) if isinstance(code, int) else None
         return StorageError(f"{self} {text} ({cause})" if text else f"{self} cannot be used: {cause}")
+
+
+def is_remote(url: str) -> bool:
+    """Whether it is the URL of a database that can be away while its servers go on."""
+    return _checked_url(url).get_backend_name() != "sqlite"
 
 
 def _checked_url(url: str) -> URL:

@@ -3,6 +3,10 @@
 Each process holds a lock on a file of its own beside the database; the system lets go of it however the process ends,
 so a lock that can be taken is a process that is gone. Where there is no file to lock (PostgreSQL, a database in memory,
 no ``flock``), each process writes now and then that it was there, and one that has not for `SILENCE` seconds is gone.
+
+A database that others reach over a network can be away from all of them. When it is back, nobody was there for a while,
+and whoever is first must not take the others for gone: after each new connection, nobody counts as gone for `GRACE`
+seconds. The time is that of the database, because the clocks of its servers may differ.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ import os
 from pathlib import Path
 from typing import Final, Protocol
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, text
 
 from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.core.ports import Clock
@@ -27,6 +31,8 @@ except ImportError:  # Windows
 HEARTBEAT: Final = 15.0
 #: Seconds without a sign of life after which a process counts as gone.
 SILENCE: Final = 90.0
+#: Seconds after a new connection to a remote database in which nobody counts as gone.
+GRACE: Final = 2 * SILENCE
 
 
 class Leases(Protocol):
@@ -35,6 +41,9 @@ class Leases(Protocol):
     @property
     def interval(self) -> float | None:
         """Seconds between two calls of `claim`; ``None`` if one is enough."""
+
+    def connect(self, connection: Connection) -> None:
+        """Say on a new connection that this process is alive."""
 
     def claim(self, connection: Connection) -> None:
         """Say that this process is alive."""
@@ -49,10 +58,14 @@ class Leases(Protocol):
         """Say that this process is gone."""
 
 
-def owners_for(path: Path | None, *, owner: str, clock: Clock) -> Leases:
+#: Microseconds since 1970 by the database's clock, also within a long transaction.
+_DATABASE_TIME: Final = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
+
+
+def owners_for(path: Path | None, *, owner: str, clock: Clock, is_remote: bool = False) -> Leases:
     """Return what can tell who is alive for a database at this path."""
     if path is None or fcntl is None:
-        return HeartbeatLeases(owner=owner, clock=clock)
+        return HeartbeatLeases(owner=owner, clock=clock, grace=GRACE if is_remote else 0.0)
     return FileLockLeases(path.parent / "owners", owner=owner)
 
 
@@ -76,6 +89,10 @@ class FileLockLeases:
     def interval(self) -> float | None:
         """One claim is enough."""
         return None
+
+    def connect(self, connection: Connection) -> None:
+        """Lock this process's file."""
+        self.claim(connection)
 
     def claim(self, _connection: Connection) -> None:
         """Lock this process's file."""
@@ -135,36 +152,60 @@ class HeartbeatLeases:
     owner : str
         This process's id.
     clock : Clock
-        The clocks of all processes that share the database must agree within half of `SILENCE`.
+        The time, where the database has no clock of its own.
+    grace : float
+        Seconds after a new connection in which nobody counts as gone.
     """
 
-    def __init__(self, *, owner: str, clock: Clock) -> None:
+    def __init__(self, *, owner: str, clock: Clock, grace: float = 0.0) -> None:
         self._owner = owner
         self._clock = clock
+        self._grace = int(grace * 1_000_000)
+        self._connected_at = 0
 
     @property
     def interval(self) -> float | None:
         """A sign of life every `HEARTBEAT` seconds."""
         return HEARTBEAT
 
+    def connect(self, connection: Connection) -> None:
+        """Write down that this process is here, and since when."""
+        self._connected_at = self._now(connection)
+        self.claim(connection)
+
     def claim(self, connection: Connection) -> None:
         """Write down that this process was here."""
-        now = microseconds(self._clock.now())
+        now = self._now(connection)
         seen = owners.update().where(owners.c.id == self._owner).values(seen_at=now)
         if connection.execute(seen).rowcount == 0:
             connection.execute(owners.insert().values(id=self._owner, seen_at=now))
 
     def is_gone(self, connection: Connection, owner: str) -> bool:
         """Whether that process was silent for too long, or never said anything."""
+        now = self._now(connection)
+        if self._may_be_away(now):
+            return False
         seen_at = connection.scalar(select(owners.c.seen_at).where(owners.c.id == owner))
-        return seen_at is None or seen_at < self._limit()
+        return seen_at is None or seen_at < _limit(now)
 
     def sweep(self, connection: Connection) -> None:
         """Remove the rows of those who were silent for too long."""
-        connection.execute(owners.delete().where(owners.c.seen_at < self._limit(), owners.c.id != self._owner))
+        now = self._now(connection)
+        if not self._may_be_away(now):
+            connection.execute(owners.delete().where(owners.c.seen_at < _limit(now), owners.c.id != self._owner))
 
     def release(self) -> None:
         """Do nothing: silence says it."""
 
-    def _limit(self) -> int:
-        return microseconds(self._clock.now()) - int(SILENCE * 1_000_000)
+    def _may_be_away(self, now: int) -> bool:
+        """Whether others may have had no chance yet to say that they are there."""
+        return now - self._connected_at < self._grace
+
+    def _now(self, connection: Connection) -> int:
+        if connection.dialect.name == "postgresql":
+            return int(connection.execute(_DATABASE_TIME).scalar_one())
+        return microseconds(self._clock.now())
+
+
+def _limit(now: int) -> int:
+    return now - int(SILENCE * 1_000_000)

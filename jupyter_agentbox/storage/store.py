@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from jupyter_agentbox.core.ports import Clock
 
-from .database import Database, JournalMode
+from .database import Database, JournalMode, is_remote
 from .group_commit import GroupCommitter
 from .leases import owners_for
 
@@ -27,13 +27,25 @@ class SqlStore:
         SQLite's journal. WAL does not work on network file systems, which do not always refuse it: choose "delete".
     busy_timeout : float
         How long a method waits for another process's lock, in seconds, before it raises `StorageError`.
+    tenant : str or None
+        The user of a JupyterHub whose database it has to be; any other's cannot be used.
     """
 
-    def __init__(self, url: str, *, clock: Clock, journal_mode: JournalMode = "wal", busy_timeout: float = 5.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock,
+        journal_mode: JournalMode = "wal",
+        busy_timeout: float = 5.0,
+        tenant: str | None = None,
+    ) -> None:
         self._clock = clock
         self._owner = uuid4().hex
-        self._database = Database(url, journal_mode=journal_mode, busy_timeout=busy_timeout, on_connect=self._claim)
-        self._owners = owners_for(self._database.path, owner=self._owner, clock=clock)
+        self._database = Database(
+            url, journal_mode=journal_mode, busy_timeout=busy_timeout, on_connect=self._claim, tenant=tenant
+        )
+        self._owners = owners_for(self._database.path, owner=self._owner, clock=clock, is_remote=is_remote(url))
         self._committer = GroupCommitter(
             self._database,
             on_interval=self._owners.claim,
@@ -47,4 +59,4 @@ class SqlStore:
 
     def _claim(self, connection: Connection) -> None:
         """Say on a new connection that this process is alive."""
-        self._owners.claim(connection)
+        self._owners.connect(connection)

@@ -60,8 +60,9 @@ class SqlThreadStore(SqlStore):
         journal_mode: JournalMode = "wal",
         busy_timeout: float = 5.0,
         limits: ThreadLimits | None = None,
+        tenant: str | None = None,
     ) -> None:
-        super().__init__(url, clock=clock, journal_mode=journal_mode, busy_timeout=busy_timeout)
+        super().__init__(url, clock=clock, journal_mode=journal_mode, busy_timeout=busy_timeout, tenant=tenant)
         self._retention = ThreadRetention(limits or ThreadLimits())
         self._sweeping: asyncio.Task[None] | None = None
 

@@ -6,8 +6,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, create_engine
 
-from jupyter_agentbox.storage.leases import HEARTBEAT, SILENCE, FileLockLeases, HeartbeatLeases, Leases, owners_for
-from jupyter_agentbox.storage.schema import migrate
+from jupyter_agentbox.storage.leases import (
+    GRACE,
+    HEARTBEAT,
+    SILENCE,
+    FileLockLeases,
+    HeartbeatLeases,
+    Leases,
+    owners_for,
+)
+from jupyter_agentbox.storage.schema import migrate, owners
 from jupyter_agentbox.testing import FakeClock
 
 Make = Callable[[str], Leases]
@@ -32,8 +40,8 @@ def make(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> It
         return made[-1]
 
     yield make
-    for owners in made:
-        owners.release()
+    for leases in made:
+        leases.release()
 
 
 def test_who_claims_is_alive(make: Make, connection: Connection) -> None:
@@ -95,6 +103,46 @@ def test_an_owner_that_cannot_be_looked_at_counts_as_alive(tmp_path: Path, conne
     (tmp_path / "other.lock").mkdir()
 
     assert not FileLockLeases(tmp_path, owner="one").is_gone(connection, "other")
+
+
+def test_after_a_new_connection_nobody_counts_as_gone_before_all_had_the_chance_to_say_that_they_are_there(
+    connection: Connection, clock: FakeClock
+) -> None:
+    other, one = (HeartbeatLeases(owner=owner, clock=clock, grace=GRACE) for owner in ("other", "one"))
+    other.connect(connection)
+    clock.advance(SILENCE + 60)  # the database was away
+    one.connect(connection)
+    for _ in range(11):
+        one.sweep(connection)
+        assert not one.is_gone(connection, "other")
+        clock.advance(HEARTBEAT)
+        one.claim(connection)
+    other.claim(connection)  # late, and in time
+    clock.advance(HEARTBEAT)
+    assert not one.is_gone(connection, "other")
+
+    clock.advance(SILENCE)
+    assert one.is_gone(connection, "other")
+    one.connect(connection)
+    assert not one.is_gone(connection, "other")
+
+
+def test_the_time_is_that_of_the_database(make_postgresql_database: Callable[[], str]) -> None:
+    engine = create_engine(make_postgresql_database())
+    early, late = FakeClock(), FakeClock()
+    late.advance(600)
+    one, other = HeartbeatLeases(owner="one", clock=late), HeartbeatLeases(owner="other", clock=early)
+    with engine.begin() as connection:
+        migrate(connection)
+        one.connect(connection)
+        other.connect(connection)
+        one.sweep(connection)
+
+        assert not one.is_gone(connection, "other")
+        assert not other.is_gone(connection, "one")
+        connection.execute(owners.update().values(seen_at=owners.c.seen_at - int(SILENCE * 1_000_000) - 1))
+        assert one.is_gone(connection, "other")
+    engine.dispose()
 
 
 def test_who_sweeps_stays(connection: Connection, clock: FakeClock) -> None:

@@ -245,6 +245,8 @@ async def test_threads_are_kept_by_age_and_number_and_while_a_turn_is_in_progres
     await gone.begin(a_turn("t1", "its server is gone"))
     await gone.aclose()
     clock.advance(3 * SILENCE)  # where no file lock says that it is gone
+    # A remote database may have been away: there, nobody counts as gone so soon after a new connection.
+    spared = {"its server is gone"} if url.startswith("postgresql") else set()
     here = SqlThreadStore(url, clock=clock)
     await here.begin(a_turn("t2", "working"))
     for limits, left in (
@@ -260,11 +262,11 @@ async def test_threads_are_kept_by_age_and_number_and_while_a_turn_is_in_progres
         await sweeping.aclose()
         lists = [await here.list(ThreadQuery(is_archived=archived)) for archived in (False, True)]
         await here.delete("other")
-        assert sorted(one.id for page in lists for one in page.threads) == sorted([*left, "other"])
+        assert sorted(one.id for page in lists for one in page.threads) == sorted({*left, *spared, "other"})
 
     rows = await here._committer.run(lambda connection: connection.execute(summaries.select()).all(), write=False)
     await here.aclose()
-    assert [row.id for row in rows] == ["t2"]
+    assert [row.id for row in rows] == ([*(["t1"] if spared else []), "t2"])
 
 
 async def test_a_turn_is_found_by_its_id_and_interrupted_where_its_process_is_gone(tmp_path: Path) -> None:

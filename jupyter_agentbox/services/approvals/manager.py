@@ -160,6 +160,7 @@ class ApprovalManager:
         self._progress: dict[str, Progress] = {}
         self._recordings: set[asyncio.Future[None]] = set()
         self._recovery: asyncio.Future[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
 
     async def recover(self) -> None:
         """Close, once, the requests of server processes that are gone: pending ones orphaned, running ones failed.
@@ -175,6 +176,23 @@ class ApprovalManager:
             self._recovery = asyncio.ensure_future(self._close_abandoned())
             self._recovery.add_done_callback(_has_failed)  # looks at the error, should nobody be left who waits
         await asyncio.shield(self._recovery)
+
+    def look_again(self, seconds: float) -> None:
+        """Look every so many seconds whether a server is gone by now, a start cannot tell everywhere."""
+        self._looking = in_background(self._look_again(seconds), what="looking for what servers left that are gone")
+
+    def stop_looking(self) -> None:
+        """Look no more."""
+        if self._looking is not None:
+            self._looking.cancel()
+
+    async def _look_again(self, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await self._close_abandoned()
+            except StorageError as error:
+                log.warning("what servers left that are gone cannot be looked for: %s", error)
 
     async def _close_abandoned(self) -> None:
         for request in await self._store.adopt_abandoned():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from jupyter_agentbox.core.approvals import Answer, Status
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.reviewers import DecideWith, Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.exceptions import InvalidTransitionError, NeedsPersonError
+from jupyter_agentbox.exceptions import InvalidTransitionError, NeedsPersonError, StorageError
 from tests.services.conftest import Services, a_call
 
 ADA = Reviewer(name="ada", via=Via.BROWSER)
@@ -72,3 +73,17 @@ async def test_decision_after_it_holds(services: Services) -> None:
     await services.approvals.extend(request.id, reviewer=ADA)
 
     assert (await services.decide(request, Answer.ALLOW_ONCE)).status is Status.APPROVED
+
+
+async def test_what_a_server_left_that_ends_later_is_closed_too(services: Services) -> None:
+    services.approvals.look_again(0.0)
+    request = await services.approvals.open(a_call(id=7), TOOL, ASK)
+    services.store.failure = StorageError("away for a moment")
+    services.store.abandoned = [request.id]
+    await asyncio.sleep(0)
+    services.store.failure = None
+
+    await services.announcer.until(lambda one: one.status is Status.ORPHANED)
+    services.approvals.stop_looking()
+
+    assert (await services.stored(request.id)).status is Status.ORPHANED
