@@ -100,8 +100,9 @@ class AgentBoxApp(ExtensionApp):
     longest_wait = Float(
         3600.0,
         allow_none=True,
-        help="How long a request waits at most, in seconds, however often a person asks that it wait longer. None: no "
-        "bound.",
+        help="How long a request waits at most, in seconds, however often a person asks that it wait longer; on a "
+        "JupyterHub, where what waits keeps the server from being culled, also whatever `approval_timeout` and rules "
+        "say. None: no bound.",
     ).tag(config=True)
 
     max_pending = Int(
@@ -558,6 +559,7 @@ class AgentBoxApp(ExtensionApp):
             tenant=self._tenant(),
             approval_timeout=self.approval_timeout,
             longest_wait=self.longest_wait,
+            bounds_all=hub_auth_of(self._server()) is not None,  # what waits keeps a server from being culled
             most_pending=self.max_pending,
             decide_with=DecideWith(self.decide_with),
             retention=RetentionLimits(

@@ -61,6 +61,8 @@ class Settings:
     longest_wait : float or None
         How long a request waits at most, in seconds, however often a person asks that it wait longer; ``None`` for no
         bound.
+    bounds_all : bool
+        Whether no request waits longer than that, whatever `approval_timeout` and rules say.
     most_pending : int or None
         The largest number of pending requests per kernel; ``None`` for no limit.
     decide_with : DecideWith
@@ -85,6 +87,7 @@ class Settings:
     tenant: str | None = None
     approval_timeout: float | None = 600.0
     longest_wait: float | None = 3600.0
+    bounds_all: bool = False
     most_pending: int | None = 1000
     decide_with: DecideWith = DecideWith.ANY
     added_servers: Path | None = None
@@ -215,6 +218,7 @@ def build(
         most_pending=settings.most_pending,
         decide_with=settings.decide_with,
         longest_wait=timedelta(seconds=settings.longest_wait) if settings.longest_wait is not None else None,
+        bounds_all=settings.bounds_all,
     )
     questions = QuestionManager(
         approvals=approvals,

@@ -111,6 +111,13 @@ class KernelLifecycle:
             log.exception("kernel %s cannot be reached: its code cannot call tools", kernel_id)
 
     def _connect(self, kernel_id: str, manager: KernelManager) -> None:
+        if manager.transport == "tcp" and not manager.control_port:
+            log.warning(
+                "kernel %s has no ports here: it is behind a gateway (`--gateway-url`). Its code cannot call tools:"
+                " start kernels on this server, or JupyterLab with jupyter-agentbox where the gateway is.",
+                kernel_id,
+            )
+            return
         if self._context is None:
             self._context = make_context()
 

@@ -21,7 +21,7 @@ _NO_KERNEL: Final = (
 _NO_ANSWER: Final = (
     "no agentbox server answered within {seconds:g} s, so nobody could approve and nothing ran. Open this notebook in a"
     " JupyterLab that has jupyter-agentbox (`jupyter server extension list` must show it as enabled), then run the cell"
-    " again.{problem}"
+    " again. Behind a gateway (`--gateway-url`) tools cannot be called.{problem}"
 )
 _LOST: Final = (
     "the agentbox server has not answered for {seconds:g} s while `{what}` was waiting. Before you "

@@ -143,6 +143,11 @@ class AgentBoxHandler(APIHandler):
         allowed = await ensure_async(self.authorizer.is_authorized(self, self.current_user, "read", resource))
         return bool(allowed)
 
+    def update_api_activity(self) -> None:
+        """Count what somebody does as activity, and not that a page looks, which it does again and again by itself."""
+        if self.request.method not in ("GET", "HEAD"):
+            super().update_api_activity()
+
     def finish_json(self, value: JsonObject) -> None:
         """Answer with JSON that no cache keeps."""
         self.finish_text(json.dumps(value))

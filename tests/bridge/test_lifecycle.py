@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from jupyter_server.gateway.managers import GatewayKernelManager
 
 from .conftest import SEND, TIMEOUT, Kernels
 
@@ -119,3 +120,11 @@ async def test_nothing_is_kept_of_a_kernel_that_is_gone(kernels: Kernels) -> Non
     await kernels.heard.until(lambda: kernels.heard.lost == [kernel_id])
     await kernels.lifecycle._detach_locked(kernel_id)  # as when it is noticed late that it died
     assert dict(kernels.lifecycle._locks) == {}
+
+
+async def test_a_kernel_behind_a_gateway_is_not_followed_and_the_log_says_what_to_do(
+    kernels: Kernels, caplog: pytest.LogCaptureFixture
+) -> None:
+    kernels.lifecycle._connect("k1", GatewayKernelManager())
+    assert kernels.heard.started == []
+    assert "behind a gateway (`--gateway-url`)" in caplog.text

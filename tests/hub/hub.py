@@ -63,8 +63,8 @@ c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
 c.Spawner.notebook_dir = "~"
 c.Spawner.environment = facts["environment"]
 def arguments_of(spawner):
-    at_any = ["--AgentBoxApp.decide_with=any", "--AgentBoxApp.deciders=scope"] if spawner.name == {any!r} else []
-    spawner.args = ["--allow-root", *at_any]
+    traits = ("decide_with=any", "deciders=scope", "approval_timeout=None") if spawner.name == {any!r} else ()
+    spawner.args = ["--allow-root", *(f"--AgentBoxApp.{{trait}}" for trait in traits)]
 c.Spawner.pre_spawn_hook = arguments_of
 c.JupyterHub.custom_scopes = {{{decide!r}: {{"description": "Decide requests of jupyter_agentbox."}}}}
 c.Spawner.oauth_client_allowed_scopes = [{decide!r}]

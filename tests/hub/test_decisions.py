@@ -6,6 +6,7 @@ import os
 import signal
 import urllib.request
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -209,3 +210,17 @@ def test_other_front_ends_are_told_the_path_and_not_where_the_server_listens(hub
 
     [line] = [line for line in said.splitlines() if "decide at" in line]
     assert line.split()[-1] == f"/jhub/user/{OWNER}/"
+
+
+def test_a_request_keeps_a_server_from_being_culled_for_an_hour_at_most_and_a_page_that_looks_does_not(
+    hub: Hub,
+) -> None:
+    request, path = hub.new_request(ANY), f"{hub.server(ANY)}api/status"  # it has no `approval_timeout`
+    created, expires = (datetime.fromisoformat(request[name]) for name in ("created_at", "expires_at"))
+    before = hub.ask(path, token=hub.admin)[1]["last_activity"]
+
+    for page in ("approvals?status=pending", "servers", "grants", "policy"):
+        assert hub.ask(f"{hub.server(ANY)}jupyter-agentbox/{page}", token=hub.admin)[0] == 200
+
+    assert hub.ask(path, token=hub.admin)[1]["last_activity"] == before
+    assert expires - created == timedelta(hours=1)

@@ -120,6 +120,8 @@ class ApprovalManager:
         Whose answers count.
     longest_wait : timedelta or None
         How long a request waits at most, however often a person asks that it wait longer; ``None`` for no bound.
+    bounds_all : bool
+        Whether no request waits longer than that, whatever `timeout` and rules say.
 
     Attributes
     ----------
@@ -141,8 +143,10 @@ class ApprovalManager:
         most_pending: int | None = None,
         decide_with: DecideWith = DecideWith.ANY,
         longest_wait: timedelta | None = None,
+        bounds_all: bool = False,
     ) -> None:
         self._longest_wait = longest_wait
+        self._bounds_all = bounds_all
         self._store = store
         self._announcer = announcer
         self._clock = clock
@@ -256,7 +260,8 @@ class ApprovalManager:
     def _end_of_waiting(self, evaluation: Evaluation, now: datetime) -> datetime | None:
         rule = evaluation.rule
         timeout = timedelta(seconds=rule.timeout) if rule is not None and rule.timeout is not None else self._timeout
-        return None if timeout is None else now + timeout
+        bounds = [timeout, self._longest_wait if self._bounds_all else None]
+        return min((now + bound for bound in bounds if bound is not None), default=None)
 
     def _count_use(self, request: ApprovalRequest, *, is_kept: bool) -> None:
         grant = request.evaluation.grant

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from jupyter_agentbox.core.approvals import Answer, Status
-from jupyter_agentbox.core.policy import Effect, Evaluation
+from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.reviewers import DecideWith, Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import InvalidTransitionError, NeedsPersonError, StorageError
@@ -87,3 +87,15 @@ async def test_what_a_server_left_that_ends_later_is_closed_too(services: Servic
     services.approvals.stop_looking()
 
     assert (await services.stored(request.id)).status is Status.ORPHANED
+
+
+async def test_where_what_waits_keeps_a_server_alive_the_longest_wait_holds_for_all(services: Services) -> None:
+    services.approvals._timeout = None
+    services.approvals._longest_wait = timedelta(seconds=900)
+    assert (await services.approvals.open(a_call(id=1), TOOL, ASK)).expires_at is None
+
+    services.approvals._bounds_all = True
+    patient = Evaluation(effect=Effect.ASK, rule=Rule(server="*", tool="*", effect=Effect.ASK, timeout=5000.0))
+    for number, evaluation in ((2, ASK), (3, patient)):
+        request = await services.approvals.open(a_call(id=number), TOOL, evaluation)
+        assert request.expires_at == request.created_at + timedelta(seconds=900)
