@@ -16,6 +16,7 @@ from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.server.probes import select_level
 
+from .accessibility import violations
 from .lab import Lab, running_lab
 from .person import Person
 
@@ -143,7 +144,10 @@ def theme(request: pytest.FixtureRequest, lab: Lab) -> Iterator[str]:
 
 @pytest.fixture
 def save_picture(tmp_path: Path) -> Callable[..., None]:
-    """Save pictures for the documentation, if `AGENTBOX_UPDATE_PICTURES` is set; else try whether it could be done."""
+    """Save pictures for the documentation, if `AGENTBOX_UPDATE_PICTURES` is set; else try whether it could be done.
+
+    What is worth a picture is also what everybody must be able to use: axe looks at it.
+    """
     folder = IMAGES if os.environ.get("AGENTBOX_UPDATE_PICTURES") else tmp_path
 
     def save(name: str, *parts: Locator, margin: int = 12) -> None:
@@ -155,5 +159,6 @@ def save_picture(tmp_path: Path) -> Callable[..., None]:
         path = folder / f"{name}.png"
         parts[0].page.screenshot(path=path, clip=clip, animations="disabled", caret="hide")
         assert path.stat().st_size < 200_000
+        assert violations(parts[0].page) == []
 
     return save

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, expect
 
+from .accessibility import violations
 from .person import Person, decide
 
 RESTOCK = "from jupyter_agentbox import tools\ntools.shop.restock(product_id=3, quantity=25).stock > 0"
@@ -55,6 +56,7 @@ def test_the_page_says_what_ran_who_allowed_it_and_what_became_of_it(
     expect(rows).to_have_count(1)
     page.get_by_role("button", name="get_order(order_id=4711)").press("Enter")
     expect(page.get_by_role("group", name="Approval request")).to_contain_text("not this month")
+    assert violations(person.page) == []
     page.get_by_label("Search").fill("")
     page.get_by_label("Decision").select_option("Allowed")
     expect(rows).to_have_count(1)

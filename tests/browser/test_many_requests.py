@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, expect
 
+from .accessibility import violations
 from .lab import Lab
 from .person import Person
 
@@ -56,6 +57,7 @@ def test_sixty_calls_of_a_loop_are_allowed_with_two_clicks_in_the_panel(
     expect(table.locator(".jp-mod-unusual")).to_have_text(["2500"])
     expect(table.get_by_role("button", name=re.compile("^(Allow|Reject)"))).to_have_count(0)
     table.get_by_role("checkbox", name="All of this cell (60)").click()
+    assert violations(person.page) == []
     table.get_by_role("button", name="Allow 60", exact=True).click()
     expect(person.status).to_have_text(re.compile("^0$"))
     assert len(lab.approvals(path, "approved")) == 60
@@ -123,6 +125,7 @@ def test_a_row_that_is_not_wholly_shown_is_selected_only_after_it_was_opened(
     expect(row).to_have_attribute("aria-selected", "false")
     row.get_by_role("button", name=re.compile("^Open ")).click()
     expect(table.get_by_role("group", name="Approval request shop.list_orders")).to_be_visible()
+    assert violations(person.page) == []
     row.locator(".jp-AgentBox-rowCheck").click()
     table.get_by_role("button", name="Allow 3", exact=True).click()
     expect(person.cell(0)).to_contain_text("3 ran")

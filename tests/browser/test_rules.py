@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
+from .accessibility import violations
 from .person import Person, decide
 
 LIST = "from jupyter_agentbox import tools\nlen(tools.shop.list_products())"
@@ -28,6 +29,7 @@ def test_a_rule_that_is_written_in_the_panel_answers_the_next_call(
     rules.get_by_label("Tool").fill("list_*")
     rules.get_by_role("button", name="Try on the history").click()
     expect(rules.get_by_role("status")).to_contain_text("It would have allowed")
+    assert violations(person.page) == []
     rules.get_by_role("button", name="Save rule").click()
     expect(rules).to_contain_text("Allow shop.list_*")
     try:

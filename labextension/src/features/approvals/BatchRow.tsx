@@ -61,6 +61,7 @@ function Row(props: IBatchRowProps): JSX.Element {
     <>
       <div
         role="row"
+        aria-level={1}
         className={`jp-AgentBox-row ${states.join(' ')}`}
         data-row-id={id}
         tabIndex={props.isCurrent ? 0 : -1}
@@ -114,19 +115,23 @@ function Row(props: IBatchRowProps): JSX.Element {
         </span>
       </div>
       {props.failure ? (
-        <p className="jp-AgentBox-error" role="alert">
-          {props.failure}
-        </p>
+        <div role="row" aria-level={2}>
+          <div role="gridcell" className="jp-AgentBox-error">
+            <span role="alert">{props.failure}</span>
+          </div>
+        </div>
       ) : null}
       {isPending && isOpen ? (
-        <div className="jp-AgentBox-rowCard">
-          <RequestCard
-            requestId={id}
-            hasLink={true}
-            onFailure={text => {
-              props.onFailure(id, text);
-            }}
-          />
+        <div role="row" aria-level={2} className="jp-AgentBox-rowCard">
+          <div role="gridcell">
+            <RequestCard
+              requestId={id}
+              hasLink={true}
+              onFailure={text => {
+                props.onFailure(id, text);
+              }}
+            />
+          </div>
         </div>
       ) : null}
     </>

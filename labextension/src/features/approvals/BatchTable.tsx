@@ -75,7 +75,7 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
       <Head approval={first} count={pending.length} titleId={titleId} />
       <Same layout={layout} count={approvals.length} />
       <div
-        role="grid"
+        role="treegrid"
         className="jp-AgentBox-rows"
         aria-multiselectable="true"
         aria-labelledby={titleId}

@@ -60,7 +60,7 @@ function Foot({ log }: IHistoryPageProps): JSX.Element {
   const trans = useTrans();
   const until = log.searchedUntil;
   return (
-    <footer className="jp-AgentBox-historyFoot">
+    <div className="jp-AgentBox-historyFoot">
       <span role="status">
         {log.state === 'loading' ? trans.__('Loading…') : null}
       </span>
@@ -82,7 +82,7 @@ function Foot({ log }: IHistoryPageProps): JSX.Element {
           />
         </>
       ) : null}
-    </footer>
+    </div>
   );
 }
 

@@ -169,7 +169,7 @@ function Header(props: ICardProps & { titleId: string }): JSX.Element {
   const { approval } = props;
   const { call, tool } = approval;
   return (
-    <header className="jp-AgentBox-header">
+    <div className="jp-AgentBox-header">
       <div className="jp-AgentBox-headline">
         <span id={props.titleId} className="jp-AgentBox-name">
           <VisibleText text={call.server} />.<VisibleText text={call.tool} />
@@ -193,7 +193,7 @@ function Header(props: ICardProps & { titleId: string }): JSX.Element {
       <Says approval={approval} />
       <LookAlikes found={call.look_alikes} />
       <Origin {...props} />
-    </header>
+    </div>
   );
 }
 

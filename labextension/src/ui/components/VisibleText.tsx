@@ -13,6 +13,9 @@ const MAX_SHOWN = 20_000;
 /** Lines of a text that need no scrolling. */
 const SHORT_LINES = 12;
 
+/** Characters that need no scrolling, however narrow the panel is. */
+const SHORT_TEXT = 200;
+
 /** A text in a line. */
 export function VisibleText(props: { text: string }): JSX.Element {
   return (
@@ -41,6 +44,8 @@ export function TextBlock({ text, name }: ITextBlockProps): JSX.Element {
   const [isOpen, setOpen] = React.useState(false);
   const lines = text.split('\n').length;
   const isLong = lines > SHORT_LINES || text.length > 1200;
+  // What scrolls must be reached by keyboard.
+  const mayScroll = lines > SHORT_LINES || text.length > SHORT_TEXT;
   const hidden = Math.max(0, text.length - MAX_SHOWN);
   const report = React.useContext(UnseenReport);
   const [wasOpen, setWasOpen] = React.useState(false);
@@ -52,9 +57,9 @@ export function TextBlock({ text, name }: ITextBlockProps): JSX.Element {
     <div className="jp-AgentBox-block">
       <pre
         className={isOpen ? 'jp-mod-tall' : undefined}
-        tabIndex={isLong ? 0 : undefined}
-        role={isLong ? 'group' : undefined}
-        aria-label={isLong ? name : undefined}
+        tabIndex={mayScroll ? 0 : undefined}
+        role={mayScroll ? 'group' : undefined}
+        aria-label={mayScroll ? name : undefined}
       >
         {hidden > 0 && !isOpen ? (
           <BothEnds text={text} hidden={hidden} />
