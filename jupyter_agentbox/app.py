@@ -38,7 +38,7 @@ from jupyter_agentbox.exceptions import StorageError, ThreadError
 from jupyter_agentbox.mcp_client import project_servers
 from jupyter_agentbox.mcp_client.credential_variables import credential_variables
 from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
-from jupyter_agentbox.paths import added_servers_path, trusted_servers_path, user_rules_path
+from jupyter_agentbox.paths import added_servers_path, seen_tools_path, trusted_servers_path, user_rules_path
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_directories
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
@@ -447,6 +447,7 @@ class AgentBoxApp(ExtensionApp):
             registrations=self._box.registrations,
             manual_calls=self._box.manual_calls,
             servers_file=self._box.servers_file,
+            seen_tools=self._box.seen_tools,
             policies=self._box.policies,
             isolation=IsolationLookup(server.kernel_manager),
             kernel_exits=kernel_exits,
@@ -554,6 +555,7 @@ class AgentBoxApp(ExtensionApp):
             added_servers=added,
             project=Path(self._server().root_dir) if self.read_project_servers and added is not None else None,
             trusted_servers=trusted_servers_path(),
+            seen_tools=seen_tools_path(),
             database_url=self.database_url,
             journal_mode="delete" if self.journal_mode == "delete" else "wal",
             tenant=self._tenant(),

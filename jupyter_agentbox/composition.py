@@ -21,6 +21,7 @@ from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.project_servers import LayeredConfiguration, ProjectServers, TrustedServers
 from jupyter_agentbox.mcp_client.registry import ServerRegistry
+from jupyter_agentbox.mcp_client.seen_tools import SeenTools
 from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.mcp_client.servers_file import ServersFile
 from jupyter_agentbox.paths import keep_server, site_rules_paths
@@ -73,6 +74,8 @@ class Settings:
         The directory whose ``.mcp.json`` is read; ``None`` for none.
     trusted_servers : Path or None
         Where it is kept which of a project's servers a person trusted; needed with a project.
+    seen_tools : Path or None
+        Where it is kept which definitions of tools a person has looked at; ``None`` for this process alone.
     limits : ServerLimits
         What an MCP server may use.
     retention : RetentionLimits
@@ -93,6 +96,7 @@ class Settings:
     added_servers: Path | None = None
     project: Path | None = None
     trusted_servers: Path | None = None
+    seen_tools: Path | None = None
     limits: ServerLimits = field(default_factory=ServerLimits)
     retention: RetentionLimits = field(default_factory=RetentionLimits)
     secret_names: tuple[str, ...] = SECRET_NAMES
@@ -114,6 +118,7 @@ class AgentBox:
     manual_calls: ManualCalls
     servers_file: ServersFile
     questions: QuestionManager
+    seen_tools: SeenTools
     checker: JsonSchemaChecker
 
     async def start(self) -> None:
@@ -261,6 +266,7 @@ def build(
             environment=os.environ,
         ),
         questions=questions,
+        seen_tools=SeenTools(settings.seen_tools),
         checker=checker,
     )
 

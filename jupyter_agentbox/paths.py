@@ -43,6 +43,11 @@ def trusted_servers_path() -> Path:
     return data_dir() / "trusted-servers.json"
 
 
+def seen_tools_path() -> Path:
+    """Return the file that says which definitions of tools a person has looked at. Only this user can read it."""
+    return data_dir() / "seen-tools.json"
+
+
 def user_rules_path() -> Path:
     """Return the file of the user's rules."""
     return config_dir() / FILE_NAME

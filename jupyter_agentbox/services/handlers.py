@@ -38,6 +38,7 @@ from jupyter_agentbox.exceptions import (
     UnknownThreadError,
     UnknownToolError,
 )
+from jupyter_agentbox.mcp_client.seen_tools import SeenTools
 from jupyter_agentbox.mcp_client.servers_file import ServersFile
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
@@ -106,6 +107,7 @@ class Services:
     registrations: RegistrationManager
     manual_calls: ManualCalls
     servers_file: ServersFile
+    seen_tools: SeenTools
     policies: PolicyManager
     isolation: IsolationFinder
     kernel_exits: KernelExitManager

@@ -153,6 +153,8 @@ export interface IServersModel {
   listTools(name: string): Promise<IListedTool[] | null>;
   /** A tool that was listed, as a whole. */
   getTool(name: string, tool: string): Promise<IWholeTool>;
+  /** Note that a person has looked at tools: the digest of each. */
+  lookAtTools(server: string, digests: Record<string, string>): Promise<void>;
   /** Raise the request that asks whether to call a tool, without any code; its id. */
   callTool(server: string, tool: string, values: IJsonObject): Promise<string>;
   /** What became of such a call. */

@@ -9,17 +9,19 @@ from jupyter_server.auth.decorator import authorized
 from tornado import web
 
 from jupyter_agentbox.core.approvals import request_to_json
-from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.ports import ToolCatalog
 from jupyter_agentbox.core.tools import ServerStatus, ToolDescription
 from jupyter_agentbox.exceptions import (
     InvalidDecisionError,
+    StorageError,
     UnknownApprovalError,
     UnknownServerError,
     UnknownToolError,
 )
 from jupyter_agentbox.services.approvals import handlers as approvals
 from jupyter_agentbox.services.handlers import AgentBoxHandler
+from jupyter_agentbox.services.reviewers import reviewer_of
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:servers"
 
@@ -62,8 +64,17 @@ class ServersHandler(ServersAPIHandler):
                 "servers": [status.to_json() for status in self.catalog.servers()],
                 "problems": [problem.to_json() for problem in self.catalog.problems()],
                 "file": self._file_to_json(),
+                "changed_tools": self._changed_tools(),
             }
         )
+
+    def _changed_tools(self) -> JsonObject:
+        """Return how many tools of each server are new or changed since somebody looked, where there are any."""
+        counts = {
+            status.name: len(self.services.seen_tools.marks(status.name, self.catalog.known_tools(status.name) or ()))
+            for status in self.catalog.servers()
+        }
+        return {name: count for name, count in counts.items() if count}
 
     def _file_to_json(self) -> JsonObject:
         """Return where the user's servers stand, and by which path a page can open the file, if it can."""
@@ -85,7 +96,9 @@ class ServerToolsHandler(ServersAPIHandler):
         known = self.catalog.known_tools(name)
         wanted = self.get_query_argument("tool", None, strip=False)
         if wanted is None:
-            self.finish_json({"tools": None if known is None else [tool_in_brief(tool) for tool in known]})
+            marks = self.services.seen_tools.marks(name, known or ())
+            brief: list[JsonValue] = [{**tool_in_brief(tool), "mark": marks.get(tool.name)} for tool in known or ()]
+            self.finish_json({"tools": None if known is None else brief})
             return
         for tool in known or ():
             if tool.name == wanted:
@@ -99,6 +112,27 @@ class ServerToolsHandler(ServersAPIHandler):
         """List the tools; starts the server if need be, so this is no GET: a page can be made to send those."""
         tools = await self.catalog.list_tools(name)
         self.finish_json({"tools": [tool.to_json() for tool in tools]})
+
+
+class SeenToolsHandler(ServersAPIHandler):
+    """What a person has looked at of one server's tools."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, name: str) -> None:
+        """Note that a person has looked at tools: they are no longer marked as new or changed."""
+        digests = self.json_object()
+        known = {tool.name for tool in self.catalog.known_tools(name) or ()}
+        if not all(isinstance(digest, str) for digest in digests.values()) or digests.keys() - known:
+            raise InvalidDecisionError("the body must have the digest that was seen, by the name of each listed tool")
+        reviewer = await reviewer_of(self, AUTH_RESOURCE)
+        reviewer.check(self.services.approvals.decide_with)
+        try:
+            self.services.seen_tools.look(name, {tool: str(digest) for tool, digest in digests.items()})
+        except OSError as error:
+            raise StorageError(f"what was looked at could not be kept: {error.strerror}") from None
+        self.set_status(204)
+        self.finish()
 
 
 class ServerStateHandler(ServersAPIHandler):
@@ -225,6 +259,7 @@ _ID = r"(?P<request_id>[A-Za-z0-9_-]+)"
 default_handlers = [
     (r"/jupyter-agentbox/servers/?", ServersHandler),
     (rf"/jupyter-agentbox/servers/{_NAME}/tools/?", ServerToolsHandler),
+    (rf"/jupyter-agentbox/servers/{_NAME}/tools/seen/?", SeenToolsHandler),
     (rf"/jupyter-agentbox/servers/{_NAME}/start/?", ServerStartHandler),
     (rf"/jupyter-agentbox/servers/{_NAME}/stop/?", ServerStopHandler),
     (rf"/jupyter-agentbox/servers/{_NAME}/restart/?", ServerRestartHandler),

@@ -131,6 +131,8 @@ export interface IAgentBoxClient {
   listTools(name: string): Promise<IListedTool[] | null>;
   /** One of them as a whole. */
   getTool(name: string, tool: string): Promise<IWholeTool>;
+  /** Note that a person has looked at tools: the digest of each. */
+  lookAtTools(server: string, digests: Record<string, string>): Promise<void>;
   /** Ask whether to call a tool, without any code: a request, like all others. */
   callTool(
     server: string,
@@ -300,6 +302,15 @@ export class AgentBoxClient implements IAgentBoxClient {
     // Not by `plain`: a schema keeps the digits of its limits.
     const [found] = (answer as unknown as { tools: IWholeTool[] }).tools;
     return found;
+  }
+
+  async lookAtTools(
+    server: string,
+    digests: Record<string, string>
+  ): Promise<void> {
+    const name = encodeURIComponent(server);
+    const path = URLExt.join('servers', name, 'tools', 'seen');
+    await this._request('POST', path, JSON.stringify(digests));
   }
 
   async callTool(

@@ -267,6 +267,8 @@ export interface IListedTool {
   description: string;
   annotations: IJsonObject;
   digest: string;
+  /** Whether it is another one than somebody has looked at. */
+  mark?: 'new' | 'changed' | null;
 }
 
 /** A listed tool as a whole. */
@@ -326,6 +328,8 @@ export interface IServerList {
   problems: IConfigurationProblem[];
   /** Where the user's servers stand; a server of an earlier version does not say. */
   file?: { path: string; document: string | null };
+  /** How many tools of a server are new or changed since somebody looked, where there are any. */
+  changed_tools?: Record<string, number>;
 }
 
 /** Why a kernel ended that nobody had asked to end. */

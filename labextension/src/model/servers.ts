@@ -27,6 +27,7 @@ export class ServersModel implements IServersModel {
       | 'listTools'
       | 'getTool'
       | 'callTool'
+      | 'lookAtTools'
       | 'getCallEnd'
       | 'withdrawCall'
       | 'previewServer'
@@ -74,6 +75,14 @@ export class ServersModel implements IServersModel {
 
   getTool(name: string, tool: string): Promise<IWholeTool> {
     return this._source.getTool(name, tool);
+  }
+
+  async lookAtTools(
+    server: string,
+    digests: Record<string, string>
+  ): Promise<void> {
+    await this._source.lookAtTools(server, digests);
+    await this.refresh();
   }
 
   async callTool(

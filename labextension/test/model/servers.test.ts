@@ -19,6 +19,7 @@ class Server {
   readonly listTools = jest.fn(() => Promise.resolve(null));
   readonly getTool = jest.fn(() => Promise.reject(new Error('none')));
   readonly callTool = jest.fn(() => Promise.reject(new Error('none')));
+  readonly lookAtTools = jest.fn(() => Promise.resolve());
   readonly getCallEnd = jest.fn(() => Promise.reject(new Error('none')));
   readonly withdrawCall = jest.fn(() => Promise.resolve());
   readonly previewServer = jest.fn(() => Promise.reject(new Error('none')));

@@ -119,6 +119,28 @@ async def test_a_server_that_is_not_configured_is_404(fetch: Any, action: str) -
     assert "`other`" in body["message"]
 
 
+async def test_a_tool_that_changed_is_marked_until_a_person_looked(fetch: Any, jp_serverapp: Any) -> None:
+    await fetch("servers", "mini", "tools", body={})
+    _, body = await fetch("servers", "mini", "tools")
+    digests = {tool["name"]: tool["digest"] for tool in body["tools"]}
+    assert {tool["mark"] for tool in body["tools"]} == {None}
+    before = {**digests, "add": "another"}
+    assert (await fetch("servers", "mini", "tools", "seen", body=before))[0] == 204
+
+    _, body = await fetch("servers", "mini", "tools")
+    assert [tool["name"] for tool in body["tools"] if tool["mark"] == "changed"] == ["add"]
+    assert (await fetch("servers"))[1]["changed_tools"] == {"mini": 1}
+    services = jp_serverapp.web_app.settings[SETTINGS_KEY]
+    services.approvals.decide_with = DecideWith.PERSON  # a token is no person
+    assert (await fetch("servers", "mini", "tools", "seen", body=digests))[0] == 403
+    services.approvals.decide_with = DecideWith.ANY
+
+    assert (await fetch("servers", "mini", "tools", "seen", body={"add": digests["add"]}))[0] == 204
+    assert (await fetch("servers"))[1]["changed_tools"] == {}
+    for body in ({"sub": "x"}, {"add": 7}):
+        assert (await fetch("servers", "mini", "tools", "seen", body=body))[0] == 422
+
+
 async def ended_call(fetch: Any, request_id: str) -> Any:
     """Return what became of a call that was made in the panel."""
     async with asyncio.timeout(10):

@@ -25,6 +25,7 @@ export function Server(props: IServerProps): JSX.Element {
   const { server, servers } = props;
   const { run, isBusy, failure } = useDoing();
   const name = label(server.name);
+  const changed = servers.list?.changed_tools?.[server.name] ?? 0;
   const isOld = server.last_error !== '' && server.last_error !== server.error;
   return (
     <>
@@ -57,6 +58,15 @@ export function Server(props: IServerProps): JSX.Element {
         </span>
       </div>
       <div className="jp-AgentBox-serverFacts">{facts(server, trans)}</div>
+      {changed > 0 ? (
+        <p className="jp-AgentBox-changedTools">
+          {trans._n(
+            '%1 tool is new or changed since somebody looked',
+            '%1 tools are new or changed since somebody looked',
+            changed
+          )}
+        </p>
+      ) : null}
       {[server.error, failure].filter(Boolean).map(text => (
         <p key={text} className="jp-AgentBox-error">
           {label(text, 500)}

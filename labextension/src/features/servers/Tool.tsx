@@ -31,7 +31,14 @@ export interface IToolProps {
 
 export function Tool(props: IToolProps): JSX.Element {
   const trans = useTrans();
-  const { tool } = props;
+  const { tool, server, servers } = props;
+  const lookAt = (): void => {
+    if (tool.mark) {
+      servers
+        .lookAtTools(server.name, { [tool.name]: tool.digest })
+        .catch(() => undefined); // it stays marked
+    }
+  };
   const [isOpen, setOpen] = React.useState(false);
   const { risk, text } = claimedRisk(tool.annotations, trans);
   return (
@@ -40,6 +47,9 @@ export function Tool(props: IToolProps): JSX.Element {
       onToggle={event => {
         if (event.target === event.currentTarget) {
           setOpen(event.currentTarget.open);
+          if (!event.currentTarget.open) {
+            lookAt(); // while it is open, the mark stays
+          }
         }
       }}
     >
@@ -48,6 +58,11 @@ export function Tool(props: IToolProps): JSX.Element {
           <VisibleText text={label(tool.name)} />
         </code>{' '}
         <RiskMark risk={risk} text={text} />
+        {tool.mark ? (
+          <span className="jp-AgentBox-toolMark">
+            {tool.mark === 'new' ? trans.__('new') : trans.__('changed')}
+          </span>
+        ) : null}
         <span className="jp-AgentBox-toolSays">
           <VisibleText
             text={label(firstSentence(tool.description), MAX_SENTENCE)}

@@ -115,6 +115,7 @@ function useTools(
         if (isWanted) {
           setTools(found ?? []);
           setFailure('');
+          lookAt(found ?? [], name, servers);
         }
       },
       (error: unknown) => {
@@ -129,6 +130,31 @@ function useTools(
   }, [servers, name, said]);
   return [tools, failure];
 }
+
+/**
+ * Note which tools somebody has seen in the list, so that a change of them is told: at the first look all of them. Those
+ * that are marked wait until they are opened.
+ */
+function lookAt(
+  tools: readonly IListedTool[],
+  server: string,
+  servers: IServersModel
+): void {
+  const known = looked.get(server) ?? '';
+  const seen = tools.filter(tool => !tool.mark);
+  const now = seen.map(tool => tool.digest).join();
+  if (seen.length > 0 && now !== known) {
+    looked.set(server, now);
+    const digests = Object.fromEntries(
+      seen.map(tool => [tool.name, tool.digest])
+    );
+    // Where it may not be noted, changes are not marked.
+    servers.lookAtTools(server, digests).catch(() => undefined);
+  }
+}
+
+/** What was noted of each server's tools. */
+const looked = new Map<string, string>();
 
 function isFound({ name, title, description }: IListedTool, word: string) {
   const wanted = word.trim().toLowerCase();

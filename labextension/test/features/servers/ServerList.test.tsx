@@ -25,7 +25,8 @@ function toolsOf(...names: string[]): IListedTool[] {
 
 function show(
   server: Partial<IServer>,
-  tools: IListedTool[] = []
+  tools: IListedTool[] = [],
+  changed: Record<string, number> = {}
 ): IServersModel {
   const servers = [
     {
@@ -43,10 +44,11 @@ function show(
   ];
   const model = {
     changed: new Signal<object, void>({}),
-    list: { servers, problems: [] },
+    list: { servers, problems: [], changed_tools: changed },
     run: jest.fn(done),
     review: jest.fn(done),
     refresh: jest.fn(done),
+    lookAtTools: jest.fn(done),
     listTools: jest.fn(() => Promise.resolve(tools)),
     getTool: jest.fn((_: string, name: string) =>
       Promise.resolve({ ...tools.find(tool => tool.name === name), ...WHOLE })
@@ -103,18 +105,21 @@ test.each([
   }
 );
 
-/** Open a disclosure as a browser does. */
-async function open(text: RegExp): Promise<void> {
+/** Open or close a disclosure as a browser does. */
+async function toggle(text: RegExp, isOpen: boolean): Promise<void> {
   const summary = screen
     .getAllByText(text)
     .map(node => node.closest('summary'))
     .find(node => node !== null);
   const details = summary?.parentElement as HTMLDetailsElement;
   await act(async () => {
-    details.open = true;
+    details.open = isOpen;
     fireEvent(details, new Event('toggle'));
   });
 }
+
+const open = (text: RegExp): Promise<void> => toggle(text, true);
+const close = (text: RegExp): Promise<void> => toggle(text, false);
 
 test('of 1,203 tools some are shown, and a search finds any of them', async () => {
   const names = Array.from({ length: 1203 }, (_, index) => `tool_${index}`);
@@ -139,6 +144,27 @@ test('a tool says its first sentence, and opens to the whole and its schema', as
   expect(model.getTool).toHaveBeenCalledWith('db', 'add');
   expect(document.body.textContent).toContain('Adds. Then it waits.');
   expect(document.body.textContent).toContain('"integer"');
+});
+
+test('a tool that changed is marked until it was opened, and others are noted as seen', async () => {
+  const [add, drop] = toolsOf('add', 'drop');
+  const model = show({ name: 'marked', tool_count: 2 }, [
+    { ...add, mark: 'changed' },
+    { ...drop, mark: null }
+  ]);
+  await open(/^2 tools$/);
+  expect(model.lookAtTools).toHaveBeenCalledTimes(1);
+  expect(model.lookAtTools).toHaveBeenCalledWith('marked', { drop: 'drop' });
+  expect(screen.getByText('changed')).toBeTruthy();
+  await open(/^add$/);
+  expect(model.lookAtTools).toHaveBeenCalledTimes(1);
+  await close(/^add$/);
+  expect(model.lookAtTools).toHaveBeenCalledWith('marked', { add: 'add' });
+});
+
+test('a server says how many of its tools changed', () => {
+  show({ name: 'db' }, [], { db: 2 });
+  expect(document.body.textContent).toContain('2 tools are new or changed');
 });
 
 test('what servers say of themselves cannot hide in their list', async () => {

@@ -1,0 +1,92 @@
+"""Which definitions of tools a person has looked at: one that its server has changed is marked until they do."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from jupyter_agentbox.core.tools import ToolDescription
+
+from .registration import object_of
+
+#: What a tool can be since a person looked at the list of its server.
+Mark: TypeAlias = Literal["new", "changed"]
+#: As many servers, and tools of each, are remembered.
+_MOST_SERVERS: Final = 500
+_MOST_TOOLS: Final = 2_000
+
+
+class SeenTools:
+    """Remembers the digests of the definitions that somebody looked at, in a file that only this user can read.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file. What cannot be read is as if nobody had looked. ``None`` remembers for this process alone.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._known: dict[str, dict[str, str]] | None = None
+
+    def marks(self, server: str, tools: Iterable[ToolDescription]) -> dict[str, Mark]:
+        """Return which tools are new or changed since somebody looked; none before anybody did."""
+        seen = self._read().get(server)
+        if seen is None:
+            return {}
+        return {
+            tool.name: "changed" if tool.name in seen else "new" for tool in tools if seen.get(tool.name) != tool.digest
+        }
+
+    def look(self, server: str, digests: Mapping[str, str]) -> None:
+        """Note that somebody has looked at tools.
+
+        Parameters
+        ----------
+        server : str
+            Their server.
+        digests : mapping
+            The tools' names, and the digests of what was seen.
+
+        Raises
+        ------
+        OSError
+            If it cannot be kept.
+        """
+        with self._lock:
+            known = self._read()
+            seen = {**known.pop(server, {}), **digests}
+            known = {**known, server: dict(list(seen.items())[-_MOST_TOOLS:])}
+            self._known = dict(list(known.items())[-_MOST_SERVERS:])
+            if self._path is not None:
+                _write(self._path, json.dumps({"seen": self._known}))
+
+    def _read(self) -> dict[str, dict[str, str]]:
+        if self._known is None:
+            try:
+                found = {} if self._path is None else object_of(json.loads(self._path.read_text("utf-8")))
+            except (OSError, ValueError, RecursionError):
+                found = {}
+            self._known = {
+                server: {name: digest for name, digest in object_of(tools).items() if isinstance(digest, str)}
+                for server, tools in object_of(found.get("seen")).items()
+            }
+        return dict(self._known)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".seen-tools-")  # made for this user only
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
