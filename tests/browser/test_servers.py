@@ -1,0 +1,57 @@
+"""The servers in the side panel: their tools, tried once a person has allowed it, and a new server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from .lab import SHOP, Lab
+from .person import Person, decide
+
+
+def test_a_tool_is_tried_once_it_is_allowed_and_a_server_is_added_by_the_button_that_names_its_command(
+    person: Person, lab: Lab
+) -> None:
+    person.visit()
+    person.open_panel()
+    person.show_tab("Servers")
+    servers = person.page.get_by_role("region", name="MCP servers")
+    start = servers.get_by_role("button", name=re.compile("^(Start|Restart) shop$"))
+    start.click()
+    shop = servers.get_by_role("listitem").filter(has=person.page.get_by_role("button", name="Stop shop")).first
+    shop.locator("summary", has_text=re.compile(r"^\d+ tools$")).click()
+    shop.get_by_role("searchbox").fill("get_order")
+    shop.locator("summary", has_text="get_order").click()
+    shop.get_by_role("button", name="Try…").click()
+    shop.get_by_role("textbox").first.fill("1042")
+    shop.get_by_role("button", name="Ask to call get_order").click()
+    shop.get_by_role("button", name="Show the request").click()
+    decide(person.item("shop.get_order"), "Allow once")
+    person.show_tab("Servers")
+    expect(shop).to_contain_text("The tool answered:")
+    if shots := os.environ.get("AGENTBOX_SHOTS"):
+        person.page.screenshot(path=f"{shots}/servers-try.png")
+
+    servers.get_by_role("button", name="Add server…").click()
+    form = servers.get_by_role("group", name="Add an MCP server")
+    form.get_by_label("Name", exact=True).fill("second")
+    form.get_by_role("textbox", name="Program", exact=True).fill(SHOP["command"])
+    form.get_by_label("Arguments, one in each line").fill("\n".join(SHOP["args"]))
+    form.get_by_role("button", name="Preview").click()
+    line = " ".join([SHOP["command"], *SHOP["args"]])
+    add = form.get_by_role("button", name=f"Add and start: {line}")
+    expect(add).to_be_visible()
+    if shots:
+        person.page.screenshot(path=f"{shots}/servers-add.png")
+    file = Path(lab.ask("jupyter-agentbox/servers")["file"]["path"])
+    before = file.read_text()
+    try:
+        add.click()
+        expect(servers.get_by_role("button", name="Stop second")).to_be_visible()
+        assert json.loads(file.read_text())["mcpServers"]["second"] == SHOP
+    finally:
+        file.write_text(before)
