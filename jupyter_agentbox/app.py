@@ -38,6 +38,7 @@ from jupyter_agentbox.exceptions import StorageError, ThreadError
 from jupyter_agentbox.mcp_client import project_servers
 from jupyter_agentbox.mcp_client.credential_variables import credential_variables
 from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
+from jupyter_agentbox.mcp_client.servers_file import ServersFile
 from jupyter_agentbox.paths import added_servers_path, seen_tools_path, trusted_servers_path, user_rules_path
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_directories
@@ -446,7 +447,11 @@ class AgentBoxApp(ExtensionApp):
             catalog=self._box.tools,
             registrations=self._box.registrations,
             manual_calls=self._box.manual_calls,
-            servers_file=self._box.servers_file,
+            servers_file=ServersFile(
+                Path(self.mcp_config_path),
+                known=lambda: [status.name for status in self._box.tools.servers()],
+                environment=os.environ,
+            ),
             seen_tools=self._box.seen_tools,
             policies=self._box.policies,
             isolation=IsolationLookup(server.kernel_manager),

@@ -23,7 +23,6 @@ from jupyter_agentbox.mcp_client.project_servers import LayeredConfiguration, Pr
 from jupyter_agentbox.mcp_client.registry import ServerRegistry
 from jupyter_agentbox.mcp_client.seen_tools import SeenTools
 from jupyter_agentbox.mcp_client.servers import McpServers
-from jupyter_agentbox.mcp_client.servers_file import ServersFile
 from jupyter_agentbox.paths import keep_server, site_rules_paths
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
@@ -116,7 +115,6 @@ class AgentBox:
     modes: ThreadModes
     registrations: RegistrationManager
     manual_calls: ManualCalls
-    servers_file: ServersFile
     questions: QuestionManager
     seen_tools: SeenTools
     checker: JsonSchemaChecker
@@ -260,11 +258,6 @@ def build(
             calls=calls, registry=_registry(settings, tools), project=project, list_tools=tools.list_tools
         ),
         manual_calls=ManualCalls(calls),
-        servers_file=ServersFile(
-            settings.mcp_config_path[0],
-            known=lambda: [status.name for status in tools.servers()],
-            environment=os.environ,
-        ),
         questions=questions,
         seen_tools=SeenTools(settings.seen_tools),
         checker=checker,

@@ -42,9 +42,7 @@ def events(jp_asyncio_loop: asyncio.AbstractEventLoop) -> EventLogger:
 
 @pytest.fixture
 def box(tmp_path: Path, events: EventLogger) -> AgentBox:
-    settings = Settings(
-        mcp_config_path=(tmp_path / "mcp.json",), database_url=sqlite_url(str(tmp_path / "store" / "approvals.sqlite"))
-    )
+    settings = Settings(mcp_config_path=(), database_url=sqlite_url(str(tmp_path / "store" / "approvals.sqlite")))
     tools = FakeTools({"shop.find": find, "shop.fail": fail})
     return build(settings, announcer=EventAnnouncer(events), own_tools={"shop": tools})
 
