@@ -21,8 +21,8 @@ const FINAL: readonly Status[] = [
 /** Milliseconds between two looks at the newest requests while others end. */
 const NEWEST_INTERVAL = 1_000;
 
-/** Requests that are listed at most, however many end while the page is open. */
-const MAX_ITEMS = 1_000;
+/** Requests that are listed at most beyond those that were asked for, however many end while the page is open. */
+const MAX_NEW = 150;
 
 /** See `IHistoryModel`. It tracks what it lists; what is true of a request is in the approvals model. */
 export class HistoryModel implements IHistoryModel, IDisposable {
@@ -92,8 +92,10 @@ export class HistoryModel implements IHistoryModel, IDisposable {
         cursor === null ? [...added, ...listed] : [...listed, ...added]
       );
       this._approvals.remember(page.approvals);
-      if (cursor !== null || !this._isLoaded) {
+      if (cursor !== null || !this._knowsNext) {
         this._next = page.next;
+        this._knowsNext = true;
+        this._room = this._listed.size + MAX_NEW;
       }
       this._answered = question;
       this._isLoaded = true;
@@ -104,12 +106,16 @@ export class HistoryModel implements IHistoryModel, IDisposable {
   }
 
   private _onSettled(_: unknown, { id }: IApproval): void {
+    if (!this._isLoaded) {
+      return; // who opens the history asks for it
+    }
     const listed = [...this._listed.keys()];
-    if (listed.length >= MAX_ITEMS) {
+    if (listed.length >= this._room) {
       // The cursor is of a page that is gone now: begin anew.
-      listed.length = this.pageSize;
+      listed.length = Math.min(listed.length, this.pageSize);
       this._next = null;
-      this._isLoaded = false;
+      this._knowsNext = false;
+      this._newest.invoke().catch(() => undefined);
     }
     this._list([id, ...listed]);
     this._changed.emit();
@@ -138,8 +144,10 @@ export class HistoryModel implements IHistoryModel, IDisposable {
   private _answered = 0;
   private readonly _changed = new Signal<this, void>(this);
   private _isLoaded = false;
+  private _knowsNext = false;
   private _listed: ReadonlyMap<string, IDisposable> = new Map();
   private readonly _newest: Throttler;
   private _next: string | null = null;
   private _questions = 0;
+  private _room = Infinity;
 }

@@ -90,13 +90,28 @@ test('what is listed is kept, and let go at last', async () => {
   expect(approvals.get('a1').approval).toBeNull();
 });
 
-test('a page that is open for a week lists no more than it can show', () => {
+test('what ends is not kept before someone opened the history', () => {
   const { approvals, history } = setUp();
+  approvals.remember([approval({ id: 'a1' })]);
+  approvals.remember([allowed({ id: 'a1' })]);
+  expect(history.items).toEqual([]);
+  expect(approvals.get('a1').approval).toBeNull();
+});
+
+test('a page that is open for a week lists no more than it can show, and knows what comes after it', async () => {
+  const { approvals, history, server } = setUp('b3', 'b2', 'b1');
+  await history.load();
+  expect(history.hasMore).toBe(true);
   for (let number = 0; number < 1100; number++) {
     const id = `a${number}`;
     approvals.remember([approval({ id })]);
     approvals.remember([allowed({ id })]);
   }
-  expect(history.items.length).toBeLessThanOrEqual(1000);
+  expect(history.items.length).toBeLessThanOrEqual(152);
   expect(history.items[0]?.id).toBe('a1099');
+  server.items = ['a1099', 'a1098', 'a1097'].map(id => allowed({ id }));
+  await history.load();
+  expect(history.hasMore).toBe(true);
+  await history.loadMore();
+  expect(idsOf(history)).toContain('a1097');
 });

@@ -40,15 +40,15 @@ export interface ITableLayout {
 }
 
 /** What requests in one table have in common: all that its head says of them. */
-export function toolKey({ call, tool }: IApproval): string {
-  return JSON.stringify([
+export const toolKey = once(({ call, tool }) =>
+  JSON.stringify([
     call.server,
     call.tool,
     call.isolation ?? null,
     tool.description,
     stringify(tool.annotations)
-  ]);
-}
+  ])
+);
 
 /** What tells the cell that a request came from from others. */
 export function cellKey({ kernel_id, cell_id }: IToolCall): string {
@@ -150,15 +150,24 @@ export function isUnusual({ call }: IApproval, column: IColumn): boolean {
 }
 
 /** Whether a table shows all that a person has to see of a request. */
-export function isWhollyShown({ call }: IApproval): boolean {
-  return (
+export const isWhollyShown = once(
+  ({ call }) =>
     !call.omitted &&
     (call.look_alikes ?? []).length === 0 &&
     codeOf(call) === null &&
     namesOf(call.arguments).every(
       name => shortValue(name, call.arguments[name], MAX_CELL).isWhole
     )
-  );
+);
+
+/** Find out something of a request once: a table of a thousand asks for it at each change. */
+function once<T>(find: (approval: IApproval) => T): (approval: IApproval) => T {
+  const found = new WeakMap<IApproval, { value: T }>();
+  return approval => {
+    const known = found.get(approval) ?? { value: find(approval) };
+    found.set(approval, known);
+    return known.value;
+  };
 }
 
 function commonest(counts: ReadonlyMap<string, number>): [string, number] {

@@ -53,7 +53,7 @@ export class TabIcon implements IDisposable {
   private _draw(): void {
     const source =
       [
-        ...document.querySelectorAll<HTMLLinkElement>(
+        ...document.head.querySelectorAll<HTMLLinkElement>(
           `link[rel~="icon"]:not(.${CLASS})`
         )
       ].pop()?.href ?? '';
@@ -61,17 +61,24 @@ export class TabIcon implements IDisposable {
       return;
     }
     this._source = source;
+    const drawnBefore = this._drawn.get(source);
+    if (drawnBefore !== undefined) {
+      this._link.href = drawnBefore;
+      return;
+    }
     this._link.href = dotAlone();
     const image = new Image();
     image.onload = () => {
       const drawn = source === this._source ? withDot(image) : null;
       if (drawn && this._link) {
+        this._drawn.set(source, drawn);
         this._link.href = drawn;
       }
     };
     image.src = source;
   }
 
+  private readonly _drawn = new Map<string, string>();
   private _isDisposed = false;
   private _link: HTMLLinkElement | null = null;
   private readonly _observer: MutationObserver;

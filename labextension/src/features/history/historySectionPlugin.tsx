@@ -37,7 +37,7 @@ export const historySectionPlugin: JupyterFrontEndPlugin<void> = {
       id: 'history',
       label: context.trans.__('History'),
       rank: 200,
-      widget: new Section(content, () => void history.load())
+      widget: new Section(content, () => void history.load(), true)
     });
   }
 };

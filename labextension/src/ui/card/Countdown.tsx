@@ -5,7 +5,7 @@ import React from 'react';
 
 import { useTrans } from '../context';
 import { LinkButton } from '../components/VisibleText';
-import { useTick } from '../hooks/useSignal';
+import { useIsInView, useTick } from '../hooks/useTick';
 
 /** Seconds from which on the time is short. */
 const SHORT = 60;
@@ -25,7 +25,8 @@ export function Countdown(props: ICountdownProps): JSX.Element {
   const trans = useTrans();
   const { expiresAt, now, onExtend } = props;
   const [isLast, setLast] = React.useState(false);
-  useTick(true);
+  const face = React.useRef<HTMLSpanElement>(null);
+  useTick(useIsInView(face));
   const seconds = Math.max(
     0,
     Math.ceil((Date.parse(expiresAt) - now()) / 1000)
@@ -38,6 +39,7 @@ export function Countdown(props: ICountdownProps): JSX.Element {
   };
   const clockFace = (
     <span
+      ref={face}
       className={`jp-AgentBox-countdown${seconds <= SHORT ? ' jp-mod-short' : ''}`}
       role="timer"
       aria-live="off"
@@ -49,16 +51,15 @@ export function Countdown(props: ICountdownProps): JSX.Element {
       {seconds > 0 ? trans.__('%1 left', text) : trans.__('Expiring…')}
     </span>
   );
-  if (!onExtend || seconds > OFFERED || seconds === 0) {
-    return clockFace;
-  }
+  const isOffered = onExtend && seconds <= OFFERED && seconds > 0;
   return (
     <span className="jp-AgentBox-waiting">
-      {isLast ? (
+      {isOffered && isLast ? (
         <span>{trans.__('It cannot wait any longer.')}</span>
-      ) : (
+      ) : null}
+      {isOffered && !isLast ? (
         <LinkButton label={trans.__('Keep waiting')} onClick={extend} />
-      )}
+      ) : null}
       {clockFace}
     </span>
   );

@@ -8,7 +8,9 @@ import type { Message } from '@lumino/messaging';
 export class Section extends ReactWidget {
   constructor(
     private readonly _content: () => JSX.Element,
-    private readonly _onShow: () => void
+    private readonly _onShow: () => void,
+    /** Whether there is content only while it is shown: it has nothing that a person could lose. */
+    private readonly _isLight = false
   ) {
     super();
   }
@@ -22,10 +24,20 @@ export class Section extends ReactWidget {
 
   protected override onAfterShow(message: Message): void {
     super.onAfterShow(message);
+    if (this._isLight) {
+      this.update();
+    }
     this._onShow();
   }
 
-  protected override render(): JSX.Element {
-    return this._content();
+  protected override onAfterHide(message: Message): void {
+    super.onAfterHide(message);
+    if (this._isLight) {
+      this.update();
+    }
+  }
+
+  protected override render(): JSX.Element | null {
+    return this._isLight && !this.isVisible ? null : this._content();
   }
 }

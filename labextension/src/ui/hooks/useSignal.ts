@@ -1,5 +1,5 @@
 /**
- * React hooks for signals and time.
+ * A React hook for signals.
  */
 import type { ISignal } from '@lumino/signaling';
 import { useEffect, useReducer, useRef } from 'react';
@@ -25,18 +25,4 @@ export function useSignal<Sender, Args>(
       signal.disconnect(slot);
     };
   }, [signal]);
-}
-
-/** Render again every second while active. */
-export function useTick(isActive: boolean): void {
-  const [, update] = useReducer((count: number) => count + 1, 0);
-  useEffect(() => {
-    if (!isActive) {
-      return;
-    }
-    const timer = window.setInterval(update, 1000);
-    return () => {
-      window.clearInterval(timer);
-    };
-  }, [isActive]);
 }

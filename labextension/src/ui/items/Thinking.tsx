@@ -4,7 +4,7 @@
 import React from 'react';
 
 import { useTrans } from '../context';
-import { useTick } from '../hooks/useSignal';
+import { useTick } from '../hooks/useTick';
 
 /** Milliseconds before the line comes: between two steps there is often less. */
 const DELAY = 500;

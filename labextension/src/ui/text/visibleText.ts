@@ -78,6 +78,9 @@ export function visible(text: string): string {
 export function label(text: string, length = 120): string {
   // Only what a person sees as a blank becomes one; what cannot be seen becomes an escape.
   const line = visible(text.replace(/[ \t\r\n]+/g, ' ').replace(/^ | $/g, ''));
+  if (line.length <= length) {
+    return line;
+  }
   // Enough for any characters that a person could tell apart; a whole megabyte would take long.
   const start = line.slice(0, length * 20);
   const characters = graphemes(start);
@@ -89,15 +92,19 @@ export function label(text: string, length = 120): string {
 /** The text in one line and its end, at most `length` characters long: of a path, the file's name. */
 export function tail(text: string, length: number): string {
   const line = label(text, Infinity);
+  if (line.length <= length) {
+    return line;
+  }
   const characters = graphemes(line);
   return characters.length > length
     ? '…' + characters.slice(characters.length - length + 1).join('')
     : line;
 }
 
+const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+
 /** What a person takes for one character each: an emoji may have many code units. */
 function graphemes(text: string): string[] {
-  const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
   return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }
 

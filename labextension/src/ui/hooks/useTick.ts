@@ -1,0 +1,56 @@
+/**
+ * A React hook for what changes every second.
+ *
+ * All that counts does so at the same moment: each change of the page costs a frame, in which the browser looks again what
+ * lies over every card, and fifty clocks of their own would make it draw fifty times a second.
+ */
+import { useEffect, useReducer, useState } from 'react';
+import type { RefObject } from 'react';
+
+const TICK = 1000;
+
+const listeners = new Set<() => void>();
+let timer = 0;
+
+function listen(listener: () => void): () => void {
+  listeners.add(listener);
+  if (listeners.size === 1) {
+    timer = window.setInterval(() => {
+      for (const each of [...listeners]) {
+        each();
+      }
+    }, TICK);
+  }
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) {
+      window.clearInterval(timer);
+    }
+  };
+}
+
+/** Render again every second while active. */
+export function useTick(isActive: boolean): void {
+  const [, update] = useReducer((count: number) => count + 1, 0);
+  useEffect(() => (isActive ? listen(update) : undefined), [isActive]);
+}
+
+/** Whether an element is in view, or the browser does not tell. */
+export function useIsInView(element: RefObject<Element>): boolean {
+  const [isInView, setInView] = useState(
+    typeof IntersectionObserver === 'undefined'
+  );
+  useEffect(() => {
+    if (!element.current || typeof IntersectionObserver === 'undefined') {
+      return;
+    }
+    const observer = new IntersectionObserver(entries => {
+      setInView(entries[entries.length - 1].isIntersecting);
+    });
+    observer.observe(element.current);
+    return () => {
+      observer.disconnect();
+    };
+  }, [element]);
+  return isInView;
+}

@@ -1,0 +1,37 @@
+import { act, render } from '@testing-library/react';
+import React from 'react';
+
+import { useTick } from '../../../src/ui/hooks/useTick';
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+test('clocks that began at different times go on at the same one, and none is left', () => {
+  const times: [string, number][] = [];
+  const start = Date.now();
+  const Clock = ({ name }: { name: string }): JSX.Element => {
+    useTick(true);
+    times.push([name, Date.now() - start]);
+    return <span />;
+  };
+  const first = render(<Clock name="a" />);
+  jest.advanceTimersByTime(400);
+  const second = render(<Clock name="b" />);
+  times.length = 0;
+  act(() => {
+    jest.advanceTimersByTime(1000);
+  });
+  expect(times).toEqual([
+    ['a', expect.any(Number)],
+    ['b', expect.any(Number)]
+  ]);
+  expect(jest.getTimerCount()).toBe(1);
+  first.unmount();
+  second.unmount();
+  expect(jest.getTimerCount()).toBe(0);
+});
