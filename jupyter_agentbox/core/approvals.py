@@ -403,6 +403,24 @@ def request_to_json(
     }
 
 
+def summary_to_json(request: ApprovalRequest) -> JsonObject:
+    """Return which request it is and how it stands: a page asks for that again and again."""
+    call = request.call
+    return {
+        "id": request.id,
+        "status": request.status.value,
+        "server": call.server,
+        "tool": call.tool,
+        "digest": call.digest,
+        "kernel_id": call.origin.kernel_id,
+        "notebook_path": call.origin.notebook_path,
+        "cell_id": call.origin.cell_id,
+        "created_at": json_time(request.created_at),
+        "expires_at": json_time(request.expires_at),
+        "ended_at": json_time(request.ended_at),
+    }
+
+
 def call_to_json(call: ToolCall, *, is_listed: bool) -> JsonObject:
     """Return the call and where it came from as the REST API sends it."""
     arguments, omitted = arguments_to_json(call.arguments, call.omitted, is_listed=is_listed)

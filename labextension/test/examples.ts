@@ -1,7 +1,11 @@
 /**
  * Requests for tests.
  */
-import type { IApproval, IQuestion } from '../src/api/protocol';
+import type {
+  IApproval,
+  IQuestion,
+  IRequestSummary
+} from '../src/api/protocol';
 import { languageOf } from '../src/ui/text/language';
 
 /** The language of the source. */
@@ -63,6 +67,16 @@ export function question(fields: Partial<IQuestion> = {}): IQuestion {
     expires_at: null,
     ...fields
   };
+}
+
+/** What a list of summaries says of a request. */
+export function summaryOf({
+  id,
+  status,
+  call,
+  expires_at
+}: IApproval): IRequestSummary {
+  return { id, status, digest: call.digest, expires_at };
 }
 
 /** The same request after Ada allowed it. */

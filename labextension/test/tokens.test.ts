@@ -23,6 +23,7 @@ test('other extensions get what they read and the panel, and nothing that decide
 test('what they read is a copy, and leads to nothing that decides', () => {
   const model = new ApprovalModel({
     listApprovals: () => Promise.resolve({ approvals: [], next: null }),
+    listSummaries: () => Promise.resolve({ summaries: [], next: null }),
     getApproval: id => Promise.resolve(approval({ id })),
     decide: () => Promise.reject(new Error('nobody decides here')),
     extend: () => Promise.reject(new Error('nobody asks')),

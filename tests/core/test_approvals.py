@@ -20,6 +20,7 @@ from jupyter_agentbox.core.approvals import (
     json_time,
     reason_for,
     request_to_json,
+    summary_to_json,
 )
 from jupyter_agentbox.core.calls import LONG
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
@@ -211,6 +212,22 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
         "ended_at": None,
         "decision": None,
         "outcome": None,
+    }
+
+
+def test_a_summary_says_as_much_as_the_request_and_has_neither_arguments_nor_the_tool() -> None:
+    asked = a_request()
+    request = asked.decide(a_decision(asked))
+    whole = request_to_json(request)
+
+    assert summary_to_json(request) == {
+        **{name: whole[name] for name in ("id", "status", "created_at", "expires_at", "ended_at")},
+        "server": request.call.server,
+        "tool": request.call.tool,
+        "digest": request.call.digest,
+        "kernel_id": request.call.origin.kernel_id,
+        "notebook_path": request.call.origin.notebook_path,
+        "cell_id": request.call.origin.cell_id,
     }
 
 

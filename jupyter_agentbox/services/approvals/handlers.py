@@ -10,7 +10,7 @@ from typing import Any, Final
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status, request_to_json
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status, request_to_json, summary_to_json
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, is_long
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.exceptions import (
@@ -120,9 +120,13 @@ class ApprovalsHandler(ApprovalsAPIHandler):
     async def get(self) -> None:
         """List a page of approval requests."""
         try:
+            is_summary = self._is_summary()
             page = await self.approvals.list(self._query())
         except ValueError as error:
             raise self.bad_query(str(error)) from None
+        if is_summary:
+            self.finish_json({"approvals": [summary_to_json(one) for one in page.approvals], "next": page.next})
+            return
         progress = {request.id: self.approvals.progress_of(request.id) for request in page.approvals}
 
         def to_text() -> str:
@@ -131,6 +135,12 @@ class ApprovalsHandler(ApprovalsAPIHandler):
 
         # In a thread: a page of requests takes longer than others should wait.
         self.finish_text(await asyncio.to_thread(to_text))
+
+    def _is_summary(self) -> bool:
+        value = self.get_query_argument("summary", "false")
+        if value not in {"true", "false"}:
+            raise ValueError("`summary` must be `true` or `false`")
+        return value == "true"
 
     def _query(self) -> ApprovalQuery:
         names = [name for value in self.get_query_arguments("status") for name in value.split(",") if name]

@@ -20,8 +20,10 @@ import type {
   IListedTool,
   IOtherServer,
   IQuestion,
+  IRequestSummary,
   IServer,
   IServerList,
+  ISummaryPage,
   IWholeTool,
   QuestionAction,
   Status
@@ -99,6 +101,8 @@ export interface IAgentBoxClient {
   now(): number;
   /** A page of requests, newest first. */
   listApprovals(query: IApprovalQuery): Promise<IApprovalPage>;
+  /** Which requests there are and how they stand, newest first. */
+  listSummaries(query: IApprovalQuery): Promise<ISummaryPage>;
   /** A request with all of its arguments. */
   getApproval(id: string): Promise<IApproval>;
   /** A page of the record of all calls, newest first. */
@@ -194,24 +198,25 @@ export class AgentBoxClient implements IAgentBoxClient {
   }
 
   async listApprovals(query: IApprovalQuery): Promise<IApprovalPage> {
-    const parameters = new URLSearchParams();
-    if (query.ids) {
-      parameters.set('ids', query.ids.join(','));
-    }
-    if (query.status) {
-      parameters.set('status', query.status.join(','));
-    }
-    if (query.limit) {
-      parameters.set('limit', String(query.limit));
-    }
-    if (query.cursor) {
-      parameters.set('cursor', query.cursor);
-    }
+    const { items, next } = await this._list(parametersOf(query));
+    return { approvals: items.map(toApproval), next };
+  }
+
+  async listSummaries(query: IApprovalQuery): Promise<ISummaryPage> {
+    const parameters = parametersOf(query);
+    parameters.set('summary', 'true');
+    const { items, next } = await this._list(parameters);
+    return { summaries: items.map(plain<IRequestSummary>), next };
+  }
+
+  private async _list(
+    parameters: URLSearchParams
+  ): Promise<{ items: JsonValue[]; next: string | null }> {
     const page = await this._request('GET', `approvals?${parameters}`);
-    const approvals = isObject(page) ? page['approvals'] : null;
+    const items = isObject(page) ? page['approvals'] : null;
     const next = isObject(page) ? page['next'] : null;
     return {
-      approvals: Array.isArray(approvals) ? approvals.map(toApproval) : [],
+      items: Array.isArray(items) ? items : [],
       next: typeof next === 'string' ? next : null
     };
   }
@@ -549,4 +554,21 @@ function toApproval(value: JsonValue): IApproval {
     approval.decision.arguments = exact.decision?.arguments ?? null;
   }
   return approval;
+}
+
+function parametersOf(query: IApprovalQuery): URLSearchParams {
+  const parameters = new URLSearchParams();
+  if (query.ids) {
+    parameters.set('ids', query.ids.join(','));
+  }
+  if (query.status) {
+    parameters.set('status', query.status.join(','));
+  }
+  if (query.limit) {
+    parameters.set('limit', String(query.limit));
+  }
+  if (query.cursor) {
+    parameters.set('cursor', query.cursor);
+  }
+  return parameters;
 }

@@ -231,6 +231,20 @@ export interface IApprovalPage {
   next: string | null;
 }
 
+/** Which request it is, and how it stands. */
+export interface IRequestSummary {
+  id: string;
+  status: Status;
+  digest: string;
+  expires_at: string | null;
+}
+
+/** A page of summaries, newest first. */
+export interface ISummaryPage {
+  summaries: IRequestSummary[];
+  next: string | null;
+}
+
 /** What became of one of several decisions. */
 export interface IDecisionAnswer {
   id: string;

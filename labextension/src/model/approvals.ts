@@ -9,7 +9,11 @@ import type { ISignal } from '@lumino/signaling';
 
 import { RequestError } from '../api/client';
 import type { IAgentBoxClient } from '../api/client';
-import type { IApproval, IDecisionAnswer } from '../api/protocol';
+import type {
+  IApproval,
+  IDecisionAnswer,
+  IRequestSummary
+} from '../api/protocol';
 import {
   isEnded,
   isOvertaken,
@@ -28,11 +32,17 @@ import type {
 /** What the model needs of a client; a test gives its own. */
 export type ApprovalSource = Pick<
   IAgentBoxClient,
-  'listApprovals' | 'getApproval' | 'decide' | 'decideAll' | 'extend' | 'now'
+  | 'listApprovals'
+  | 'listSummaries'
+  | 'getApproval'
+  | 'decide'
+  | 'decideAll'
+  | 'extend'
+  | 'now'
 >;
 
-/** How many requests to ask for at once. */
-const PAGE_SIZE = 200;
+/** How many summaries of requests to ask for at once. */
+const PAGE_SIZE = 500;
 
 /** How many requests to ask for by id at once. */
 const MAX_IDS = 100;
@@ -225,20 +235,19 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
 
   async refresh(): Promise<void> {
     const before = this._approvals().filter(approval => !isEnded(approval));
-    let pages: IApproval[];
+    let waiting: IRequestSummary[];
     try {
-      pages = await this._ask(async question => {
-        const found = await this._listPending();
-        this._setConnection('connected');
-        this._put(found, question);
-        return found;
-      });
+      waiting = await this._ask(() => this._listWaiting());
+      this._setConnection('connected');
     } catch (error) {
       this._setConnection(connectionAfter(error));
       return;
     }
     // What was open and is not pending any more became something else: ask what.
-    const pending = new Set(pages.map(approval => approval.id));
+    const pending = new Set(waiting.map(({ id }) => id));
+    await this._fetchListed(
+      waiting.filter(each => !this._isAsKnown(each)).map(({ id }) => id)
+    );
     const others = before.map(({ id }) => id).filter(id => !pending.has(id));
     const retries = [...this._tracked.keys()].filter(
       id => this._failed.get(id) === 'unreachable'
@@ -246,16 +255,31 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     await this._fetchAll([...others, ...retries]);
   }
 
-  private async _listPending(): Promise<IApproval[]> {
-    const all: IApproval[] = [];
+  /** Whether nothing is new in a summary: then the request need not be asked for again. */
+  private _isAsKnown({
+    id,
+    status,
+    digest,
+    expires_at
+  }: IRequestSummary): boolean {
+    const known = this._known.get(id)?.approval;
+    return (
+      known?.status === status &&
+      known.expires_at === expires_at &&
+      known.call.digest === digest
+    );
+  }
+
+  private async _listWaiting(): Promise<IRequestSummary[]> {
+    const all: IRequestSummary[] = [];
     let cursor: string | null = null;
     do {
-      const page = await this._source.listApprovals({
+      const page = await this._source.listSummaries({
         status: ['pending'],
         limit: PAGE_SIZE,
         cursor
       });
-      all.push(...page.approvals);
+      all.push(...page.summaries);
       cursor = page.next;
     } while (cursor);
     return all;
@@ -293,8 +317,13 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     const [first] = ids;
     if (first !== undefined && ids.length === 1) {
       await this.load(first);
-      return;
+    } else {
+      await this._fetchListed(ids);
     }
+  }
+
+  /** Ask for requests as lists have them. */
+  private async _fetchListed(ids: readonly string[]): Promise<void> {
     for (let start = 0; start < ids.length; start += MAX_IDS) {
       await this._fetchByIds(ids.slice(start, start + MAX_IDS));
     }

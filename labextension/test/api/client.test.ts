@@ -2,7 +2,7 @@ import type { ServerConnection } from '@jupyterlab/services';
 
 import { AgentBoxClient, RequestError } from '../../src/api/client';
 import { stringify } from '../../src/api/json';
-import { allowed, approval } from '../examples';
+import { allowed, approval, summaryOf } from '../examples';
 
 /** A server with one answer, which keeps what it was asked. */
 class Server {
@@ -83,6 +83,18 @@ test('lists the requests that are asked for', async () => {
   expect(server.asked).toEqual([
     'GET /base/jupyter-agentbox/approvals?status=pending%2Capproved&limit=3&cursor=c1',
     'GET /base/jupyter-agentbox/approvals?ids=a1%2Ca2'
+  ]);
+});
+
+test('lists which requests there are and how they stand', async () => {
+  const one = summaryOf(approval());
+  server.answer(200, JSON.stringify({ approvals: [one], next: null }));
+  expect(await client.listSummaries({ status: ['pending'] })).toEqual({
+    summaries: [one],
+    next: null
+  });
+  expect(server.asked).toEqual([
+    'GET /base/jupyter-agentbox/approvals?status=pending&summary=true'
   ]);
 });
 

@@ -9,9 +9,10 @@ import type { ApprovalSource } from '../../src/model/approvals';
 import type {
   IApproval,
   IApprovalPage,
-  IDecisionAnswer
+  IDecisionAnswer,
+  ISummaryPage
 } from '../../src/api/protocol';
-import { allowed, approval } from '../examples';
+import { allowed, approval, summaryOf } from '../examples';
 
 /** A server in memory. */
 class Server implements ApprovalSource {
@@ -31,6 +32,16 @@ class Server implements ApprovalSource {
 
   async listApprovals(query: IApprovalQuery): Promise<IApprovalPage> {
     this.lists += 1;
+    return this.find(query);
+  }
+
+  async listSummaries(query: IApprovalQuery): Promise<ISummaryPage> {
+    this.summaries += 1;
+    const { approvals, next } = this.find(query);
+    return { summaries: approvals.map(summaryOf), next };
+  }
+
+  private find(query: IApprovalQuery): IApprovalPage {
     this.check();
     const found = [...this.approvals.values()].filter(
       item =>
@@ -107,6 +118,7 @@ class Server implements ApprovalSource {
   isDown = false;
   lists = 0;
   status = 0;
+  summaries = 0;
 }
 
 /** Resolves when the model says that something changed. */
@@ -196,6 +208,7 @@ test('an answer that was overtaken does not bring a request back', async () => {
   const server = new Server(approval());
   const model = new ApprovalModel(server);
   const refreshing = model.refresh(); // it was asked before the decision
+  server.put(allowed());
   model.remember([allowed()]);
   expect(model.get('a1').approval).toEqual(allowed());
   await refreshing;
@@ -259,7 +272,7 @@ test('what many requests became is asked for by their ids', async () => {
   server.lists = 0;
   await model.refresh();
   expect(model.pending).toEqual([]);
-  expect([server.gets, server.lists]).toEqual([0, 4]);
+  expect([server.gets, server.lists]).toEqual([0, 3]);
 });
 
 test('cards that appear together ask together', async () => {
@@ -433,3 +446,23 @@ test('nobody decides many of which one was not shown whole', async () => {
   ).rejects.toThrow();
   expect(server.batches).toEqual([]);
 });
+
+test('what waits is asked for once, and after that only how it stands', async () => {
+  const server = new Server(...approvals(3));
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  await model.refresh();
+  expect([server.summaries, server.lists, server.gets]).toEqual([2, 1, 0]);
+  const later = '2026-01-01T02:00:00Z';
+  server.put(approval({ id: 'a1', expires_at: later }), approval({ id: 'a9' }));
+  await model.refresh();
+  expect([server.summaries, server.lists, server.gets]).toEqual([3, 2, 0]);
+  expect(model.get('a1').approval?.expires_at).toBe(later);
+  expect(model.pending).toHaveLength(4);
+});
+
+function approvals(count: number): IApproval[] {
+  return Array.from({ length: count }, (_, number) =>
+    approval({ id: `a${number}` })
+  );
+}

@@ -18,6 +18,7 @@ class Server {
     return this.gates.shift()?.then(() => page) ?? page;
   }
 
+  listSummaries = (): Promise<never> => Promise.reject(new Error());
   now = (): number => 0;
   getApproval = (): Promise<IApproval> => Promise.reject(new Error());
   decide = (): Promise<IApproval> => Promise.reject(new Error());

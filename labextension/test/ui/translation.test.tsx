@@ -24,7 +24,7 @@ import { openDraft } from '../../src/ui/form/draft';
 import { RequestCard } from '../../src/ui/card/RequestCard';
 import { CardProvider, LanguageProvider } from '../../src/ui/context';
 import type { ICardContext } from '../../src/ui/context';
-import { approval, trans as source } from '../examples';
+import { approval, summaryOf, trans as source } from '../examples';
 
 /** A language in which each translated text stands in brackets. */
 const trans: typeof source = Object.create(source);
@@ -144,6 +144,8 @@ function context(
 ): ICardContext & { model: ApprovalModel } {
   const model = new ApprovalModel({
     listApprovals: () => Promise.resolve({ approvals: known, next: null }),
+    listSummaries: () =>
+      Promise.resolve({ summaries: known.map(summaryOf), next: null }),
     getApproval: id =>
       Promise.resolve(known.find(one => one.id === id) ?? known[0]),
     decide: () => Promise.reject(new Error()),

@@ -122,8 +122,24 @@ async def test_list_filters_and_pages_newest_first(approvals: ApprovalManager, f
     assert rest["next"] is None
 
 
+async def test_summaries_say_which_requests_there_are_and_how_they_stand(
+    approvals: ApprovalManager, fetch: Any
+) -> None:
+    request = await approvals.open(a_call(), TOOL, ASK)
+    code, body = await fetch("approvals", params={"summary": "true"})
+    _, whole = await fetch("approvals")
+    [listed] = whole["approvals"]
+    assert (code, body["next"]) == (200, None)
+    assert body["approvals"] == [
+        {name: listed[name] for name in ("id", "status", "created_at", "expires_at", "ended_at")}
+        | {name: listed["call"][name] for name in ("server", "tool", "digest", "kernel_id", "notebook_path", "cell_id")}
+    ]
+    assert body["approvals"][0]["id"] == request.id
+
+
 @pytest.mark.parametrize(
-    "params", [{"status": "maybe"}, {"limit": "0"}, {"limit": "501"}, {"limit": "x"}, {"cursor": "zzz"}]
+    "params",
+    [{"status": "maybe"}, {"limit": "0"}, {"limit": "501"}, {"limit": "x"}, {"cursor": "zzz"}, {"summary": "1"}],
 )
 async def test_bad_query_is_422(fetch: Any, params: Any) -> None:
     code, body = await fetch("approvals", params=params)

@@ -30,10 +30,6 @@ const DATE: Intl.DateTimeFormatOptions = {
   day: 'numeric'
 };
 
-// To make one takes longer than to use it a hundred times.
-const clock = new Intl.DateTimeFormat([], CLOCK);
-const calendar = new Intl.DateTimeFormat([], { ...CLOCK, ...DATE });
-
 export interface IOutcomeProps {
   approval: IApproval;
 }
@@ -70,7 +66,9 @@ export function Outcome({ approval }: IOutcomeProps): JSX.Element {
 /** The time, and the date if that is not today. */
 function timeOf(time: Date): string {
   const isToday = time.toDateString() === new Date().toDateString();
-  return isToday ? clock.format(time) : calendar.format(time);
+  return isToday
+    ? time.toLocaleTimeString([], CLOCK)
+    : time.toLocaleString([], { ...CLOCK, ...DATE });
 }
 
 interface IProgressProps {

@@ -27,6 +27,7 @@ beforeEach(() => {
         approvals: (ids ?? []).filter(id => !lost.has(id)).map(waits),
         next: null
       }),
+    listSummaries: () => Promise.resolve({ summaries: [], next: null }),
     getApproval: id => Promise.resolve(waits(id)),
     decide: () => Promise.reject(new Error('nobody decides here')),
     extend: () => Promise.reject(new Error('nobody extends here')),

@@ -14,6 +14,7 @@ import { approval, trans } from '../../examples';
 function context(openInPanel?: (id: string) => void): ICardContext {
   const model = new ApprovalModel({
     listApprovals: () => Promise.resolve({ approvals: [], next: null }),
+    listSummaries: () => Promise.resolve({ summaries: [], next: null }),
     getApproval: id => Promise.resolve(approval({ id })),
     decide: () => Promise.reject(new Error('nobody decides here')),
     extend: () => Promise.reject(new Error('nobody asks')),

@@ -16,6 +16,7 @@ function context(): ICardContext {
   const nobody = (): Promise<never> => Promise.reject(new Error('nobody asks'));
   const model = new ApprovalModel({
     listApprovals: () => Promise.resolve({ approvals: [], next: null }),
+    listSummaries: () => Promise.resolve({ summaries: [], next: null }),
     getApproval: nobody,
     decide: nobody,
     extend: nobody,
