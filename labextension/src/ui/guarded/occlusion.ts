@@ -66,7 +66,12 @@ export class OcclusionWatch implements IDisposable {
     if (hasOcclusionDetection()) {
       this._observer = new IntersectionObserver(entries => {
         this._take(entries);
-        this._update();
+        // A card in a list that grows or shrinks is reported again and again: hit tests rest for that, too.
+        const needsHitTests =
+          this._isIntersecting && this._isOccluded && this._wasClipped;
+        if (!this._rest || !needsHitTests) {
+          this._update();
+        }
       }, OBSERVER_OPTIONS);
       this._observer.observe(_node);
     }

@@ -301,6 +301,29 @@ test('a card next to the edge of what it scrolls in is in the shadow of a toolba
   watch.dispose();
 });
 
+test('while nobody is near, what the browser says of a node that is partly out of view costs no hit test', () => {
+  jest.useFakeTimers();
+  window.dispatchEvent(new MouseEvent('pointermove'));
+  const { say } = watchfulBrowser();
+  const card = showCard();
+  place(card, { left: 100, top: 700, right: 500, bottom: 900 });
+  const watch = new OcclusionWatch(card, jest.fn());
+  say(false, 100);
+  expect(watch.exposure).toBe('exposed');
+  jest.advanceTimersByTime(4000);
+  const looks = jest.fn(() => div(document.body));
+  onTop = looks;
+  say(false, 50);
+  say(false, 100);
+  expect(looks).not.toHaveBeenCalled();
+  window.dispatchEvent(new MouseEvent('pointermove'));
+  expect(watch.exposure).toBe('hidden');
+  jest.advanceTimersByTime(100);
+  expect(watch.exposure).toBe('covered');
+  watch.dispose();
+  jest.useRealTimers();
+});
+
 describe('while nobody is near a node', () => {
   let looks: number;
   let isCovered: boolean;
