@@ -82,6 +82,11 @@ install: $(PYTHON_READY) $(LAB_BUILT) $(LAB_LINKED) ## Set up .venv and build th
 demo: install ## Open JupyterLab on examples/demo.ipynb and agent.ipynb, with the bundled MCP server and scripted model
 	$(BIN)/python -m jupyter_agentbox.demo --directory .demo $(ARGS)
 
+.PHONY: demo-hub
+demo-hub: install ## Start a JupyterHub, its proxy, the Hub service and two users on this machine
+	mkdir -p .demo-hub
+	cd .demo-hub && python -m jupyterhub -f $(CURDIR)/examples/hub/jupyterhub_config.py $(ARGS)
+
 # --- Check -------------------------------------------------------------------------------------------------------
 
 .PHONY: lint
@@ -176,6 +181,6 @@ bench: $(PYTHON_READY) ## Compare with ipybox, Osprey and Codex: A B A B, tables
 
 .PHONY: clean
 clean: ## Remove everything that was built or installed here
-	rm -rf $(VENV) $(VENV_IK630) $(VENV_PEER) $(VENV_OLDEST) node_modules .demo dist docs/_build jupyter_agentbox/labextension labextension/lib \
+	rm -rf $(VENV) $(VENV_IK630) $(VENV_PEER) $(VENV_OLDEST) node_modules .demo .demo-hub dist docs/_build jupyter_agentbox/labextension labextension/lib \
 	    .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache *.tsbuildinfo
 	find jupyter_agentbox tests -name __pycache__ -type d -prune -exec rm -rf {} +

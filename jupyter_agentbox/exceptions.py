@@ -20,6 +20,7 @@
     │   ├── UnknownApprovalError  no such approval request
     │   ├── InvalidTransitionError     the request's status does not allow this answer
     │   ├── StaleDigestError      the decision was made about other arguments than the stored ones
+    │   ├── NotAnApproverError    the request is for other persons to decide
     │   ├── InvalidDecisionError  the decision itself is malformed
     │   ├── UnknownGrantError     no such lasting answer, or it has ended
     │   ├── UnknownQuestionError  no such question of an MCP server
@@ -229,6 +230,12 @@ class InvalidDecisionError(ApprovalError, ValueError):
     """The decision is malformed: an unknown answer, or arguments where none can be."""
 
     code = "invalid_decision"
+
+
+class NotAnApproverError(ApprovalError):
+    """Who answered is not among those who decide this request; it still waits."""
+
+    code = "not_an_approver"
 
 
 class UnknownGrantError(ApprovalError):

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Outcome, OutcomeState, Status
+from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.grant_uses import GrantUse, Scope, Void, VoidGrant
 from jupyter_agentbox.core.isolation import Isolation
@@ -91,6 +92,7 @@ tools = st.builds(
 )
 rules = st.builds(
     Rule,
+    approvers=st.none() | st.builds(Approvers, group=texts, count=st.integers(1, 20), self_counts=st.booleans()),
     server=texts,
     tool=texts,
     effect=st.sampled_from(Effect),
@@ -157,6 +159,7 @@ requests = st.builds(
     created_at=times,
     expires_at=st.none() | times,
     status=st.sampled_from(Status),
+    votes=st.lists(decisions, max_size=2).map(tuple),
     decision=st.none() | decisions,
     outcome=st.none() | outcomes,
 )

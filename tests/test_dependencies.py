@@ -11,10 +11,11 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-#: Declared, though no module imports it: the program that the package extends, and one that it runs.
-NOT_IMPORTED = {"jupyterlab", "ruff"}
+#: Declared, though no module imports it: the program that the package extends, a driver that SQLAlchemy
+#: loads, and a program that it runs.
+NOT_IMPORTED = {"jupyterlab", "psycopg", "ruff"}
 #: Of the extras, those for users; what is installed by one is imported late.
-EXTRAS = ("agent", "keyring")
+EXTRAS = ("agent", "hub", "keyring")
 
 
 def imported() -> Iterator[str]:

@@ -191,8 +191,10 @@ class ApprovalRequest:
         When a pending request lapses; ``None`` if it does not.
     status : Status
         Where it stands.
+    votes : tuple of Decision
+        Approvals that were not enough by themselves: the rule wants more persons.
     decision : Decision or None
-        A person's answer.
+        A person's answer, by which it was decided.
     outcome : Outcome or None
         What became of the call once approved.
     extended_by : str
@@ -208,6 +210,7 @@ class ApprovalRequest:
     created_at: datetime
     expires_at: datetime | None = None
     status: Status = Status.PENDING
+    votes: tuple[Decision, ...] = ()
     decision: Decision | None = None
     outcome: Outcome | None = None
     extended_by: str = ""
@@ -280,17 +283,38 @@ class ApprovalRequest:
             If a rejection carries arguments.
         """
         status = self._next(decision.answer)
-        if decision.digest != self.call.digest:
-            raise StaleDigestError(
-                f"the decision on request `{self.id}` is about other arguments than the stored ones:"
-                " reload and look again",
-                request_id=self.id,
-            )
+        self._check_digest(decision)
         if decision.arguments is not None and not decision.answer.allows:
             raise InvalidDecisionError(
                 f"a rejection of request `{self.id}` cannot edit the arguments", request_id=self.id
             )
         return replace(self, status=status, decision=decision)
+
+    def endorse(self, vote: Decision) -> ApprovalRequest:
+        """Return the request as it waits on, with the approval of one person more.
+
+        Raises
+        ------
+        InvalidTransitionError
+            If the request is final.
+        StaleDigestError
+            If the person saw another call than the stored one.
+        InvalidDecisionError
+            If the vote does not approve the call as it is, once; or if it is that person's second one.
+        """
+        self._next(vote.answer)
+        self._check_digest(vote)
+        if vote.answer is not Answer.ALLOW_ONCE or vote.arguments is not None:
+            raise InvalidDecisionError(
+                f"request `{self.id}` needs several persons: each can allow it as it is, once, or reject it",
+                request_id=self.id,
+            )
+        if any(vote.reviewer.name == earlier.reviewer.name for earlier in self.votes):
+            raise InvalidDecisionError(
+                f"`{vote.reviewer.name}` has already approved request `{self.id}`: another person has to",
+                request_id=self.id,
+            )
+        return replace(self, votes=(*self.votes, vote))
 
     def extend(self, until: datetime, *, by: str) -> ApprovalRequest:
         """Return the request as it waits until a later time.
@@ -330,6 +354,14 @@ class ApprovalRequest:
                 request_id=self.id,
             )
         return replace(self, outcome=outcome)
+
+    def _check_digest(self, decision: Decision) -> None:
+        if decision.digest != self.call.digest:
+            raise StaleDigestError(
+                f"the decision on request `{self.id}` is about other arguments than the stored ones:"
+                " reload and look again",
+                request_id=self.id,
+            )
 
     def _next(self, cause: Answer | Lapse) -> Status:
         try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
+from .approvers import Approvers
 from .argument_conditions import Conditions, conditions_of
 from .calls import JsonObject, JsonValue, ToolCall
 from .globs import Matcher, careful_matcher_of, is_literal, literal, matcher_of
@@ -74,6 +75,8 @@ class Rule:
         Limits the rule to one kernel.
     definition : str or None
         Limits the rule to a tool as its server describes it now: the description's digest.
+    approvers : Approvers or None
+        Of a rule that asks: who has to approve; ``None`` for the person whose code calls.
     file : str
         The file that has the rule; empty if none has.
     line : int
@@ -96,6 +99,7 @@ class Rule:
     timeout: float | None = None
     kernel_id: str | None = None
     definition: str | None = None
+    approvers: Approvers | None = None
     file: str = ""
     line: int = 0
     _conditions: Conditions = field(init=False, repr=False, compare=False)
@@ -164,6 +168,7 @@ class Rule:
             "notebook": self.notebook,
             "isolation": None if self.isolation is Isolation.NONE else self.isolation.value,
             "timeout": self.timeout,
+            "approvers": None if self.approvers is None else self.approvers.to_json(),
             "reason": self.reason or None,
         }
         return {

@@ -120,7 +120,8 @@ class Redaction:
             outcome = replace(outcome, error=_without_beginnings(self.text(outcome.error, secrets), secrets))
         if outcome is not None and outcome.questions:
             outcome = replace(outcome, questions=tuple(map(self._question, outcome.questions)))
-        return replace(request, decision=decision, outcome=outcome)
+        votes = tuple(replace(vote, reason=self.text(vote.reason, secrets)) for vote in request.votes)
+        return replace(request, votes=votes, decision=decision, outcome=outcome)
 
     def request(self, request: ApprovalRequest) -> ApprovalRequest:
         """Return the whole request as it is kept."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+from .approvers import Approvers
 from .argument_conditions import problem_of
 from .calls import JsonObject, JsonValue
 from .isolation import Isolation
@@ -26,10 +27,13 @@ MAX_PATTERN: Final = 1000
 MAX_REASON: Final = 4000
 #: Seconds that a rule may let a request wait: a year.
 MAX_TIMEOUT: Final = 366 * 86_400
+#: Persons of whom a rule may want that they approve.
+MAX_APPROVERS: Final = 20
 #: Problems of a file that are told.
 _MOST_PROBLEMS: Final = 20
 
 _KEYS: Final = ("effect", "server", "tool", "arguments", "notebook", "isolation", "timeout", "reason")
+_APPROVERS_KEYS: Final = ("group", "count", "self")
 _FILE_KEYS: Final = ("rules", "$schema")
 
 
@@ -133,14 +137,16 @@ def read_text(text: str, *, path: str, layer: Layer) -> RuleText:
         node = parse(text)
     except LocatedJsonError as error:
         return RuleText(problems=(problem(one_line(str(error)), error.at),))
-    checker = _Checker()
+    checker = RuleChecker()
     checker.check(node)
     if checker.found:
         return RuleText(problems=tuple(problem(one_line(message), at) for at, message in checker.shown()))
-    entries = [(one.at, one.value) for one in _items(node, "rules")]
-    schema = _member(node, "$schema")
+    entries = [(one.at, one.value) for one in items(node, "rules")]
+    schema = member(node, "$schema")
     return RuleText(
-        rules=tuple(_rule(entry, layer, path, lines.place(at)[0]) for at, entry in entries if isinstance(entry, dict)),
+        rules=tuple(
+            rule_from_json(entry, layer, path, lines.place(at)[0]) for at, entry in entries if isinstance(entry, dict)
+        ),
         entries=tuple(entry for _, entry in entries if isinstance(entry, dict)),
         schema=schema.value if schema is not None and isinstance(schema.value, str) else None,
     )
@@ -162,7 +168,8 @@ def write_text(entries: Sequence[JsonValue], *, schema: str | None = None) -> st
     return f"{text}\n"
 
 
-def _rule(entry: JsonObject, layer: Layer, path: str, line: int) -> Rule:
+def rule_from_json(entry: JsonObject, layer: Layer, path: str, line: int) -> Rule:
+    """Return the rule of an entry in which nothing is wrong."""
     arguments, notebook, timeout = entry.get("arguments"), entry.get("notebook"), entry.get("timeout")
     return Rule(
         server=str(entry["server"]),
@@ -174,13 +181,30 @@ def _rule(entry: JsonObject, layer: Layer, path: str, line: int) -> Rule:
         notebook=notebook if isinstance(notebook, str) else None,
         isolation=Isolation(entry.get("isolation", Isolation.NONE)),
         timeout=float(timeout) if isinstance(timeout, int | float) else None,
+        approvers=_approvers(entry.get("approvers")),
         file=path,
         line=line,
     )
 
 
-class _Checker:
+def _approvers(given: JsonValue) -> Approvers | None:
+    if not isinstance(given, dict):
+        return None
+    count = given.get("count", 1)
+    return Approvers(
+        group=str(given["group"]),
+        count=count if isinstance(count, int) else 1,
+        self_counts=given.get("self", False) is True,
+    )
+
+
+class RuleChecker:
     """Looks for all that is wrong in a file of rules.
+
+    Parameters
+    ----------
+    keys : sequence of str
+        What a rule can have in this file.
 
     Attributes
     ----------
@@ -188,7 +212,8 @@ class _Checker:
         Where, and what.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keys: Sequence[str] = _KEYS) -> None:
+        self._keys = keys
         self.found: list[tuple[int, str]] = []
 
     def shown(self) -> Iterator[tuple[int, str]]:
@@ -199,37 +224,41 @@ class _Checker:
             yield ordered[_MOST_PROBLEMS][0], f"and {len(ordered) - _MOST_PROBLEMS} more problems from here on"
 
     def check(self, node: Node) -> None:
+        """Look at a whole file."""
         if not isinstance(node.content, dict):
-            self._say(node, 'a file of rules is an object with a list under "rules"')
+            self.say(node, 'a file of rules is an object with a list under "rules"')
             return
-        self._check_keys(node, _FILE_KEYS, "a file of rules")
-        schema, rules = _member(node, "$schema"), _member(node, "rules")
+        self.check_keys(node, _FILE_KEYS, "a file of rules")
+        schema, rules = member(node, "$schema"), member(node, "rules")
         if schema is not None and not isinstance(schema.content, str):
-            self._say(schema, "`$schema` must be a string")
+            self.say(schema, "`$schema` must be a string")
         if rules is None:
-            self._say(node, "`rules` is missing")
+            self.say(node, "`rules` is missing")
         elif not isinstance(rules.content, list):
-            self._say(rules, "`rules` must be a list")
+            self.say(rules, "`rules` must be a list")
         else:
             for one in rules.content:
-                self._check_rule(one)
+                self.check_rule(one)
 
-    def _check_rule(self, node: Node) -> None:
+    def check_rule(self, node: Node) -> None:
+        """Look at a rule."""
         if not isinstance(node.content, dict):
-            self._say(node, "a rule must be an object")
+            self.say(node, "a rule must be an object")
             return
-        self._check_keys(node, _KEYS, "a rule")
+        self.check_keys(node, self._keys, "a rule")
         self._check_choice(node, "effect", [effect.value for effect in Effect])
         self._check_choice(node, "isolation", [level.value for level in Isolation], needed=False)
-        tool = _member(node, "tool")
-        self._check_text(node, "server", MAX_PATTERN, missing=_hint(tool))
-        self._check_text(node, "tool", MAX_PATTERN, missing="`tool` is missing")
-        self._check_text(node, "notebook", MAX_PATTERN)
-        self._check_text(node, "reason", MAX_REASON, may_be_empty=True)
-        self._check_timeout(_member(node, "timeout"))
-        self._check_arguments(_member(node, "arguments"))
+        tool = member(node, "tool")
+        self.check_text(node, "server", MAX_PATTERN, missing=_hint(tool))
+        self.check_text(node, "tool", MAX_PATTERN, missing="`tool` is missing")
+        self.check_text(node, "notebook", MAX_PATTERN)
+        self.check_text(node, "reason", MAX_REASON, may_be_empty=True)
+        self._check_timeout(member(node, "timeout"))
+        self._check_arguments(member(node, "arguments"))
+        self._check_approvers(node)
 
-    def _check_keys(self, node: Node, known: Sequence[str], whose: str) -> None:
+    def check_keys(self, node: Node, known: Sequence[str], whose: str) -> None:
+        """Look for keys of an object that are not known."""
         for key, at in node.keys.items():
             if key not in known:
                 meant = get_close_matches(key.lower(), known, 1)
@@ -237,45 +266,68 @@ class _Checker:
                 self.found.append((at, f"unknown key `{key:.80}`: {hint}"))
 
     def _check_choice(self, node: Node, name: str, known: Sequence[str], *, needed: bool = True) -> None:
-        given = _member(node, name)
+        given = member(node, name)
         if given is None:
             if needed:
-                self._say(node, f"`{name}` is missing")
+                self.say(node, f"`{name}` is missing")
         elif given.content not in known:
             meant = get_close_matches(str(given.content).lower()[:80], known, 1)
-            self._say(given, f"`{name}` must be {_listed(known)}" + (f": did you mean `{meant[0]}`?" if meant else ""))
+            self.say(given, f"`{name}` must be {_listed(known)}" + (f": did you mean `{meant[0]}`?" if meant else ""))
 
-    def _check_text(self, node: Node, name: str, limit: int, *, missing: str = "", may_be_empty: bool = False) -> None:
-        given = _member(node, name)
+    def check_text(self, node: Node, name: str, limit: int, *, missing: str = "", may_be_empty: bool = False) -> None:
+        """Look at a member that is a text, and whose absence is a problem if `missing` says something."""
+        given = member(node, name)
         if given is None:
             if missing:
-                self._say(node, missing)
+                self.say(node, missing)
         elif not isinstance(given.content, str):
-            self._say(given, f"`{name}` must be a string")
+            self.say(given, f"`{name}` must be a string")
         elif len(given.content) > limit:
-            self._say(given, f"`{name}` is longer than {limit} characters")
+            self.say(given, f"`{name}` is longer than {limit} characters")
         elif not given.content and not may_be_empty:
-            self._say(given, f"`{name}` is empty; `*` matches everything")
+            self.say(given, f"`{name}` is empty; `*` matches everything")
 
     def _check_timeout(self, given: Node | None) -> None:
         if given is None:
             return
         value = given.content
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_TIMEOUT:
-            self._say(given, f"`timeout` must be a number of seconds, more than 0 and at most {MAX_TIMEOUT}")
+            self.say(given, f"`timeout` must be a number of seconds, more than 0 and at most {MAX_TIMEOUT}")
 
     def _check_arguments(self, given: Node | None) -> None:
         if given is None:
             return
         if not isinstance(given.content, dict):
-            self._say(given, "`arguments` must be an object: the name of an argument, and its condition")
+            self.say(given, "`arguments` must be an object: the name of an argument, and its condition")
             return
         for name, condition in given.content.items():
             problem = problem_of(condition.value) or _too_long(condition)
             if problem:
-                self._say(condition, f"the condition of `{name:.80}`: {problem}")
+                self.say(condition, f"the condition of `{name:.80}`: {problem}")
 
-    def _say(self, node: Node, message: str) -> None:
+    def _check_approvers(self, rule: Node) -> None:
+        given, effect = member(rule, "approvers"), member(rule, "effect")
+        if given is None or "approvers" not in self._keys:
+            return
+        if effect is not None and effect.content != Effect.ASK.value:
+            self.say(given, "`approvers` are of use in a rule whose effect is `ask` only")
+        if not isinstance(given.content, dict):
+            self.say(given, '`approvers` must be an object: `{"group": "data-stewards", "count": 1}`')
+            return
+        self.check_keys(given, _APPROVERS_KEYS, "`approvers`")
+        self.check_text(given, "group", MAX_PATTERN, missing="`group` is missing: whose members are asked?")
+        count, itself = member(given, "count"), member(given, "self")
+        if count is not None and (
+            isinstance(count.content, bool)
+            or not isinstance(count.content, int)
+            or not 1 <= count.content <= MAX_APPROVERS
+        ):
+            self.say(count, f"`count` must be a number from 1 to {MAX_APPROVERS}")
+        if itself is not None and not isinstance(itself.content, bool):
+            self.say(itself, "`self` must be true or false")
+
+    def say(self, node: Node, message: str) -> None:
+        """Note what is wrong with a value."""
         self.found.append((node.at, message))
 
 
@@ -298,10 +350,12 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 
 
-def _member(node: Node, name: str) -> Node | None:
+def member(node: Node, name: str) -> Node | None:
+    """Return what an object has under a name."""
     return node.content.get(name) if isinstance(node.content, dict) else None
 
 
-def _items(node: Node, name: str) -> Sequence[Node]:
-    found = _member(node, name)
+def items(node: Node, name: str) -> Sequence[Node]:
+    """Return what a list has that is under a name."""
+    found = member(node, name)
     return found.content if found is not None and isinstance(found.content, list) else ()

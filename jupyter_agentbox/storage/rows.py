@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Outcome, OutcomeState, Status
+from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.calls import HEAD, Omission, Origin, ToolCall
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.pagination import microseconds
@@ -181,6 +182,7 @@ def progress_row(request: ApprovalRequest, *, owner: str) -> dict[str, Any]:
                 "evaluation": _evaluation_to_json(request.evaluation),
                 "expires_at": _time_to_json(request.expires_at),
                 "extended_by": request.extended_by,
+                **({"votes": [_decision_to_json(vote) for vote in request.votes]} if request.votes else {}),
                 "decision": _decision_to_json(request.decision),
                 **({"lapsed_at": _time_to_json(request.lapsed_at)} if request.lapsed_at is not None else {}),
                 "outcome": _outcome_to_json(request.outcome),
@@ -225,6 +227,7 @@ def request_from_row(*, request: bytes, progress: bytes, status: str, tool: Tool
             expires_at=_time_from_json(since["expires_at"]),
             extended_by=since.get("extended_by", ""),  # rows of before have none
             status=Status(status),
+            votes=tuple(map(_vote_from_json, since.get("votes", ()))),
             decision=_decision_from_json(since["decision"]),
             outcome=_outcome_from_json(since["outcome"]),
             lapsed_at=_time_from_json(since.get("lapsed_at")),  # rows of before have none
@@ -257,6 +260,7 @@ def _evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
             "kernel_id": rule.kernel_id,
             "file": rule.file,
             "line": rule.line,
+            **({} if rule.approvers is None else {"approvers": rule.approvers.to_json()}),
         },
         "grant": None if evaluation.grant is None else grant_use_to_json(evaluation.grant),
         "voided": None if evaluation.voided is None else void_grant_to_json(evaluation.voided),
@@ -269,12 +273,26 @@ def _evaluation_from_json(value: Mapping[str, Any]) -> Evaluation:
     return Evaluation(
         effect=Effect(value["effect"]),
         model_may_allow=value.get("model_may_allow", False),
-        rule=None
-        if rule is None
-        else Rule(**{**_names(rule), "effect": Effect(rule["effect"]), "layer": Layer(rule["layer"])}),
+        rule=None if rule is None else _rule_from_json(rule),
         grant=None if grant is None else grant_use_from_json(grant),
         voided=None if voided is None else void_grant_from_json(voided),
     )
+
+
+def _rule_from_json(rule: Mapping[str, Any]) -> Rule:
+    approvers = rule.get("approvers")
+    return Rule(
+        **{
+            **_names(rule),
+            "effect": Effect(rule["effect"]),
+            "layer": Layer(rule["layer"]),
+            "approvers": None if approvers is None else _approvers_from_json(approvers),
+        }
+    )
+
+
+def _approvers_from_json(value: Mapping[str, Any]) -> Approvers:
+    return Approvers(group=value["group"], count=value["count"], self_counts=value["self"])
 
 
 def _names(rule: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -302,8 +320,10 @@ def _decision_to_json(decision: Decision | None) -> dict[str, Any] | None:
 
 
 def _decision_from_json(value: Mapping[str, Any] | None) -> Decision | None:
-    if value is None:
-        return None
+    return None if value is None else _vote_from_json(value)
+
+
+def _vote_from_json(value: Mapping[str, Any]) -> Decision:
     grant = value.get("grant")  # rows of before have none
     return Decision(
         **{

@@ -456,6 +456,23 @@ class ApprovalManager:
 
         return tuple(await asyncio.gather(*(take(request_id, verdict) for request_id, verdict in verdicts)))
 
+    async def endorse(self, request_id: str, verdict: Verdict, *, reviewer: Reviewer) -> ApprovalRequest:
+        """Take the approval of one person of several that are needed; when this returns it is on disk.
+
+        Raises
+        ------
+        NeedsPersonError, UnknownApprovalError, InvalidTransitionError, StaleDigestError, InvalidDecisionError
+            As for `decide`; also if that person has approved it before.
+        StorageError
+            The vote could not be kept, so it does not count.
+        """
+        reviewer.check(self.decide_with)
+        request = await self._get(request_id)
+        await self._check_waiting(request)
+        endorsed = request.endorse(verdict.by(reviewer, at=self._clock.now()))
+        await asyncio.shield(self._replace_waiting(request, endorsed))
+        return endorsed
+
     async def extend(self, request_id: str, *, reviewer: Reviewer) -> ApprovalRequest:
         """Let a pending request wait longer, by the time that is left to a new one, up to the longest wait.
 
@@ -479,7 +496,7 @@ class ApprovalManager:
         if request.expires_at is None or until <= request.expires_at:
             return request
         extended = request.extend(until, by=reviewer.name)
-        await asyncio.shield(self._keep_longer(request, extended))
+        await asyncio.shield(self._replace_waiting(request, extended))
         return extended
 
     async def _check_waiting(self, request: ApprovalRequest) -> None:
@@ -496,7 +513,7 @@ class ApprovalManager:
         until = self._clock.now() + (self._timeout or _EXTENSION)
         return until if self._longest_wait is None else min(until, request.created_at + self._longest_wait)
 
-    async def _keep_longer(self, before: ApprovalRequest, after: ApprovalRequest) -> None:
+    async def _replace_waiting(self, before: ApprovalRequest, after: ApprovalRequest) -> None:
         if not await self._store.replace_if(after, status=Status.PENDING, outcome=None):
             present = await self._present(before)
             raise InvalidTransitionError(

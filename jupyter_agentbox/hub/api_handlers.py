@@ -1,0 +1,97 @@
+"""REST of the Hub service: requests, answers, the record, health and metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from prometheus_client import CONTENT_TYPE_LATEST
+from tornado import web
+
+from jupyter_agentbox.core.audit_search import AuditQuery, record_to_json
+from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.services.approvals.handlers import verdict_from_json
+
+from .handlers import HubServiceHandler, JsonHandler
+from .reviews import ReviewRequest, persons_to_json
+
+_MOST_OWN: Final = 100
+
+
+class RequestsHandler(JsonHandler):
+    """What waits and the caller may see, and the caller's own newest requests."""
+
+    async def get(self) -> None:
+        """List requests."""
+        reviews = self.parts.reviews
+        pending = await reviews.pending(self.caller)
+        own = await reviews.own(self.caller, limit=_MOST_OWN) if self.caller.is_user else ()
+        self.finish_json({"pending": _listed(pending), "own": _listed(own)})
+
+
+class RequestHandler(JsonHandler):
+    """One request."""
+
+    async def get(self, request_id: str) -> None:
+        """Read a request."""
+        self.finish_json((await self.parts.reviews.get(request_id, self.caller)).to_json())
+
+
+class DecisionHandler(JsonHandler):
+    """A person's answer to a request. The body says what it is, and never whose."""
+
+    async def post(self, request_id: str) -> None:
+        """Decide a request, or approve it as one of several."""
+        verdict = verdict_from_json(self.json_object())
+        decided = await self.parts.reviews.decide(request_id, verdict, caller=self.caller)
+        self.finish_json(decided.to_json())
+
+
+class AuditHandler(JsonHandler):
+    """The record of all calls, for auditors."""
+
+    async def get(self) -> None:
+        """Send all records as JSON Lines, the newest first."""
+        if not self.parts.reviews.is_auditor(self.caller):
+            raise web.HTTPError(403, "only members of the groups in `auditors` of the policy read the record")
+        self.set_header("Content-Type", "application/jsonl")
+        async for page in self.parts.audit.export(AuditQuery()):
+            for record in page.records:
+                self.write(json.dumps({**record_to_json(record), **persons_to_json(record)}) + "\n")
+            await self.flush()
+
+
+class MetricsHandler(JsonHandler):
+    """Numbers for Prometheus."""
+
+    async def get(self) -> None:
+        """Send them to whoever may use this service."""
+        self.set_header("Content-Type", CONTENT_TYPE_LATEST)
+        self.finish(self.parts.metrics.text())
+
+
+class LiveHandler(HubServiceHandler):
+    """Whether the process answers."""
+
+    def get(self) -> None:
+        """Say so."""
+        self.finish({"status": "ok"})
+
+
+class ReadyHandler(HubServiceHandler):
+    """Whether calls can run: the database can be read."""
+
+    async def get(self) -> None:
+        """Say so, or that it cannot."""
+        try:
+            await self.parts.is_ready()
+        except StorageError:
+            self.set_status(503)
+            self.finish({"status": "the database cannot be used"})
+        else:
+            self.finish({"status": "ok"})
+
+
+def _listed(requests: Sequence[ReviewRequest]) -> list[object]:
+    return [request.to_json(is_listed=True) for request in requests]

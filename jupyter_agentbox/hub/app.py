@@ -1,0 +1,265 @@
+"""``jupyter agentbox hub``: the process of the Hub service, which JupyterHub starts, or an administrator."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Final, cast
+from urllib.parse import urlsplit
+
+from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
+from tornado import web
+from tornado.httpserver import HTTPServer
+from traitlets import Bool, Float, Integer, TraitError, Unicode
+from traitlets.config import Application
+from traitlets.config.loader import ConfigFileNotFound
+
+from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.storage.retention import RetentionLimits
+
+from .api_handlers import (
+    AuditHandler,
+    DecisionHandler,
+    LiveHandler,
+    MetricsHandler,
+    ReadyHandler,
+    RequestHandler,
+    RequestsHandler,
+)
+from .composition import HubBox, Settings, build
+from .handlers import SETTINGS_KEY, Parts
+from .logs import log_as_json
+from .mcp_endpoint import McpHandler
+from .pages import InboxHandler, RequestPageHandler
+from .policy_file import PolicyFile, PolicyFileError, read_policy_file
+
+log = logging.getLogger(__name__)
+
+#: Exit codes.
+OK: Final = 0
+#: The service could not start, for a reason that is not in what it was told.
+FAILED: Final = 1
+#: The command line, the configuration or the policy is wrong.
+USAGE: Final = 2
+
+#: Bytes that a request over HTTP may have.
+_MOST_BYTES: Final = 16_000_000
+#: Seconds between two looks for servers that nobody uses.
+_LOOK: Final = 60.0
+_ID: Final = r"(?P<request_id>[A-Za-z0-9_-]+)"
+
+
+class HubService(Application):
+    """Holds what users must not: central MCP servers, the site's policy, second persons' decisions, and the record."""
+
+    name = "jupyter-agentbox-hub"
+    description = __doc__
+
+    policy = Unicode("", help="The policy file.").tag(config=True)
+    check_config = Bool(False, help="Read what the administrator wrote, say what is wrong, and end.").tag(config=True)
+    config_file = Unicode("", help="A file of traitlets configuration for this service.").tag(config=True)
+    database_url = Unicode(
+        "sqlite:///agentbox_hub.sqlite",
+        help="SQLAlchemy URL of the store. SQLite is for trying; `postgresql+psycopg://…` is for a site.",
+    ).tag(config=True)
+    approval_timeout = Float(
+        3600.0, min=1.0, help="Seconds that a request waits for persons, where its rule has no `timeout`."
+    ).tag(config=True)
+    most_calls = Integer(50, min=1, help="The largest number of calls of one user that wait or run.").tag(config=True)
+    idle_timeout = Float(
+        1800.0, min=1.0, help="Seconds after which a server of one user's own is stopped that they do not use."
+    ).tag(config=True)
+    keep_days = Float(
+        None, min=1.0, allow_none=True, help="Days that ended requests are kept; by default for ever."
+    ).tag(config=True)
+    service_url = Unicode(help="Where the service listens: `http://host:port/…`. By default what JupyterHub says.").tag(
+        config=True
+    )
+    public_url = Unicode(
+        help="Where people find the service. By default what JupyterHub says, or the path below the Hub's address."
+    ).tag(config=True)
+
+    aliases = {  # noqa: RUF012  # traitlets' own way
+        "policy": "HubService.policy",
+        "config": "HubService.config_file",
+        "log-level": "Application.log_level",
+    }
+    flags = {  # noqa: RUF012
+        "check-config": (
+            {"HubService": {"check_config": True}},
+            "Read what the administrator wrote, say what is wrong, and end.",
+        )
+    }
+
+    def _log_level_default(self) -> int:
+        return logging.INFO
+
+    def _service_url_default(self) -> str:
+        return os.environ.get("JUPYTERHUB_SERVICE_URL", "")
+
+    def _public_url_default(self) -> str:
+        return os.environ.get("JUPYTERHUB_PUBLIC_URL") or os.environ.get("JUPYTERHUB_SERVICE_PREFIX", "/")
+
+    def run(self, argv: Sequence[str]) -> int:
+        """Check what the administrator wrote, and serve until a signal comes; return the exit code."""
+        try:
+            self.parse_command_line(list(argv))
+            if self.config_file:
+                self.load_config_file(self.config_file)
+                self.parse_command_line(list(argv))  # what it says wins
+            policy = self._read_policy()
+        except (TraitError, ConfigFileNotFound, SyntaxError, ValueError, OSError) as error:
+            return _fail(error)
+        if self.check_config:
+            rules, servers = len(policy.policy.rules), len(policy.servers)
+            sys.stdout.write(visible(f"{policy.path}: {rules} rules, {servers} central servers; nothing is wrong\n"))
+            return OK
+        log_as_json(cast("int | str", self.log_level))
+        try:
+            hub_auth = self._hub_auth()
+            asyncio.run(self._serve(policy, hub_auth))
+        except ValueError as error:
+            return _fail(error)
+        except (StorageError, OSError):
+            log.exception("the service cannot run")
+            return FAILED
+        return OK
+
+    def settings(self) -> Settings:
+        """Return what the traits say."""
+        return Settings(
+            database_url=self.database_url,
+            approval_timeout=self.approval_timeout,
+            most_calls=self.most_calls,
+            idle_timeout=self.idle_timeout,
+            retention=RetentionLimits(days=self.keep_days, bytes=None, long_arguments=None),
+        )
+
+    def _read_policy(self) -> PolicyFile:
+        if not self.policy:
+            raise ValueError("name the policy: --policy FILE")
+        return read_policy_file(Path(self.policy), os.environ)
+
+    def _hub_auth(self) -> HubOAuth:
+        hub_auth = HubOAuth(parent=self)
+        if not hub_auth.api_token:
+            raise ValueError("there is no JUPYTERHUB_API_TOKEN: JupyterHub starts this service, or gives it a token")
+        if not hub_auth.access_scopes:
+            raise ValueError(
+                "it is unknown which scope lets people in: set JUPYTERHUB_SERVICE_NAME, as JupyterHub does"
+            )
+        if not urlsplit(self.service_url).port:
+            raise ValueError("there is no JUPYTERHUB_SERVICE_URL with a port: say where to listen in its `url`")
+        return hub_auth
+
+    async def _serve(self, policy: PolicyFile, hub_auth: HubOAuth) -> None:
+        box = build(self.settings(), policy, os.environ)
+        stopped = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        try:
+            await box.start()
+            server = HTTPServer(make_application(box, hub_auth, self.public_url), max_buffer_size=_MOST_BYTES)
+            address = urlsplit(self.service_url)
+            server.listen(address.port or 0, address.hostname or "127.0.0.1")
+            log.info("the service listens at %s", self.service_url)
+            await _until(stopped, box)
+            server.stop()
+            log.info("the service stops: what waits is withdrawn")
+        finally:
+            await box.aclose()
+
+
+def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Application:
+    """Return the web application.
+
+    Parameters
+    ----------
+    box : HubBox
+        The parts.
+    hub_auth : HubOAuth
+        How the Hub is asked; knows the prefix.
+    public_url : str
+        Where people find the service, with a slash at its end.
+    """
+    prefix = hub_auth.base_url
+    parts = Parts(
+        hub_auth=hub_auth,
+        reviews=box.reviews,
+        calls=box.calls,
+        audit=box.audit,
+        metrics=box.metrics,
+        prefix=prefix,
+        is_ready=box.is_ready,
+    )
+    files = Path(str(resources.files("jupyter_agentbox.hub")))
+    mcp = {"open_calls": {}, "public_url": public_url}
+    application = web.Application(
+        [
+            (prefix, InboxHandler),
+            (rf"{prefix}requests/{_ID}", RequestPageHandler),
+            (rf"{prefix}oauth_callback", _CallbackHandler),
+            (rf"{prefix}api/requests", RequestsHandler),
+            (rf"{prefix}api/requests/{_ID}", RequestHandler),
+            (rf"{prefix}api/requests/{_ID}/decision", DecisionHandler),
+            (rf"{prefix}api/audit", AuditHandler),
+            (rf"{prefix}mcp/([A-Za-z0-9_-]+)", McpHandler, mcp),
+            (rf"{prefix}metrics", MetricsHandler),
+            (rf"{prefix}health/live", LiveHandler),
+            (rf"{prefix}health/ready", ReadyHandler),
+        ],
+        template_path=str(files / "templates"),
+        static_path=str(files / "static"),
+        static_url_prefix=f"{prefix}static/",
+        # In memory only: who starts the service anew lets everybody log in anew, and nobody can sign a cookie.
+        cookie_secret=secrets.token_bytes(32),
+        xsrf_cookies=True,
+        log_function=_log_request,
+    )
+    application.settings[SETTINGS_KEY] = parts
+    return application
+
+
+class _CallbackHandler(HubOAuthCallbackHandler):  # type: ignore[misc]  # jupyterhub has no types
+    """Where the Hub sends who has logged in."""
+
+    @property
+    def hub_auth(self) -> HubOAuth:
+        parts: Parts = self.settings[SETTINGS_KEY]
+        return parts.hub_auth
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command and return its exit code."""
+    return HubService().run(argv)
+
+
+async def _until(stopped: asyncio.Event, box: HubBox) -> None:
+    """Wait for the end, and meanwhile stop servers that nobody uses."""
+    while not stopped.is_set():
+        try:
+            async with asyncio.timeout(_LOOK):
+                await stopped.wait()
+        except TimeoutError:
+            await box.servers.stop_idle()
+
+
+def _fail(error: Exception) -> int:
+    problems = error.problems if isinstance(error, PolicyFileError) else (error,)
+    sys.stderr.write("".join(f"jupyter agentbox hub: {visible(str(problem))}\n" for problem in problems))
+    return USAGE
+
+
+def _log_request(handler: web.RequestHandler) -> None:
+    """Log what was asked, without its query, in which an OAuth code may be."""
+    request = handler.request
+    level = logging.DEBUG if handler.get_status() < 400 else logging.WARNING
+    log.log(level, "%s %s %d", request.method, request.path, handler.get_status())

@@ -1,0 +1,126 @@
+"""Who calls and who answers, by the word of JupyterHub and nobody else's."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from tornado import web
+
+from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.calls import Origin
+from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
+from jupyter_agentbox.exceptions import UnknownReviewerError
+
+#: Seconds that the Hub may take to answer.
+_PATIENCE: Final = 10.0
+
+
+class HubAuth(Protocol):
+    """What is used of `jupyterhub.services.auth.HubOAuth`."""
+
+    access_scopes: Any
+    cookie_name: str
+
+    def get_token(self, handler: web.RequestHandler, in_cookie: bool = True) -> str | None:
+        """Return the token in a request's header."""
+
+    def user_for_token(self, token: str, use_cache: bool = True, *, sync: bool = True) -> Any:
+        """Ask the Hub whose token this is."""
+
+    def check_scopes(self, required_scopes: Any, user: Mapping[str, Any]) -> Any:
+        """Return those of the scopes that the user has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who sent a request over HTTP, as the Hub says.
+
+    Parameters
+    ----------
+    name : str
+        The name of the user or service.
+    kind : ReviewerKind
+        Which of the two.
+    groups : frozenset of str
+        The groups that the user is a member of.
+    via : Via
+        Whether a login session of a browser vouches for them, or a token.
+    credential : str
+        SHA-256 of the Hub's id of that session or token.
+    """
+
+    name: str
+    kind: ReviewerKind = ReviewerKind.USER
+    groups: frozenset[str] = frozenset()
+    via: Via = Via.API_TOKEN
+    credential: str = ""
+
+    @property
+    def is_user(self) -> bool:
+        """Whether it is a user of the Hub, and no service."""
+        return self.kind is ReviewerKind.USER
+
+    @property
+    def origin(self) -> Origin:
+        """Where this caller's tool calls come from: for this service it is the user who stands where a kernel does."""
+        return Origin(kernel_id=self.name)
+
+    @property
+    def reviewer(self) -> Reviewer:
+        """The caller as who answers a request."""
+        return Reviewer(name=self.name, via=self.via, kind=self.kind, credential=self.credential)
+
+    def is_in(self, groups: frozenset[str]) -> bool:
+        """Whether it is a user who is a member of one of these groups."""
+        return self.is_user and bool(self.groups & groups)
+
+
+def asker_of(request: ApprovalRequest) -> str:
+    """Return the name of the user whose code asks."""
+    return request.call.origin.kernel_id or ""
+
+
+async def caller_by_token(hub_auth: HubAuth, token: str, *, is_session: bool, use_cache: bool) -> Caller | None:
+    """Return whose token it is; ``None`` if it is not valid, or may not be used for this service.
+
+    Parameters
+    ----------
+    hub_auth : HubAuth
+        How the Hub is asked.
+    token : str
+        The token.
+    is_session : bool
+        Whether it was in the cookie that a browser gets when its user logs in. Such a token has a session at the Hub,
+        and any other one in this cookie is refused.
+    use_cache : bool
+        Whether what the Hub said some minutes ago is good enough.
+
+    Raises
+    ------
+    UnknownReviewerError
+        If the Hub does not answer.
+    """
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            model: dict[str, Any] | None = await hub_auth.user_for_token(token, use_cache=use_cache, sync=False)
+    except (web.HTTPError, TimeoutError) as error:
+        raise UnknownReviewerError(
+            "JupyterHub does not answer, so it is unknown who you are. Nothing changed: try again when the Hub is back."
+        ) from error
+    if model is None or not hub_auth.check_scopes(hub_auth.access_scopes, model):
+        return None
+    session = model.get("session_id") or ""
+    if is_session and not session:
+        return None
+    credential = session if is_session else model.get("token_id") or ""
+    return Caller(
+        name=model["name"],
+        kind=ReviewerKind.SERVICE if model.get("kind") == "service" else ReviewerKind.USER,
+        groups=frozenset(model.get("groups") or ()),
+        via=Via.BROWSER if is_session else Via.API_TOKEN,
+        credential=hashlib.sha256(credential.encode()).hexdigest() if credential else "",
+    )

@@ -1,0 +1,98 @@
+"""Runs the calls of users: as the policy of the site has it, with the servers and credentials of the service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.calls import JsonValue, ToolCall
+from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.exceptions import TooManyRequestsError
+from jupyter_agentbox.services.calls.manager import CallManager, FinishedCall
+
+from .callers import Caller
+from .central_servers import CentralServers
+
+
+class CentralCalls:
+    """Runs calls of central tools, each under the name of the user whose token came with it.
+
+    Parameters
+    ----------
+    calls : CallManager
+        Puts the policy and persons between a call and its effect.
+    servers : CentralServers
+        The central servers.
+    most_calls : int
+        The largest number of calls of one user that wait or run.
+    """
+
+    def __init__(self, *, calls: CallManager, servers: CentralServers, most_calls: int) -> None:
+        self._calls = calls
+        self._servers = servers
+        self._most_calls = most_calls
+        self._running: dict[str, set[asyncio.Task[FinishedCall]]] = {}
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """The names of the central servers."""
+        return self._servers.names
+
+    async def list_tools(self, server: str, caller: Caller) -> Sequence[ToolDescription]:
+        """Return a server's tools.
+
+        Raises
+        ------
+        UnknownServerError, ServerConfigurationError, ToolServerError
+        """
+        return await self._servers.list_tools(server, caller)
+
+    def start(
+        self,
+        server: str,
+        tool: str,
+        arguments: Mapping[str, JsonValue],
+        *,
+        caller: Caller,
+        on_waiting: Callable[[ApprovalRequest], None],
+    ) -> asyncio.Task[FinishedCall]:
+        """Begin a call. Cancelling the task withdraws its request, or cancels the tool; its errors are `CallManager`'s.
+
+        Raises
+        ------
+        TooManyRequestsError
+            If too many calls of that user wait or run; nothing is stored.
+        """
+        running = self._running.setdefault(caller.name, set())
+        if len(running) >= self._most_calls:
+            raise TooManyRequestsError(
+                f"{len(running)} calls of yours wait or run, the most that are allowed: `{server}.{tool}` did not run"
+            )
+        call = ToolCall(server=server, tool=tool, arguments=dict(arguments), origin=caller.origin)
+        task = asyncio.ensure_future(
+            self._calls.run(call, on_waiting=on_waiting, on_running=_ignore, own=self._servers.of(caller))
+        )
+        running.add(task)
+        task.add_done_callback(lambda done: self._forget(caller.name, done))
+        return task
+
+    async def aclose(self) -> None:
+        """Withdraw what waits and cancel what runs."""
+        tasks = [task for running in self._running.values() for task in running]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _forget(self, user: str, task: asyncio.Task[FinishedCall]) -> None:
+        running = self._running[user]
+        running.discard(task)
+        if not running:
+            del self._running[user]
+        if not task.cancelled():
+            task.exception()  # looks at the error, should nobody be left who waits
+
+
+def _ignore(_request: ApprovalRequest) -> None:
+    """Tell nobody."""

@@ -1,0 +1,194 @@
+"""Central MCP servers: shared by all users, or one for each user, with credentials that no user has."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.ports import CallListener
+from jupyter_agentbox.core.tools import ToolDescription, ToolResult
+from jupyter_agentbox.exceptions import UnknownServerError
+from jupyter_agentbox.mcp_client.configuration import Configuration
+from jupyter_agentbox.mcp_client.limits import ServerLimits
+from jupyter_agentbox.mcp_client.servers import McpServers
+
+from .callers import Caller
+from .policy_file import PolicyFile
+
+
+class _Entries:
+    """The entries of one user, or those that all share; a `ConfigurationSource`.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        The entries.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+
+    def load(self) -> Configuration:
+        return self.configuration
+
+
+class _OwnServers:
+    """The servers of one user.
+
+    Parameters
+    ----------
+    entries : _Entries
+        Which they are.
+    limits : ServerLimits
+        What each may use.
+    now : float
+        When they are used first, in seconds.
+    """
+
+    def __init__(self, entries: _Entries, limits: ServerLimits, now: float) -> None:
+        self.entries = entries
+        self.servers = McpServers(source=entries, limits=limits)
+        self.used_at = now
+        self.calls = 0
+
+
+class CentralServers:
+    """Runs tools of central servers for users.
+
+    A server whose entry names the user runs once for each user, as its entry reads for them, until it was not used for
+    a while; the others run once.
+
+    Parameters
+    ----------
+    policy : PolicyFile
+        Has the entries.
+    environment : mapping
+        The service's environment, for their variables.
+    limits : ServerLimits
+        What each server may use.
+    idle_timeout : float
+        Seconds after which a user's own servers are stopped that nobody used.
+    clock : callable
+        Returns seconds, monotonic.
+
+    Attributes
+    ----------
+    shared : McpServers
+        Those that run once.
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: PolicyFile,
+        environment: Mapping[str, str],
+        limits: ServerLimits,
+        idle_timeout: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._policy = policy
+        self._environment = environment
+        self._limits = limits
+        self._idle_timeout = idle_timeout
+        self._clock = clock
+        self.shared = McpServers(source=_Entries(policy.servers_for(environment)), limits=limits)
+        self._own: dict[str, _OwnServers] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all central servers."""
+        return self._policy.servers
+
+    async def list_tools(self, server: str, caller: Caller) -> Sequence[ToolDescription]:
+        """Return a server's tools for a user; starts it if need be.
+
+        Raises
+        ------
+        UnknownServerError, ServerConfigurationError, ToolServerError
+        """
+        return await self._servers(server, caller).list_tools(server)
+
+    def of(self, caller: Caller) -> UserTools:
+        """Return the tools as one user has them."""
+        return UserTools(self, caller)
+
+    async def describe(self, server: str, tool: str, caller: Caller) -> ToolDescription:
+        """Return one tool for a user; starts its server if need be.
+
+        Raises
+        ------
+        UnknownServerError, UnknownToolError, ServerConfigurationError, ToolServerError
+        """
+        return await self._servers(server, caller).describe(server, tool)
+
+    async def call_tool(self, call: ToolCall, caller: Caller, *, listener: CallListener | None = None) -> ToolResult:
+        """Run a user's call once.
+
+        Raises
+        ------
+        UnknownServerError, UnknownToolError, ServerConfigurationError, ToolServerError, ToolCallInterruptedError
+        """
+        servers = self._servers(call.server, caller)
+        own = self._own.get(caller.name) if call.server in self._policy.own_servers else None
+        if own is None:
+            return await servers.call_tool(call, listener=listener)
+        own.calls += 1
+        try:
+            return await servers.call_tool(call, listener=listener)
+        finally:
+            own.calls -= 1
+            own.used_at = self._clock()
+
+    async def stop_idle(self) -> None:
+        """Stop the servers of users who did not use them for a while."""
+        limit = self._clock() - self._idle_timeout
+        idle = [name for name, own in self._own.items() if own.calls == 0 and own.used_at < limit]
+        await asyncio.gather(*(self._own.pop(name).servers.aclose() for name in idle))
+
+    async def aclose(self) -> None:
+        """Stop all servers."""
+        own = [one.servers.aclose() for one in self._own.values()]
+        self._own.clear()
+        await asyncio.gather(self.shared.aclose(), *own)
+
+    def _servers(self, server: str, caller: Caller) -> McpServers:
+        if server not in self._policy.servers:
+            raise UnknownServerError(f"there is no central server `{server:.80}`")
+        return self._own_of(caller).servers if server in self._policy.own_servers else self.shared
+
+    def _own_of(self, caller: Caller) -> _OwnServers:
+        """Return a user's servers; one whose entry reads otherwise with the groups of now starts anew."""
+        configuration = self._policy.servers_for(self._environment, user=caller.name, groups=caller.groups)
+        own = self._own.get(caller.name)
+        if own is None:
+            own = self._own[caller.name] = _OwnServers(_Entries(configuration), self._limits, self._clock())
+        elif own.entries.configuration != configuration:
+            own.entries.configuration = configuration
+        own.used_at = self._clock()
+        return own
+
+
+class UserTools:
+    """The central tools as one user has them (the port `ToolCaller`).
+
+    Parameters
+    ----------
+    servers : CentralServers
+        All of them.
+    caller : Caller
+        The user.
+    """
+
+    def __init__(self, servers: CentralServers, caller: Caller) -> None:
+        self._servers = servers
+        self._caller = caller
+
+    async def describe(self, server: str, tool: str) -> ToolDescription:
+        """Return one tool; starts its server if need be."""
+        return await self._servers.describe(server, tool, self._caller)
+
+    async def call_tool(self, call: ToolCall, *, listener: CallListener | None = None) -> ToolResult:
+        """Run the call once."""
+        return await self._servers.call_tool(call, self._caller, listener=listener)

@@ -1,0 +1,186 @@
+"""What the handlers of the Hub service share: who asks, what browsers may do with the answer, and how errors read."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from jupyterhub.services.auth import HubOAuth, HubOAuthenticated
+from tornado import web
+
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.exceptions import AgentBoxError, NotAnApproverError
+from jupyter_agentbox.services.audit.manager import AuditManager
+from jupyter_agentbox.services.handlers import status_code_of
+
+from .callers import Caller, caller_by_token
+from .calls import CentralCalls
+from .metrics import Metrics
+from .reviews import ReviewManager
+
+log = logging.getLogger(__name__)
+
+#: The key of `Parts` in the web application's settings.
+SETTINGS_KEY: Final = "agentbox_hub"
+
+_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; img-src 'self'"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the handlers speak for.
+
+    Attributes
+    ----------
+    is_ready : callable
+        Says whether the store can be read.
+    """
+
+    hub_auth: HubOAuth
+    reviews: ReviewManager
+    calls: CentralCalls
+    audit: AuditManager
+    metrics: Metrics
+    prefix: str
+    is_ready: Callable[[], Any]
+
+
+class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[misc]  # jupyterhub has no types
+    """Base of all handlers."""
+
+    caller: Caller
+
+    @property
+    def hub_auth(self) -> HubOAuth:
+        """How the Hub is asked."""
+        return self.parts.hub_auth
+
+    @property
+    def parts(self) -> Parts:
+        """The managers, as the service built them."""
+        parts: Parts = self.settings[SETTINGS_KEY]
+        return parts
+
+    def get_current_user(self) -> Caller | None:
+        """Return who was found out in `prepare`; `HubAuthenticated` would ask the Hub, and keep all others waiting."""
+        return getattr(self, "caller", None)
+
+    def set_default_headers(self) -> None:
+        """Let browsers keep nothing, load nothing from elsewhere, run no script, and show it in no other page."""
+        self.set_header("Content-Security-Policy", _POLICY)
+        self.set_header("X-Content-Type-Options", "nosniff")
+        self.set_header("Referrer-Policy", "same-origin")
+        self.set_header("Cache-Control", "no-store")
+
+    async def caller_by_cookie(self, *, use_cache: bool) -> Caller | None:
+        """Return the person whose browser asks; ``None`` if nobody has logged in."""
+        hub_auth = self.parts.hub_auth
+        cookie = self.get_secure_cookie(hub_auth.cookie_name)
+        if not cookie:
+            return None
+        token = cookie.decode("ascii", "replace")
+        return await caller_by_token(hub_auth, token, is_session=True, use_cache=use_cache)
+
+    async def caller_by_header(self, *, use_cache: bool) -> Caller | None:
+        """Return whose token is in the request's header; ``None`` if there is none that may be used here."""
+        hub_auth = self.parts.hub_auth
+        token = hub_auth.get_token(self, in_cookie=False)
+        return None if not token else await caller_by_token(hub_auth, token, is_session=False, use_cache=use_cache)
+
+    def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
+        """Log an `AgentBoxError` as one line: it is an answer, not a defect."""
+        if isinstance(value, AgentBoxError):
+            log.info("%s %s: %s", self.request.method, self.request.path, value.code)
+        else:
+            super().log_exception(typ, value, tb)
+
+
+class JsonHandler(HubServiceHandler):
+    """Base of the handlers of the REST API: for tokens, and for the login session of a browser."""
+
+    async def prepare(self) -> None:
+        """Find out who asks; the Hub is asked anew where something may change."""
+        use_cache = self.request.method in ("GET", "HEAD")
+        caller = await self.caller_by_header(use_cache=use_cache) or await self.caller_by_cookie(use_cache=use_cache)
+        if caller is None:
+            raise web.HTTPError(403, "a token or login session that may use this service is needed")
+        self.caller = caller
+
+    def check_xsrf_cookie(self) -> None:
+        """Refuse what another site lets a browser send. Who has the token in a header is no such site's victim."""
+        if not self.parts.hub_auth.get_token(self, in_cookie=False):
+            super().check_xsrf_cookie()
+
+    def json_object(self) -> JsonObject:
+        """Return the request's body."""
+        try:
+            body = json.loads(self.request.body, object_pairs_hook=_one_of_each)
+        except (ValueError, RecursionError):
+            raise web.HTTPError(400, "the body must be JSON, and no object may have a key twice") from None
+        if not isinstance(body, dict):
+            raise web.HTTPError(400, "the body must be a JSON object")
+        return body
+
+    def finish_json(self, value: Mapping[str, Any]) -> None:
+        """Answer with JSON."""
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps(value))
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Answer with the error's message, and its code as `reason`."""
+        error = kwargs.get("exc_info", (None, None, None))[1]
+        if isinstance(error, AgentBoxError):
+            self.set_status(_status_code_of(error))
+            self.finish_json({"message": str(error), "reason": error.code})
+        else:
+            message = error.log_message if isinstance(error, web.HTTPError) and status_code < 500 else None
+            self.finish_json({"message": message or self._reason, "reason": None})
+
+
+class PageHandler(HubServiceHandler):
+    """Base of the pages: for persons who log in at the Hub with a browser."""
+
+    async def prepare(self) -> None:
+        """Find out who asks, or send them to the Hub's login."""
+        is_get = self.request.method in ("GET", "HEAD")
+        caller = await self.caller_by_cookie(use_cache=is_get)
+        if caller is not None:
+            self.caller = caller
+            self.xsrf_token  # noqa: B018  # sets the cookie
+        elif is_get:  # the Hub lets nobody log in here who may not use this service
+            self.redirect(self.get_login_url())
+        else:
+            raise web.HTTPError(403, "your login has ended: open the page again. Nothing changed.")
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Show what went wrong."""
+        error = kwargs.get("exc_info", (None, None, None))[1]
+        if isinstance(error, AgentBoxError):
+            status_code = _status_code_of(error)
+            self.set_status(status_code)
+        is_ours = isinstance(error, AgentBoxError) or (isinstance(error, web.HTTPError) and status_code < 500)
+        message = str(error) if isinstance(error, AgentBoxError) else getattr(error, "log_message", None)
+        self.render(
+            "error.html",
+            prefix=self.parts.prefix,
+            status=status_code,
+            message=message if is_ours and message else self._reason,
+        )
+
+
+def _status_code_of(error: AgentBoxError) -> int:
+    """Return the status code of HTTP that an error is answered with; only here others than the user decide."""
+    return 403 if isinstance(error, NotAnApproverError) else status_code_of(error)
+
+
+def _one_of_each(pairs: list[tuple[str, Any]]) -> JsonObject:
+    """Refuse a repeated key: readers differ in which of the two they take."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("an object has the same key twice")
+    return found

@@ -1,0 +1,94 @@
+"""The service's log: one JSON object a line. It has ids, names and statuses, never arguments or results."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Final
+
+from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.calls import JsonObject
+
+from .callers import asker_of
+from .metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+#: The attribute of a record of the log that has what is said beside its message.
+_FIELDS: Final = "agentbox_fields"
+
+
+class JsonLines(logging.Formatter):
+    """Writes a record of the log as a JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, _FIELDS, {}),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+class RequestLog:
+    """Logs and counts requests as they change; an `Announcer`.
+
+    Parameters
+    ----------
+    metrics : Metrics
+        What counts them.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._said: dict[str, JsonObject] = {}
+
+    def approval_changed(self, request: ApprovalRequest) -> None:
+        """Log a new or changed request, and not how far its tool is."""
+        self._metrics.approval_changed(request)
+        decision, outcome = request.decision, request.outcome_state
+        fields: JsonObject = {
+            "request": request.id,
+            "server": request.call.server,
+            "tool": request.call.tool,
+            "asked_by": asker_of(request),
+            "status": request.status.value,
+            "votes": [vote.reviewer.name for vote in request.votes],
+            "decided_by": None if decision is None else decision.reviewer.name,
+            "outcome": None if outcome is None else outcome.value,
+        }
+        if self._said.get(request.id) == fields:
+            return
+        if request.is_open:
+            self._said[request.id] = fields
+        else:
+            self._said.pop(request.id, None)
+        log.info("request", extra={_FIELDS: fields})
+
+    def servers_changed(self) -> None:
+        """Log nothing: servers log for themselves."""
+
+    def grants_changed(self) -> None:
+        """Log nothing: there are no grants here."""
+
+    def questions_changed(self) -> None:
+        """Log nothing: questions of central servers are cancelled."""
+
+
+def log_as_json(level: int | str) -> None:
+    """Let this process log JSON Lines on standard error.
+
+    Parameters
+    ----------
+    level : int or str
+        The least that is logged.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=level, handlers=[handler], force=True)

@@ -1,0 +1,79 @@
+"""What the Hub service counts, for Prometheus: names of servers and statuses, never tools' arguments or users."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from jupyter_agentbox.core.approvals import ApprovalRequest, Status
+from jupyter_agentbox.core.audit_search import seconds_of
+from jupyter_agentbox.core.policy import Effect
+
+#: Seconds that calls run, and that persons take.
+_RUNS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600)
+_WAITS = (1, 5, 15, 30, 60, 300, 900, 3600, 14_400, 86_400)
+
+
+class Metrics:
+    """Counts requests as they change; an `Announcer`."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._opened = Counter(
+            "agentbox_hub_requests", "Calls of central tools.", ["server", "effect"], registry=self.registry
+        )
+        self._pending = Gauge("agentbox_hub_pending", "Requests that wait for a person.", registry=self.registry)
+        self._settled = Counter(
+            "agentbox_hub_settled", "Requests that waited, by how that ended.", ["status"], registry=self.registry
+        )
+        self._waits = Histogram(
+            "agentbox_hub_wait_seconds", "How long requests waited.", registry=self.registry, buckets=_WAITS
+        )
+        self._votes = Counter(
+            "agentbox_hub_votes", "Approvals by persons that were not enough alone.", registry=self.registry
+        )
+        self._ended = Counter(
+            "agentbox_hub_calls", "Calls that ran, by how they ended.", ["server", "outcome"], registry=self.registry
+        )
+        self._runs = Histogram(
+            "agentbox_hub_tool_seconds", "How long tools ran.", ["server"], registry=self.registry, buckets=_RUNS
+        )
+        self._open: dict[str, ApprovalRequest] = {}
+
+    def text(self) -> bytes:
+        """Return all of it in Prometheus' text format."""
+        self._pending.set(sum(request.status is Status.PENDING for request in self._open.values()))
+        return generate_latest(self.registry)
+
+    def approval_changed(self, request: ApprovalRequest) -> None:
+        """Count a new or changed request."""
+        before = self._open.pop(request.id, None)
+        if request.is_open:
+            self._open[request.id] = request
+        if before is None and (request.is_open or request.evaluation.effect is Effect.DENY):
+            self._opened.labels(request.call.server, request.evaluation.effect.value).inc()
+        if before is not None and before.status is Status.PENDING:
+            self._count_answer(before, request)
+        self._count_ended(request)
+
+    def servers_changed(self) -> None:
+        """Count nothing: a server's status is no number."""
+
+    def grants_changed(self) -> None:
+        """Count nothing: there are no grants here."""
+
+    def _count_answer(self, before: ApprovalRequest, request: ApprovalRequest) -> None:
+        if request.status is Status.PENDING:
+            self._votes.inc(len(request.votes) - len(before.votes))
+            return
+        self._settled.labels(request.status.value).inc()
+        ended = request.decision.decided_at if request.decision is not None else request.lapsed_at
+        if ended is not None:
+            self._waits.observe(max(0.0, (ended - request.created_at).total_seconds()))
+
+    def _count_ended(self, request: ApprovalRequest) -> None:
+        if request.outcome is None or request.outcome.finished_at is None:
+            return
+        self._ended.labels(request.call.server, request.outcome.state.value).inc()
+        seconds = seconds_of(request)
+        if seconds is not None:
+            self._runs.labels(request.call.server).observe(seconds)

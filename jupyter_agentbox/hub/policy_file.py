@@ -1,0 +1,280 @@
+"""The policy file of the Hub service: rules, central MCP servers, the files of their secrets, and the auditors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from jupyter_agentbox.core.calls import JsonValue
+from jupyter_agentbox.core.located_json import Lines, LocatedJsonError, Node, parse
+from jupyter_agentbox.core.policy import Layer, Policy, Rule
+from jupyter_agentbox.core.rule_files import MAX_BYTES, MAX_PATTERN, RuleChecker, items, member, rule_from_json
+from jupyter_agentbox.core.text import one_line
+from jupyter_agentbox.core.tools import ConfigurationProblem
+from jupyter_agentbox.mcp_client.configuration import Configuration, UnusableServer, parse_configuration
+
+#: What stands in values of central servers for the name and the groups of the user who calls.
+USER_VARIABLE: Final = "HUB_USER"
+GROUPS_VARIABLE: Final = "HUB_GROUPS"
+
+_FILE_KEYS: Final = ("rules", "mcpServers", "secrets", "auditors", "$schema")
+_RULE_KEYS: Final = ("effect", "server", "tool", "arguments", "approvers", "timeout", "reason")
+_SERVER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OF_USER: Final = re.compile(rf"\$\{{(?:env:)?(?:{USER_VARIABLE}|{GROUPS_VARIABLE})[:}}]")
+_WHAT: Final = "a policy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFile:
+    """What a policy file says.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    policy : Policy
+        Its rules. Of the rules that ask, those with approvers come first: one more person is stricter.
+    text : str
+        The whole file, from which the entries of servers are read with the variables of each user.
+    secrets : mapping
+        Names of variables, and what is in their files.
+    own_servers : frozenset of str
+        The servers that each user has for themselves, because their name or their groups are in the entry.
+    servers : tuple of str
+        All central servers, in the order of the file.
+    auditors : frozenset of str
+        The groups whose members may read all records.
+    """
+
+    path: Path
+    policy: Policy = field(default_factory=Policy)
+    text: str = field(default='{"mcpServers": {}}', repr=False)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    own_servers: frozenset[str] = frozenset()
+    servers: tuple[str, ...] = ()
+    auditors: frozenset[str] = frozenset()
+
+    def servers_for(
+        self, environment: Mapping[str, str], *, user: str = "", groups: Iterable[str] = ()
+    ) -> Configuration:
+        """Return the servers that all users share; or, for a user, those that they have for themselves.
+
+        Parameters
+        ----------
+        environment : mapping
+            The service's environment.
+        user : str
+            The name of a user of the Hub, or empty.
+        groups : iterable of str
+            The user's groups.
+        """
+        values = {**environment, **self.secrets}
+        if user:
+            values |= {USER_VARIABLE: user, GROUPS_VARIABLE: ",".join(sorted(groups))}
+        read = parse_configuration(self.path, self.text, values)
+        wanted = {name: one for name, one in read.servers.items() if (name in self.own_servers) == bool(user)}
+        return Configuration(servers=wanted)
+
+
+class PolicyFileError(ValueError):
+    """A policy file cannot be used.
+
+    Attributes
+    ----------
+    problems : tuple of ConfigurationProblem
+        What is wrong, and where.
+    """
+
+    def __init__(self, problems: Iterable[ConfigurationProblem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def read_policy_file(path: Path, environment: Mapping[str, str]) -> PolicyFile:
+    """Read a policy file.
+
+    Parameters
+    ----------
+    path : Path
+        The file: JSON.
+    environment : mapping
+        The service's environment, for the variables in entries of servers.
+
+    Raises
+    ------
+    PolicyFileError
+        If anything in it is not understood, a variable has no value, or a file of a secret cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+        if len(data) > MAX_BYTES:
+            raise PolicyFileError([ConfigurationProblem(path=str(path), message=f"has more than {MAX_BYTES} bytes")])
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+        raise PolicyFileError([ConfigurationProblem(path=str(path), message=message)]) from None
+    except UnicodeDecodeError:
+        raise PolicyFileError([ConfigurationProblem(path=str(path), message="it is not UTF-8 text")]) from None
+    return _Reader(path, text, environment).read()
+
+
+class _Reader:
+    """Reads the text of one file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    text : str
+        What is in it.
+    environment : mapping
+        The service's environment.
+    """
+
+    def __init__(self, path: Path, text: str, environment: Mapping[str, str]) -> None:
+        self._path = path
+        self._text = text
+        self._environment = environment
+        self._lines = Lines(text)
+        self._checker = RuleChecker(_RULE_KEYS)
+
+    def read(self) -> PolicyFile:
+        try:
+            node = parse(self._text)
+        except LocatedJsonError as error:
+            raise PolicyFileError([self._problem(error.at, str(error))]) from None
+        self._check(node)
+        self._stop_at_problems()
+        secrets = self._secrets(node)
+        self._stop_at_problems()
+        own = self._own_servers(node)
+        found = PolicyFile(
+            path=self._path,
+            policy=Policy(self._rules(node)),
+            text=self._text,
+            secrets=secrets,
+            own_servers=frozenset(own),
+            servers=tuple(_keys(node, "mcpServers")),
+            auditors=frozenset(str(group.content) for group in items(node, "auditors")),
+        )
+        self._check_entries(node, found)
+        self._stop_at_problems()
+        return found
+
+    def _check(self, node: Node) -> None:
+        check = self._checker
+        if not isinstance(node.content, dict):
+            check.say(node, f'{_WHAT} is an object with a list under "rules"')
+            return
+        check.check_keys(node, _FILE_KEYS, _WHAT)
+        schema = member(node, "$schema")
+        if schema is not None and not isinstance(schema.content, str):
+            check.say(schema, "`$schema` must be a string")
+        self._check_rules(node)
+        self._check_auditors(node)
+        for name, kind in (("mcpServers", "an object of servers"), ("secrets", "an object: a variable and its file")):
+            given = member(node, name)
+            if given is not None and not isinstance(given.content, dict):
+                check.say(given, f"`{name}` must be {kind}")
+        for name, at in _keys(node, "mcpServers").items():
+            if not _SERVER_NAME.fullmatch(name):
+                check.found.append((at, f"`{name:.80}` cannot name a server: use letters, digits, `-` and `_`"))
+
+    def _check_rules(self, node: Node) -> None:
+        rules = member(node, "rules")
+        if rules is None:
+            self._checker.say(node, "`rules` is missing")
+        elif not isinstance(rules.content, list):
+            self._checker.say(rules, "`rules` must be a list")
+        else:
+            for one in rules.content:
+                self._checker.check_rule(one)
+
+    def _check_auditors(self, node: Node) -> None:
+        auditors = member(node, "auditors")
+        if auditors is None:
+            return
+        if not isinstance(auditors.content, list):
+            self._checker.say(auditors, "`auditors` must be a list of groups")
+            return
+        for one in auditors.content:
+            if not isinstance(one.content, str) or not 0 < len(one.content) <= MAX_PATTERN:
+                self._checker.say(one, "the name of a group must be a string that is not empty")
+
+    def _rules(self, node: Node) -> tuple[Rule, ...]:
+        rules = [
+            rule_from_json(one.value, Layer.SITE, str(self._path), self._lines.place(one.at)[0])
+            for one in items(node, "rules")
+            if isinstance(one.value, dict)
+        ]
+        return tuple(sorted(rules, key=_wanted_approvals, reverse=True))
+
+    def _secrets(self, node: Node) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        secrets = member(node, "secrets")
+        for name, at in _keys(node, "secrets").items():
+            given = member(secrets, name) if secrets is not None else None
+            if not _VARIABLE_NAME.fullmatch(name) or name in (USER_VARIABLE, GROUPS_VARIABLE):
+                self._checker.found.append((at, f"`{name:.80}` cannot name a secret"))
+            elif given is None or not isinstance(given.content, str):
+                self._checker.found.append((at, f"`{name:.80}` must name the file that has the secret"))
+            else:
+                found[name] = self._secret(given.content, given)
+        return found
+
+    def _secret(self, file: str, node: Node) -> str:
+        try:
+            return (self._path.parent / file).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            self._checker.say(node, f"the file of the secret cannot be read: {reason}")
+            return ""
+
+    def _own_servers(self, node: Node) -> Iterable[str]:
+        servers = member(node, "mcpServers")
+        for name in _keys(node, "mcpServers"):
+            entry = member(servers, name) if servers is not None else None
+            if entry is not None and any(_OF_USER.search(text) for text in _texts(entry.value)):
+                yield name
+
+    def _check_entries(self, node: Node, found: PolicyFile) -> None:
+        """Look for entries that cannot be used, for a user who has a name like any other."""
+        shared = found.servers_for(self._environment)
+        own = found.servers_for(self._environment, user="user")
+        for name, at in _keys(node, "mcpServers").items():
+            read = shared.servers.get(name) or own.servers[name]
+            if isinstance(read, UnusableServer) and not read.is_disabled:
+                self._checker.found.append((at, f"the server `{name}` cannot be used: {read.error}"))
+
+    def _stop_at_problems(self) -> None:
+        if self._checker.found:
+            raise PolicyFileError([self._problem(at, message) for at, message in self._checker.shown()])
+
+    def _problem(self, at: int, message: str) -> ConfigurationProblem:
+        line, column = self._lines.place(at)
+        return ConfigurationProblem(path=str(self._path), message=one_line(message), line=line, column=column)
+
+
+def _wanted_approvals(rule: Rule) -> int:
+    return 0 if rule.approvers is None else rule.approvers.count
+
+
+def _keys(node: Node, name: str) -> Mapping[str, int]:
+    """Return the keys of an object in a file, and where they stand."""
+    found = member(node, name)
+    return {} if found is None else found.keys
+
+
+def _texts(value: JsonValue) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _texts(one)

@@ -1,0 +1,198 @@
+"""Who may see and decide a request, and how many have to approve it: four eyes are counted here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from weakref import WeakValueDictionary
+
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status, request_to_json
+from jupyter_agentbox.core.approvers import Approvers
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.ports import ApprovalQuery
+from jupyter_agentbox.core.reviewers import Via
+from jupyter_agentbox.core.times import json_time
+from jupyter_agentbox.exceptions import InvalidDecisionError, NeedsPersonError, NotAnApproverError, UnknownApprovalError
+from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
+
+from .callers import Caller, asker_of
+
+#: Requests of a page of a list.
+_PAGE: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewRequest:
+    """A request, as one caller has it.
+
+    Parameters
+    ----------
+    request : ApprovalRequest
+        The request.
+    refusal : str
+        Why the caller cannot answer it; empty if they can.
+    """
+
+    request: ApprovalRequest
+    refusal: str
+
+    def to_json(self, *, is_listed: bool = False) -> JsonObject:
+        """Return it as the REST API of the service sends it."""
+        return {
+            **request_to_json(self.request, is_listed=is_listed),
+            **persons_to_json(self.request),
+            "may_decide": not self.refusal,
+            "refusal": self.refusal or None,
+        }
+
+
+def persons_to_json(request: ApprovalRequest) -> JsonObject:
+    """Return who asked, who has to approve, and who did without being enough."""
+    approvers = approvers_of(request)
+    return {
+        "asked_by": asker_of(request),
+        "approvers": None if approvers is None else approvers.to_json(),
+        "votes": [
+            {
+                "reviewer": vote.reviewer.name,
+                "via": vote.reviewer.via.value,
+                "credential": vote.reviewer.credential or None,
+                "decided_at": json_time(vote.decided_at),
+                "reason": vote.reason,
+            }
+            for vote in request.votes
+        ],
+    }
+
+
+def approvers_of(request: ApprovalRequest) -> Approvers | None:
+    """Return who has to approve the request; ``None`` if the person whose code asks does."""
+    rule = request.evaluation.rule
+    return None if rule is None else rule.approvers
+
+
+class ReviewManager:
+    """Takes answers of persons by the approvers that a request's rule names.
+
+    Parameters
+    ----------
+    approvals : ApprovalManager
+        Keeps the requests, and knows those that wait.
+    auditors : frozenset of str
+        Groups whose members see every request.
+    """
+
+    def __init__(self, *, approvals: ApprovalManager, auditors: frozenset[str]) -> None:
+        self._approvals = approvals
+        self._auditors = auditors
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def is_auditor(self, caller: Caller) -> bool:
+        """Whether the caller may read all records."""
+        return caller.is_in(self._auditors)
+
+    async def get(self, request_id: str, caller: Caller) -> ReviewRequest:
+        """Return a request that the caller may see.
+
+        Raises
+        ------
+        UnknownApprovalError
+            There is none, or it is nothing to them.
+        StorageError
+        """
+        request = await self._approvals.get(request_id)
+        if not self._may_see(request, caller):
+            raise UnknownApprovalError(f"no approval request `{request_id}`", request_id=request_id)
+        return self._reviewed(request, caller)
+
+    async def pending(self, caller: Caller) -> Sequence[ReviewRequest]:
+        """Return what waits and the caller may see, the newest first.
+
+        Raises
+        ------
+        StorageError
+        """
+        found: list[ReviewRequest] = []
+        cursor: str | None = None
+        while True:
+            query = ApprovalQuery(statuses=(Status.PENDING,), limit=_PAGE, cursor=cursor)
+            page = await self._approvals.list(query)
+            found += [self._reviewed(one, caller) for one in page.approvals if self._may_see(one, caller)]
+            cursor = page.next
+            if cursor is None:
+                return found
+
+    async def own(self, caller: Caller, *, limit: int) -> Sequence[ReviewRequest]:
+        """Return the newest of the caller's own requests.
+
+        Raises
+        ------
+        StorageError
+        """
+        page = await self._approvals.list(ApprovalQuery(kernel_id=caller.name, limit=limit))
+        return [self._reviewed(one, caller) for one in page.approvals]
+
+    async def decide(self, request_id: str, verdict: Verdict, *, caller: Caller) -> ReviewRequest:
+        """Take the caller's answer: one that rejects ends the request, and of those that allow the last that is needed.
+
+        Raises
+        ------
+        NotAnApproverError
+            The caller is not among those who decide it.
+        NeedsPersonError
+            No login session of a browser vouches for the caller.
+        InvalidDecisionError
+            The answer is none of ``allow_once`` and ``reject_once``, edits arguments, or is that person's second one.
+        UnknownApprovalError, InvalidTransitionError, StaleDigestError, StorageError
+            As for `ApprovalManager.decide`.
+        """
+        if caller.via is not Via.BROWSER:
+            raise NeedsPersonError(
+                "only a person who is logged in with a browser can decide: a token is not enough."
+                " The request is unchanged.",
+                request_id=request_id,
+            )
+        if verdict.answer.is_lasting or verdict.arguments is not None:
+            raise InvalidDecisionError(
+                "here a request can be allowed as it is, once, or rejected", request_id=request_id
+            )
+        turn = self._turns.setdefault(request_id, asyncio.Lock())
+        async with turn:  # two approvers at once are counted one after the other
+            return self._reviewed(await self._decide(request_id, verdict, caller), caller)
+
+    async def _decide(self, request_id: str, verdict: Verdict, caller: Caller) -> ApprovalRequest:
+        reviewed = await self.get(request_id, caller)
+        request = reviewed.request
+        if request.status is Status.PENDING and reviewed.refusal:
+            raise NotAnApproverError(reviewed.refusal, request_id=request_id)
+        approvers = approvers_of(request)
+        if verdict.answer is Answer.ALLOW_ONCE and approvers is not None and len(request.votes) + 1 < approvers.count:
+            return await self._approvals.endorse(request_id, verdict, reviewer=caller.reviewer)
+        return await self._approvals.decide(request_id, verdict, reviewer=caller.reviewer)
+
+    def _may_see(self, request: ApprovalRequest, caller: Caller) -> bool:
+        if self.is_auditor(caller) or (caller.is_user and asker_of(request) == caller.name):
+            return True
+        approvers = approvers_of(request)
+        return approvers is not None and caller.is_in(frozenset({approvers.group}))
+
+    def _reviewed(self, request: ApprovalRequest, caller: Caller) -> ReviewRequest:
+        return ReviewRequest(request=request, refusal=_refusal(request, caller))
+
+
+def _refusal(request: ApprovalRequest, caller: Caller) -> str:
+    """Return why the caller cannot answer a request; empty if they can."""
+    approvers, is_asker = approvers_of(request), caller.is_user and asker_of(request) == caller.name
+    if request.status is not Status.PENDING:
+        return f"it is {request.status.value}"
+    if approvers is None:
+        return "" if is_asker else "only the person whose code asks decides it"
+    if not caller.is_in(frozenset({approvers.group})):
+        return f"only members of the group {approvers.group} decide it"
+    if is_asker and not approvers.self_counts:
+        return "another person has to decide it: your code asks"
+    if any(vote.reviewer.name == caller.name for vote in request.votes):
+        return "you have approved it: another person has to, too"
+    return ""

@@ -1,0 +1,114 @@
+"""Rules that name who has to approve, and requests that several persons have to approve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Lapse
+from jupyter_agentbox.core.approvers import Approvers
+from jupyter_agentbox.core.located_json import parse
+from jupyter_agentbox.core.policy import Layer
+from jupyter_agentbox.core.reviewers import Reviewer, Via
+from jupyter_agentbox.core.rule_files import RuleChecker, rule_from_json
+from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionError, StaleDigestError
+from tests.samples import a_decision, a_request
+
+KEYS = ("effect", "server", "tool", "approvers")
+ASK = '{"effect": "ask", "server": "a", "tool": "b", "approvers": %s}'
+
+
+def problems(rule: str) -> list[str]:
+    checker = RuleChecker(KEYS)
+    checker.check_rule(parse(rule))
+    return [message for _, message in checker.shown()]
+
+
+def a_vote(request: ApprovalRequest, name: str, **changes: Any) -> Decision:
+    return a_decision(request, **{"reviewer": Reviewer(name=name, via=Via.BROWSER), **changes})
+
+
+@pytest.mark.parametrize(
+    ("given", "approvers"),
+    [
+        ({"group": "stewards"}, Approvers(group="stewards")),
+        ({"group": "g", "count": 2, "self": True}, Approvers(group="g", count=2, self_counts=True)),
+    ],
+)
+def test_a_rule_names_its_approvers_as_its_file_does(given: Any, approvers: Approvers) -> None:
+    entry = {"effect": "ask", "server": "a", "tool": "b", "approvers": given}
+
+    rule = rule_from_json(entry, Layer.SITE, "policy.json", 1)
+
+    assert rule.approvers == approvers
+    assert rule.to_json()["approvers"] == {"count": 1, "self": False, **given}
+
+
+@pytest.mark.parametrize("given", ['{"group": "g"}', '{"group": "g", "count": 20, "self": false}'])
+def test_approvers_are_a_group_and_how_many_of_it(given: str) -> None:
+    assert problems(ASK % given) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("1", '`approvers` must be an object: `{"group": "data-stewards", "count": 1}`'),
+        ("{}", "`group` is missing: whose members are asked?"),
+        ('{"group": "g", "count": 0}', "`count` must be a number from 1 to 20"),
+        ('{"group": "g", "count": 21}', "`count` must be a number from 1 to 20"),
+        ('{"group": "g", "count": true}', "`count` must be a number from 1 to 20"),
+        ('{"group": "g", "count": "2"}', "`count` must be a number from 1 to 20"),
+        ('{"group": "g", "self": 1}', "`self` must be true or false"),
+        ('{"group": "g", "quorum": 1}', "unknown key `quorum`: `approvers` has group, count, self"),
+    ],
+)
+def test_what_is_wrong_with_approvers_is_told(given: str, problem: str) -> None:
+    assert problems(ASK % given) == [problem]
+
+
+def test_only_a_rule_that_asks_has_approvers() -> None:
+    rule = '{"effect": "deny", "server": "a", "tool": "b", "approvers": {"group": "g"}}'
+    assert problems(rule) == ["`approvers` are of use in a rule whose effect is `ask` only"]
+    assert problems('{"server": "a", "tool": "b", "approvers": {"group": "g"}}') == ["`effect` is missing"]
+
+
+def test_a_file_without_approvers_does_not_take_them() -> None:
+    checker = RuleChecker()
+    checker.check_rule(parse(ASK % "1"))
+    (problem,) = [message for _, message in checker.shown()]
+    assert problem.startswith("unknown key `approvers`")
+
+
+def test_a_request_keeps_the_approvals_that_are_not_enough_and_then_the_decision() -> None:
+    request = a_request()
+    ada, bob = a_vote(request, "ada"), a_vote(request, "bob")
+
+    endorsed = request.endorse(ada).endorse(bob)
+    decided = endorsed.decide(a_vote(request, "cleo"))
+
+    assert (endorsed.status, endorsed.votes, endorsed.decision) == (request.status, (ada, bob), None)
+    assert (decided.votes, decided.status.value) == ((ada, bob), "approved")
+
+
+def test_a_person_approves_once() -> None:
+    request = a_request()
+    with pytest.raises(InvalidDecisionError):
+        request.endorse(a_vote(request, "ada")).endorse(a_vote(request, "ada"))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"answer": Answer.ALLOW_ALWAYS}, {"answer": Answer.REJECT_ONCE}, {"arguments": {"order_id": 8}}]
+)
+def test_one_of_several_can_only_allow_the_call_as_it_is_once(changes: Any) -> None:
+    request = a_request()
+    with pytest.raises(InvalidDecisionError):
+        request.endorse(a_vote(request, "ada", **changes))
+
+
+def test_what_was_not_seen_or_has_ended_is_not_approved() -> None:
+    request = a_request()
+    with pytest.raises(StaleDigestError):
+        request.endorse(a_vote(request, "ada", digest="other"))
+    with pytest.raises(InvalidTransitionError):
+        request.lapse(Lapse.TIMED_OUT).endorse(a_vote(request, "ada"))

@@ -1,0 +1,254 @@
+"""The Hub service at a real JupyterHub, as `make demo-hub` starts it: a notebook asks, another user allows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.blocking.client import BlockingKernelClient
+
+from .hub import PROXY, ROOT, TIMEOUT, _free_ports, answered, missing, run
+
+SERVICE = "services/agentbox/"
+
+
+@dataclass(frozen=True)
+class DemoHub:
+    """The running demo."""
+
+    root: Path
+    url: str
+    password: str
+    admin: str
+
+    def api(self, path: str, body: Any = None, token: str = "", method: str | None = None) -> Any:
+        code, answer = answered(
+            urllib.request.build_opener(),
+            f"{self.url}{path}",
+            body,
+            headers={"Authorization": f"Bearer {token or self.admin}"},
+            method=method,
+        )
+        assert code < 300, (path, code, answer)
+        return answer
+
+    def ask(self, path: str, body: Any = None, *, token: str, **headers: str) -> tuple[int, Any]:
+        opener = urllib.request.build_opener()
+        return answered(opener, f"{self.url}{path}", body, headers={"Authorization": f"Bearer {token}", **headers})
+
+    def token_of(self, user: str) -> str:
+        token: str = self.api(f"hub/api/users/{user}/tokens", {})["token"]
+        return token
+
+    def pending(self, user: str) -> list[Any]:
+        found: list[Any] = self.api(f"{SERVICE}api/requests", token=self.token_of(user))["pending"]
+        return found
+
+
+class Browser:
+    """A browser in which a user logs in, and then opens the service."""
+
+    def __init__(self, hub: DemoHub, user: str) -> None:
+        self._hub = hub
+        self._jar = CookieJar()
+        self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self._jar))
+        login = f"{hub.url}hub/login"
+        self._opener.open(login, timeout=TIMEOUT).close()
+        form = {"username": user, "password": hub.password, "_xsrf": self._xsrf("/hub/")}
+        self._opener.open(login, urllib.parse.urlencode(form).encode(), timeout=TIMEOUT).close()
+        self.inbox = self.page("")
+
+    def page(self, path: str) -> str:
+        with self._opener.open(f"{self._hub.url}{SERVICE}{path}", timeout=TIMEOUT) as page:
+            text: str = page.read().decode()
+        return text
+
+    def decide(self, request: Any, answer: str = "allow_once", **more: Any) -> tuple[int, Any]:
+        body = {"decision": answer, "digest": request["call"]["digest"], **more}
+        url = f"{self._hub.url}{SERVICE}api/requests/{request['id']}/decision"
+        return answered(self._opener, url, body, headers={"X-XSRFToken": self._xsrf(f"/{SERVICE}")})
+
+    def _xsrf(self, path: str) -> str:
+        return next((one.value or "" for one in self._jar if (one.name, one.path) == ("_xsrf", path)), "")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoHub]:
+    if reason := missing():
+        pytest.skip(reason)
+    with running_demo(tmp_path_factory.mktemp("demo-hub")) as hub:
+        yield hub
+
+
+@contextmanager
+def running_demo(root: Path) -> Iterator[DemoHub]:
+    assert PROXY
+    public, *others = _free_ports(4)
+    password, admin = secrets.token_hex(16), secrets.token_hex(16)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "XDG", "CONFIGPROXY"))}
+    given = {
+        "HOME": str(root),
+        "DEMO_HUB_PORTS": " ".join(map(str, (public, *others))),
+        "DEMO_HUB_PASSWORD": password,
+        "DEMO_HUB_ADMIN_TOKEN": admin,
+        "DEMO_HUB_PROXY": PROXY,
+    }
+    command = [sys.executable, "-m", "jupyterhub", "-f", str(ROOT / "examples" / "hub" / "jupyterhub_config.py")]
+    with (
+        (root / "hub.log").open("wb") as log,
+        subprocess.Popen(
+            command, cwd=root, env={**kept, **given}, stdout=log, stderr=log, start_new_session=True
+        ) as process,
+    ):
+        hub = DemoHub(root, f"http://127.0.0.1:{public}/", password, admin)
+        try:
+            until(lambda: is_up(hub), process)
+            yield hub
+        finally:
+            process.terminate()
+            try:
+                process.wait(TIMEOUT)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+
+
+def is_up(hub: DemoHub) -> bool:
+    try:
+        return hub.ask(f"{SERVICE}health/ready", token="")[0] == 200
+    except OSError:
+        return False
+
+
+def until(condition: Any, process: Any = None) -> Any:
+    """Wait until a process of another kind has come so far; it tells nobody."""
+    end = time.monotonic() + TIMEOUT
+    while not (found := condition()):
+        assert time.monotonic() < end, "it did not happen"
+        assert process is None or process.poll() is None, "the Hub has ended"
+        time.sleep(0.1)
+    return found
+
+
+@pytest.fixture(scope="module")
+def kernel(demo: DemoHub) -> Iterator[BlockingKernelClient]:
+    """A kernel of ada's server."""
+    demo.api("hub/api/users/ada/server", {})
+    until(lambda: demo.api("hub/api/users/ada")["servers"].get("", {}).get("ready"))
+    session = demo.api(
+        "user/ada/api/sessions",
+        {"path": "shop.ipynb", "name": "shop", "type": "notebook", "kernel": {"name": "python3"}},
+        token=demo.token_of("ada"),
+    )
+    runtime = demo.root / "homes" / "ada" / ".local" / "share" / "jupyter" / "runtime"
+    client = BlockingKernelClient(connection_file=str(runtime / f"kernel-{session['kernel']['id']}.json"))
+    client.load_connection_file()
+    client.start_channels(hb=False)
+    try:
+        client.wait_for_ready(timeout=TIMEOUT)
+        yield client
+    finally:
+        client.stop_channels()
+        client.context.destroy(linger=0)
+
+
+def test_a_notebook_calls_a_central_tool_that_another_user_allows(demo: DemoHub, kernel: BlockingKernelClient) -> None:
+    assert "1210" in run(kernel, "from jupyter_agentbox import tools; print(tools.shop.list_orders())")  # allowed
+    running = kernel.execute("print(tools.shop.delete_order(order_id=1210))")
+    (request,) = until(lambda: demo.pending("bob"))
+    assert (request["asked_by"], request["call"]["arguments"]) == ("ada", {"order_id": 1210})
+    ada, bob = Browser(demo, "ada"), Browser(demo, "bob")
+    assert request["id"] in bob.inbox
+    assert "waits for 1 of shop-keepers" in ada.inbox
+
+    own = ada.decide(request)
+    in_body = ada.decide(request, reviewer="bob")
+    path, body = f"{SERVICE}api/requests/{request['id']}/decision", {"decision": "allow_once"}
+    body["digest"] = request["call"]["digest"]
+    by_token = demo.ask(path, body, token=demo.token_of("bob"))
+    by_header = demo.ask(path, body, token=demo.token_of("ada"), **{"X-Forwarded-User": "bob"})
+    by_server = decide_as_server(demo, path, body)
+    (still,) = demo.pending("bob")
+
+    assert (own[0], own[1]["reason"]) == (403, "not_an_approver")
+    assert in_body[0] == 422
+    assert (by_token[0], by_token[1]["reason"]) == (403, "needs_person")
+    assert (by_header[0], by_header[1]["reason"]) == (403, "needs_person")
+    assert by_server == 403
+    assert still["status"] == "pending"
+    assert bob.decide(request)[0] == 200
+    assert "1210" in result_of(kernel, running)
+    assert "approved, succeeded" in Browser(demo, "ada").inbox
+    records = audit_of(demo)
+    (record,) = (one for one in records if one["id"] == request["id"])
+    assert (record["asked_by"], record["decision"]["reviewer"], record["decision"]["via"]) == ("ada", "bob", "browser")
+    verified = subprocess.run(
+        [
+            Path(sys.executable).with_name("jupyter-agentbox"), "audit", "verify",
+            "--database", demo.root / "agentbox_hub.sqlite",
+        ],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (verified.returncode, verified.stdout[:7]) == (0, "Intact:")
+
+
+def result_of(kernel: BlockingKernelClient, id: str) -> str:
+    """Return what code printed that was sent to the kernel, when it has run."""
+    said: list[str] = []
+    while True:
+        message = kernel.get_iopub_msg(timeout=TIMEOUT)
+        if message["parent_header"].get("msg_id") != id:
+            continue
+        content = message["content"]
+        said.append(content.get("text") or "".join(content.get("traceback", ())))
+        if content.get("execution_state") == "idle":
+            return "".join(said)
+
+
+def decide_as_server(demo: DemoHub, path: str, body: Any) -> int:
+    """Decide with the token that ada's server has."""
+    (environ,) = (
+        text
+        for process in Path("/proc").iterdir()
+        if process.name.isdecimal() and (text := environment_of(process)).find(f"{demo.root}/homes/ada") >= 0
+        and "jupyterhub.singleuser" in command_of(process)
+    )  # fmt: skip
+    found = re.search(r"JUPYTERHUB_API_TOKEN=(\w+)", environ)
+    assert found is not None
+    return demo.ask(path, body, token=found[1])[0]
+
+
+def environment_of(process: Path) -> str:
+    try:
+        return (process / "environ").read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def command_of(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def audit_of(demo: DemoHub) -> list[Any]:
+    token = demo.token_of("bob")
+    request = urllib.request.Request(f"{demo.url}{SERVICE}api/audit", headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+        return [json.loads(line) for line in answer.read().decode().splitlines()]

@@ -1,0 +1,209 @@
+"""The Hub service in this process, with a table of tokens where a JupyterHub would be asked."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from http.cookies import SimpleCookie
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from jupyterhub.services.auth import HubOAuth
+from tornado.httpclient import AsyncHTTPClient, HTTPResponse
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import create_signed_value
+
+from jupyter_agentbox.hub.app import make_application
+from jupyter_agentbox.hub.composition import HubBox, Settings, build
+from jupyter_agentbox.hub.policy_file import read_policy_file
+from jupyter_agentbox.mcp_client.configuration import Configuration, HttpServer
+from jupyter_agentbox.mcp_client.limits import ServerLimits
+from jupyter_agentbox.mcp_client.servers import McpServers
+from jupyter_agentbox.storage.approvals import sqlite_url
+from jupyter_agentbox.storage.retention import RetentionLimits
+
+PREFIX = "/services/agentbox/"
+SCOPE = "access:services!service=agentbox"
+WAREHOUSE = Path(__file__).parent / "warehouse.py"
+
+#: The name of each user, and their groups.
+USERS = {
+    "ada": ["analysts"],
+    "bob": ["data-stewards"],
+    "cleo": ["data-stewards"],
+    "dan": ["data-stewards", "auditors"],
+    "eve": [],
+}
+
+
+def a_policy(*rules: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return a policy with a central server, whose credential is the service's."""
+    entry = {"command": sys.executable, "args": [str(WAREHOUSE)], "env": {"WAREHOUSE_KEY": "${KEY}"}}
+    return {"rules": list(rules), "mcpServers": {"warehouse": entry}, "auditors": ["auditors"], **more}
+
+
+def ask(tool: str = "*", **approvers: Any) -> dict[str, Any]:
+    """Return a rule that asks about a tool; approvers, if it names a group."""
+    rule: dict[str, Any] = {"effect": "ask", "server": "warehouse", "tool": tool}
+    return {**rule, "approvers": approvers} if approvers else rule
+
+
+class TableHub(HubOAuth):
+    """Asks a table instead of a Hub. A token is a user's name; of a login session it begins with ``session:``."""
+
+    def user_for_token(self, token: str, *_: Any, **__: Any) -> Any:
+        """Return a coroutine of whose token it is."""
+
+        async def found() -> dict[str, Any] | None:
+            name = token.removeprefix("session:").removeprefix("narrow:")
+            if name not in USERS:
+                return None
+            return {
+                "name": name,
+                "kind": "user",
+                "groups": USERS[name],
+                "scopes": [] if token.startswith("narrow:") else [SCOPE],
+                "session_id": f"s-{name}" if token.startswith("session:") else None,
+                "token_id": f"t-{name}",
+            }
+
+        return found()
+
+
+class Service:
+    """The running service.
+
+    Parameters
+    ----------
+    url : str
+        Where it is.
+    box : HubBox
+        Its parts.
+    database : Path
+        Its store.
+    """
+
+    def __init__(self, url: str, box: HubBox, database: Path, cookie_secret: bytes) -> None:
+        self.url = url
+        self.box = box
+        self.database = database
+        self._cookie_secret = cookie_secret
+
+    def cookie(self, token: str) -> str:
+        """Return the cookie of a browser in which somebody logged in, if `token` is one of a login session."""
+        signed = create_signed_value(self._cookie_secret, "service-agentbox", token)
+        return f"service-agentbox={signed.decode()}"
+
+    async def get(self, path: str = "", *, token: str = "", session: str = "", cookie: str = "") -> HTTPResponse:
+        """Ask with a token, or as a browser in which a user logged in."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if session or cookie:
+            headers["Cookie"] = cookie or self.cookie(f"session:{session}")
+        return await AsyncHTTPClient().fetch(
+            f"{self.url}{path}", headers=headers, raise_error=False, follow_redirects=False
+        )
+
+    async def json(self, path: str, **who: str) -> Any:
+        """Return the JSON of an answer."""
+        answer = await self.get(path, **who)
+        assert answer.code == 200, answer.body
+        return json.loads(answer.body)
+
+    async def pending(self, user: str) -> list[Any]:
+        """Return what waits and a user may see."""
+        found: list[Any] = (await self.json("api/requests", token=user))["pending"]
+        return found
+
+    async def decide(self, request: Any, user: str, answer: str = "allow_once", **body: Any) -> tuple[int, Any]:
+        """Decide as a script of a page in a user's browser would."""
+        page = await self.get(session=user)
+        xsrf = SimpleCookie(page.headers["Set-Cookie"])["_xsrf"].value
+        answered = await AsyncHTTPClient().fetch(
+            f"{self.url}api/requests/{request['id']}/decision",
+            method="POST",
+            body=json.dumps({"decision": answer, "digest": request["call"]["digest"], **body}),
+            headers={"Cookie": f"{self.cookie(f'session:{user}')}; _xsrf={xsrf}", "X-XSRFToken": xsrf},
+            raise_error=False,
+        )
+        return answered.code, json.loads(answered.body)
+
+    async def post(self, path: str, body: Any, headers: Mapping[str, str]) -> tuple[int, Any]:
+        """Send anything; return the status and the JSON of the answer."""
+        text = body if isinstance(body, str) else json.dumps(body)
+        answer = await AsyncHTTPClient().fetch(
+            f"{self.url}{path}",
+            method="POST",
+            body=text,
+            headers=dict(headers),
+            raise_error=False,
+            follow_redirects=False,
+        )
+        return answer.code, json.loads(answer.body) if answer.body.startswith(b"{") else answer.body.decode()
+
+    async def press(self, request: Any, user: str, button: str, reason: str = "") -> HTTPResponse:
+        """Press a button of a request's page."""
+        page = await self.get(f"requests/{request['id']}", session=user)
+        xsrf = SimpleCookie(page.headers["Set-Cookie"])["_xsrf"].value
+        form = {"answer": button, "digest": request["call"]["digest"], "reason": reason, "_xsrf": xsrf}
+        return await AsyncHTTPClient().fetch(
+            f"{self.url}requests/{request['id']}",
+            method="POST",
+            body=urlencode(form),
+            headers={"Cookie": f"{self.cookie(f'session:{user}')}; _xsrf={xsrf}"},
+            raise_error=False,
+            follow_redirects=False,
+        )
+
+    @asynccontextmanager
+    async def tools_of(self, user: str, server: str = "warehouse", token: str = "") -> AsyncIterator[McpServers]:
+        """Connect as the Jupyter server of a user does."""
+        entry = HttpServer(
+            name=server, url=f"{self.url}mcp/{server}", headers={"Authorization": f"Bearer {token or user}"}
+        )
+        configuration = Configuration(servers={server: entry})
+
+        class Source:
+            def load(self) -> Configuration:
+                return configuration
+
+        servers = McpServers(source=Source(), limits=ServerLimits())
+        try:
+            yield servers
+        finally:
+            await servers.aclose()
+
+
+@asynccontextmanager
+async def running_service(directory: Path, policy: Mapping[str, Any], **settings: Any) -> AsyncIterator[Service]:
+    """Start the service; end it."""
+    path = directory / "policy.json"
+    path.write_text(json.dumps(policy))
+    database = directory / "hub.sqlite"
+    given: dict[str, Any] = {
+        "database_url": sqlite_url(str(database)),
+        "approval_timeout": 60.0,
+        "most_calls": 50,
+        "idle_timeout": 60.0,
+        "retention": RetentionLimits(),
+        **settings,
+    }
+    environment = {"KEY": "service-secret", "PATH": "/usr/bin:/bin"}
+    box = build(Settings(**given), read_policy_file(path, environment), environment)
+    await box.start()
+    hub_auth = TableHub(api_token="service", base_url=PREFIX, access_scopes={SCOPE}, oauth_client_id="service-agentbox")
+    (listening,) = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}{PREFIX}"
+    application = make_application(box, hub_auth, url)
+    server = HTTPServer(application)
+    server.add_sockets([listening])
+    try:
+        yield Service(url, box, database, application.settings["cookie_secret"])
+    finally:
+        server.stop()
+        await box.aclose()
+        await server.close_all_connections()

@@ -1,0 +1,200 @@
+"""What a policy file may say, and how it is told where something is wrong."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from jupyter_agentbox.core.approvers import Approvers
+from jupyter_agentbox.core.policy import Effect, Layer, Rule
+from jupyter_agentbox.core.rule_files import MAX_APPROVERS, MAX_PATTERN, MAX_REASON, MAX_TIMEOUT
+from jupyter_agentbox.hub.app import main
+from jupyter_agentbox.hub.policy_file import PolicyFile, PolicyFileError, read_policy_file
+from jupyter_agentbox.mcp_client.configuration import HttpServer, StdioServer
+
+SCHEMA: Any = json.loads((resources.files("jupyter_agentbox") / "schemas/agentbox_hub.schema.json").read_text("utf-8"))
+VALIDATOR = jsonschema_rs.validator_for(SCHEMA)
+RULE: dict[str, Any] = {"effect": "ask", "server": "warehouse", "tool": "*"}
+SERVER = {"url": "https://warehouse.example/mcp", "headers": {"Authorization": "Bearer ${WAREHOUSE_TOKEN}"}}
+
+
+def read(directory: Path, text: str | dict[str, Any], **environment: str) -> PolicyFile:
+    path = directory / "policy.json"
+    path.write_text(text if isinstance(text, str) else json.dumps(text))
+    return read_policy_file(path, environment)
+
+
+def problems(directory: Path, text: str | dict[str, Any]) -> list[str]:
+    try:
+        read(directory, text)
+    except PolicyFileError as error:
+        return [str(problem).removeprefix(f"{directory}/policy.json:") for problem in error.problems]
+    return []
+
+
+def test_a_policy_has_rules_with_approvers_servers_secrets_and_auditors(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("s3cret\n")
+    rule = {**RULE, "approvers": {"group": "data-stewards", "count": 2}, "reason": "costly", "timeout": 60}
+    text = {"rules": [rule], "mcpServers": {"warehouse": SERVER}, "secrets": {"WAREHOUSE_TOKEN": "token"}}
+
+    found = read(tmp_path, {**text, "auditors": ["auditors"]})
+
+    (read_rule,) = found.policy.rules
+    assert read_rule == Rule(
+        server="warehouse",
+        tool="*",
+        effect=Effect.ASK,
+        layer=Layer.SITE,
+        reason="costly",
+        timeout=60.0,
+        approvers=Approvers(group="data-stewards", count=2),
+        file=str(tmp_path / "policy.json"),
+        line=1,
+    )
+    server = found.servers_for({}).servers["warehouse"]
+    assert isinstance(server, HttpServer)
+    assert server.headers == {"Authorization": "Bearer s3cret"}
+    assert found.auditors == {"auditors"}
+    assert "s3cret" not in repr(found)
+
+
+def test_of_rules_that_ask_the_one_that_wants_more_persons_counts(tmp_path: Path) -> None:
+    one, two = ({**RULE, "approvers": {"group": "g", "count": count}} for count in (1, 2))
+    found = read(tmp_path, {"rules": [RULE, one, two]})
+    assert [rule.approvers and rule.approvers.count for rule in found.policy.rules] == [2, 1, None]
+
+
+def test_an_entry_that_names_the_user_is_each_users_own(tmp_path: Path) -> None:
+    own = {"command": "serve", "env": {"USER_NAME": "${HUB_USER}", "GROUPS": "${HUB_GROUPS}"}}
+    found = read(tmp_path, {"rules": [], "mcpServers": {"own": own, "shared": {"command": "serve"}}})
+
+    assert list(found.servers_for({}).servers) == ["shared"]
+    of_ada = found.servers_for({}, user="ada", groups={"b", "a"}).servers
+    (server,) = of_ada.values()
+    assert isinstance(server, StdioServer)
+    assert server.env == {"USER_NAME": "ada", "GROUPS": "a,b"}
+
+
+def test_a_users_name_is_no_variable(tmp_path: Path) -> None:
+    own = {"command": "serve", "env": {"USER_NAME": "${HUB_USER}"}}
+    found = read(tmp_path, {"rules": [], "mcpServers": {"own": own}}, KEY="s3cret")
+    server = found.servers_for({"KEY": "s3cret"}, user="${KEY}").servers["own"]
+    assert isinstance(server, StdioServer)
+    assert server.env == {"USER_NAME": "${KEY}"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{", ["1:2: expected a key in double quotes"]),
+        ("[]", ['1:1: a policy is an object with a list under "rules"']),
+        ("{}", ["1:1: `rules` is missing"]),
+        (
+            '{"rules": [],\n "mcpServer": {}}',
+            ["2:2: unknown key `mcpServer`: did you mean `mcpServers`?"],
+        ),
+        (
+            '{"rules": [{"effect": "ask", "server": "a", "tool": "b", "approver": {"group": "g"}}]}',
+            ["1:58: unknown key `approver`: did you mean `approvers`?"],
+        ),
+        (
+            '{"rules": [{"effect": "allow", "server": "a", "tool": "b", "approvers": {"group": "g"}}]}',
+            ["1:73: `approvers` are of use in a rule whose effect is `ask` only"],
+        ),
+        (
+            '{"rules": [{"effect": "ask", "server": "a", "tool": "b",\n"approvers": {"count": 0, "self": 1}}]}',
+            [
+                "2:14: `group` is missing: whose members are asked?",
+                "2:24: `count` must be a number from 1 to 20",
+                "2:35: `self` must be true or false",
+            ],
+        ),
+        (
+            '{"rules": [{"effect": "ask", "server": "a", "tool": "b", "isolation": "none"}]}',
+            [
+                "1:58: unknown key `isolation`: a rule has effect, server, tool, arguments, approvers, timeout, reason",
+            ],
+        ),
+        ('{"rules": [], "mcpServers": []}', ["1:29: `mcpServers` must be an object of servers"]),
+        (
+            '{"rules": [], "mcpServers": {"a b": {"command": "x"}}}',
+            ["1:30: `a b` cannot name a server: use letters, digits, `-` and `_`"],
+        ),
+        (
+            '{"rules": [], "secrets": {"A": "missing"}}',
+            ["1:32: the file of the secret cannot be read: No such file or directory"],
+        ),
+        ('{"rules": [], "auditors": [""]}', ["1:28: the name of a group must be a string that is not empty"]),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, found: list[str]) -> None:
+    assert problems(tmp_path, text) == found
+
+
+def test_an_entry_whose_variable_has_no_value_is_told_with_its_place(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, '{"rules": [],\n"mcpServers": {\n  "w": {"command": "x", "args": ["${NOPE}"]}}}')
+    assert problem.startswith("3:3: the server `w` cannot be used: the environment variable `NOPE` is not set")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"effect": "permit"},
+        {"server": ""},
+        {"notebook": "a"},
+        {"isolation": "none"},
+        {"approvers": {}},
+        {"approvers": {"group": ""}},
+        {"approvers": {"group": "g", "count": MAX_APPROVERS + 1}},
+        {"approvers": {"group": "g", "self": 1}},
+        {"approvers": {"group": "g", "quorum": 1}},
+        {"approvers": {"group": "g"}, "effect": "deny"},
+    ],
+)
+def test_what_is_not_read_does_not_fit_the_schema(tmp_path: Path, changes: dict[str, Any]) -> None:
+    document = {"rules": [{**RULE, **changes}]}
+    assert (bool(problems(tmp_path, document)), VALIDATOR.is_valid(document)) == (True, False)
+
+
+def test_the_schema_has_the_names_and_bounds_of_the_code(tmp_path: Path) -> None:
+    rule = {**RULE, "arguments": {"x": ["a", 1]}, "timeout": 1, "reason": "r"}
+    rule["approvers"] = {"group": "g", "count": 1, "self": True}
+    document = {
+        "$schema": "x",
+        "rules": [rule],
+        "auditors": ["a"],
+        "secrets": {},
+        "mcpServers": {"a": {"command": "b"}},
+    }
+
+    assert (problems(tmp_path, document), VALIDATOR.is_valid(document)) == ([], True)
+    assert set(SCHEMA["properties"]) == set(document)
+    of_rule = SCHEMA["$defs"]["rule"]["properties"]
+    assert set(of_rule) == set(rule)
+    assert of_rule["timeout"]["maximum"] == MAX_TIMEOUT
+    assert of_rule["reason"]["maxLength"] == MAX_REASON
+    assert of_rule["approvers"]["properties"]["count"]["maximum"] == MAX_APPROVERS
+    assert SCHEMA["$defs"]["pattern"]["maxLength"] == MAX_PATTERN
+
+
+def test_the_command_checks_a_policy_and_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps({"rules": [RULE], "mcpServers": {"warehouse": {"command": "x"}}}))
+
+    assert main(["--policy", str(path), "--check-config"]) == 0
+    assert capsys.readouterr().out == f"{path}: 1 rules, 1 central servers; nothing is wrong\n"
+    path.write_text('{"rule": []}')
+    assert main(["--policy", str(path), "--check-config"]) == 2
+    assert f"{path}:1:2: unknown key `rule`: did you mean `rules`?" in capsys.readouterr().err
+
+
+def test_the_command_says_what_it_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "--policy" in capsys.readouterr().err
+    assert main(["--policy", str(tmp_path / "none.json")]) == 2
+    assert "cannot be read: No such file or directory" in capsys.readouterr().err

@@ -1,0 +1,364 @@
+"""The way of a central call: a user's code asks, persons answer, the service runs the tool and keeps the record."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.tools import ToolResult
+from jupyter_agentbox.exceptions import ToolServerError
+from jupyter_agentbox.mcp_client.servers import McpServers
+from jupyter_agentbox.storage.approvals import sqlite_url
+from jupyter_agentbox.storage.audit_log import SqlAuditLog
+
+from .service import Service, a_policy, ask, running_service
+
+TIMEOUT = 20
+ALLOW = {"effect": "allow", "server": "warehouse", "tool": "query"}
+DENY = {"effect": "deny", "server": "warehouse", "tool": "drop", "reason": "nobody drops tables"}
+
+
+def call(tool: str = "query", sql: str = "select 1", server: str = "warehouse") -> ToolCall:
+    return ToolCall(server=server, tool=tool, arguments={"sql": sql})
+
+
+def text(result: ToolResult) -> Any:
+    return json.loads(result.text)
+
+
+async def waiting(service: Service, user: str, is_it: Callable[[Any], bool] = lambda _: True) -> Any:
+    """Wait until a request waits that a user may see, and that is the wanted one."""
+    async with asyncio.timeout(TIMEOUT):
+        while True:
+            found = [one for one in await service.pending(user) if is_it(one)]
+            if found:
+                return found[0]
+
+
+@dataclass
+class Asking:
+    """A call of a user that waits, and the request for it."""
+
+    service: Service
+    tools: McpServers
+    calling: asyncio.Task[ToolResult]
+    request: Any
+
+    async def result(self) -> ToolResult:
+        async with asyncio.timeout(TIMEOUT):
+            return await self.calling
+
+
+@asynccontextmanager
+async def asking(
+    directory: Path, *rules: Any, user: str = "ada", seen_by: str = "bob", sql: str = "select 1", **settings: Any
+) -> AsyncIterator[Asking]:
+    """Let a user's code call a tool, and wait until somebody sees the request."""
+    async with running_service(directory, a_policy(*rules), **settings) as service, service.tools_of(user) as tools:
+        calling = asyncio.create_task(tools.call_tool(call(sql=sql)))
+        try:
+            yield Asking(service, tools, calling, await waiting(service, seen_by))
+        finally:
+            calling.cancel()
+            await asyncio.wait([calling])
+
+
+async def test_a_rule_that_allows_runs_the_tool_with_the_credential_of_the_service(tmp_path: Path) -> None:
+    async with running_service(tmp_path, a_policy(ALLOW)) as service, service.tools_of("ada") as tools:
+        (query, drop) = await tools.list_tools("warehouse")
+        result = await tools.call_tool(call())
+
+    assert (query.name, query.description, drop.name) == ("query", "Runs SQL.", "drop")
+    assert text(result) == {"sql": "select 1", "user": "", "has_key": True}
+    assert result.structured == {"rows": 3}
+
+
+async def test_a_rule_that_denies_says_why_and_runs_nothing(tmp_path: Path) -> None:
+    async with running_service(tmp_path, a_policy(DENY)) as service, service.tools_of("ada") as tools:
+        result = await tools.call_tool(call("drop"))
+
+        assert result.is_error
+        assert "nobody drops tables" in result.text
+        (own,) = (await service.json("api/requests", token="ada"))["own"]
+        assert (own["status"], own["outcome"]) == ("rejected", None)
+
+
+async def test_a_call_waits_for_a_member_of_the_group_and_runs_when_they_allow_it(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards")) as asked:
+        service, request = asked.service, asked.request
+        assert (request["asked_by"], request["approvers"]["group"]) == ("ada", "data-stewards")
+        assert request["call"]["arguments"] == {"sql": "select 1"}
+
+        code, decided = await service.decide(request, "bob")
+
+        assert (code, decided["status"]) == (200, "approved")
+        assert text(await asked.result())["has_key"]
+        (own,) = (await service.json("api/requests", token="ada"))["own"]
+        decision = own["decision"]
+        assert (decision["reviewer"], decision["via"]) == ("bob", "browser")
+
+
+async def test_who_asks_sees_the_request_and_cannot_decide_it(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards"), user="bob") as asked:
+        service, request = asked.service, asked.request
+        assert request["may_decide"] is False
+
+        code, refused = await service.decide(request, "bob")
+
+        assert (code, refused["reason"]) == (403, "not_an_approver")
+        assert (await service.decide(request, "cleo"))[0] == 200
+        assert not (await asked.result()).is_error
+
+
+async def test_a_rule_can_let_the_answer_of_who_asks_count(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards", self=True), user="bob") as asked:
+        service, request = asked.service, asked.request
+
+        assert (await service.decide(request, "bob"))[0] == 200
+        assert not (await asked.result()).is_error
+
+
+async def test_without_approvers_who_asks_decides_and_nobody_else(tmp_path: Path) -> None:
+    async with running_service(tmp_path, a_policy()) as service, service.tools_of("ada") as tools:
+        calling = asyncio.create_task(tools.call_tool(call()))
+        request = await waiting(service, "ada")
+
+        assert (await service.decide(request, "bob"))[0] == 404  # it is nothing to them
+        assert (await service.decide(request, "dan"))[0] == 403  # an auditor sees it
+        assert (await service.decide(request, "ada"))[0] == 200
+        async with asyncio.timeout(TIMEOUT):
+            assert not (await calling).is_error
+
+
+async def test_two_different_persons_have_to_approve_where_the_rule_wants_two(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards", count=2)) as asked:
+        service, request = asked.service, asked.request
+
+        code, endorsed = await service.decide(request, "bob", reason="seen")
+        assert (code, endorsed["status"]) == (200, "pending")
+        assert [vote["reviewer"] for vote in endorsed["votes"]] == ["bob"]
+        assert (await service.decide(request, "bob"))[0] == 403  # the same person twice is one person
+        assert not asked.calling.done()
+        page = (await service.get(f"requests/{request['id']}", session="ada")).body.decode()
+        assert "bob has approved: seen" in page
+        assert "waits for 1 of data-stewards" in page
+
+        assert (await service.decide(request, "cleo"))[1]["status"] == "approved"
+        assert not (await asked.result()).is_error
+
+
+async def test_of_two_persons_one_who_rejects_is_enough(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards", count=2)) as asked:
+        service, request = asked.service, asked.request
+        await service.decide(request, "bob")
+
+        assert (await service.decide(request, "cleo", "reject_once", reason="not today"))[0] == 200
+
+        result = await asked.result()
+        assert result.is_error
+        assert "not today" in result.text
+
+
+async def test_two_approvers_at_the_same_moment_are_both_counted(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards", count=3)) as asked:
+        service, request = asked.service, asked.request
+
+        answers = await asyncio.gather(*(service.decide(request, name) for name in ("bob", "cleo", "dan")))
+
+        assert sorted(answer["status"] for _, answer in answers) == ["approved", "pending", "pending"]
+        assert not (await asked.result()).is_error
+
+
+async def test_a_request_expires_as_its_rule_says(tmp_path: Path) -> None:
+    rule = {**ask(group="data-stewards"), "timeout": 0.2}
+    async with running_service(tmp_path, a_policy(rule)) as service, service.tools_of("ada") as tools:
+        async with asyncio.timeout(TIMEOUT):
+            result = await tools.call_tool(call())
+
+        assert result.is_error
+        assert "nobody decided" in result.text
+
+
+async def test_a_caller_that_hangs_up_withdraws_its_request(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards")) as asked:
+        service, request = asked.service, asked.request
+        asked.calling.cancel()
+        async with asyncio.timeout(TIMEOUT):
+            while await service.pending("bob"):
+                pass
+        ended = await service.json(f"api/requests/{request['id']}", token="bob")
+        assert (ended["status"], ended["outcome"]) == ("cancelled", None)
+
+
+@pytest.mark.parametrize("token", ["nobody", "narrow:ada", "session:nobody"])
+async def test_a_token_that_the_hub_does_not_know_or_let_in_calls_nothing(tmp_path: Path, token: str) -> None:
+    async with running_service(tmp_path, a_policy(ALLOW)) as service:
+        async with service.tools_of("ada", token=token) as tools:
+            with pytest.raises(ToolServerError):
+                await tools.call_tool(call())
+        assert (await service.get("api/requests", token=token)).code == 403
+
+
+async def test_a_login_cookie_calls_no_tool(tmp_path: Path) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    async with running_service(tmp_path, a_policy(ALLOW)) as service:
+        with_cookie = await service.post("mcp/warehouse", body, {"Cookie": service.cookie("session:ada")})
+        with_token = await service.post("mcp/warehouse", body, {"Authorization": "Bearer ada"})
+    assert (with_cookie[0], with_token[0]) == (403, 200)
+
+
+async def test_neither_headers_nor_bodies_say_who_somebody_is(tmp_path: Path) -> None:
+    forged = {"X-Forwarded-User": "bob", "Remote-User": "bob", "X-JupyterHub-User": "bob"}
+    async with asking(tmp_path, ask(group="data-stewards")) as asked:
+        service, request = asked.service, asked.request
+        path, answer = f"api/requests/{request['id']}/decision", {"decision": "allow_once"}
+        answer["digest"] = request["call"]["digest"]
+
+        by_token = await service.post(path, answer, {"Authorization": "Bearer bob"})
+        by_header = await service.post(path, answer, {**forged, "Authorization": "Bearer ada"})
+        by_nobody = await service.post(path, answer, forged)
+        in_body = await service.decide(request, "ada", reviewer="bob")
+        no_session = await service.get("api/requests", cookie=service.cookie("bob"))  # nobody logged in with it
+
+        assert (by_token[0], by_token[1]["reason"]) == (403, "needs_person")
+        assert (by_header[0], by_header[1]["reason"]) == (403, "needs_person")
+        assert (by_nobody[0], in_body[0], no_session.code) == (403, 422, 403)
+        (still,) = await service.pending("bob")
+        assert (still["status"], still["votes"]) == ("pending", [])
+
+
+async def test_another_site_cannot_let_a_browser_decide(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards")) as asked:
+        service, request = asked.service, asked.request
+        form = f"answer=allow&digest={request['call']['digest']}"
+        cookie = {"Cookie": service.cookie("session:bob")}
+
+        sent = await service.post(f"requests/{request['id']}", form, cookie)
+
+        assert sent[0] == 403
+        assert (await service.press(request, "bob", "allow")).code == 303  # with what the page has it counts
+        assert not (await asked.result()).is_error
+
+
+async def test_pages_show_untrusted_text_as_text(tmp_path: Path) -> None:
+    sql = "<script>alert(1)</script>\u202eevil"
+    async with asking(tmp_path, ask(group="data-stewards"), sql=sql) as asked:
+        service, request = asked.service, asked.request
+        answer = await service.get(f"requests/{request['id']}", session="bob")
+
+    page = answer.body.decode()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;&lt;U+202E&gt;evil" in page
+    assert "<script" not in page
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+async def test_a_stranger_sees_nothing_of_a_request(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards")) as asked:
+        service, request = asked.service, asked.request
+
+        assert await service.pending("eve") == []
+        for path in (f"api/requests/{request['id']}", f"requests/{request['id']}"):
+            assert (await service.get(path, token="eve", session="eve")).code == 404
+        assert (await service.get("", session="nobody")).code == 302
+
+
+async def test_a_server_whose_entry_names_the_user_runs_for_each_of_them(tmp_path: Path) -> None:
+    policy = a_policy(ALLOW)
+    policy["mcpServers"]["warehouse"]["env"]["FOR_USER"] = "${HUB_USER}/${HUB_GROUPS}"
+    async with running_service(tmp_path, policy) as service:
+        async with service.tools_of("ada") as tools:
+            of_ada = text(await tools.call_tool(call()))
+        async with service.tools_of("bob") as tools:
+            of_bob = text(await tools.call_tool(call()))
+
+    assert (of_ada["user"], of_bob["user"]) == ("ada/analysts", "bob/data-stewards")
+
+
+async def test_one_users_calls_have_a_limit_that_is_no_other_users(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards"), most_calls=1) as asked:
+        refused = await asked.tools.call_tool(call())
+
+        assert refused.is_error
+        assert "the most that are allowed" in refused.text
+        async with asked.service.tools_of("eve") as others:
+            other = asyncio.create_task(others.call_tool(call()))
+            await waiting(asked.service, "bob", lambda one: one["asked_by"] == "eve")
+            other.cancel()
+
+
+async def test_the_record_names_who_asked_and_who_approved_and_the_chain_holds(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards", count=2)) as asked:
+        service, request = asked.service, asked.request
+        await service.decide(request, "bob")
+        await service.decide(request, "cleo")
+        await asked.result()
+        assert (await service.get("api/audit", token="bob")).code == 403
+        exported = await service.get("api/audit", token="dan")
+
+    (line,) = exported.body.decode().splitlines()
+    record = json.loads(line)
+    assert (record["asked_by"], record["status"], record["outcome"]["state"]) == ("ada", "approved", "succeeded")
+    assert record["decision"]["reviewer"] == "cleo"
+    assert [vote["reviewer"] for vote in record["votes"]] == ["bob"]
+    assert record["approvers"] == {"group": "data-stewards", "count": 2, "self": False}
+    log = SqlAuditLog(sqlite_url(str(service.database)))
+    assert (await log.verify()).broken is None
+    with sqlite3.connect(service.database) as connection:  # another person's name on the first approval
+        connection.execute(
+            "UPDATE agentbox_approvals SET progress = CAST(replace(CAST(progress AS TEXT), 'bob', 'dan') AS BLOB)"
+        )
+    connection.close()
+    assert (await log.verify()).broken is not None
+    await log.aclose()
+
+
+async def test_what_waited_when_the_service_ended_cannot_run_later(tmp_path: Path) -> None:
+    rule = ask(group="data-stewards")
+    async with asking(tmp_path, rule) as asked:
+        await asked.service.box.calls.aclose()
+        assert (await asked.result()).is_error
+    async with running_service(tmp_path, a_policy(rule)) as service:
+        assert (await service.decide(asked.request, "bob"))[0] == 409
+        assert await service.pending("bob") == []
+
+
+async def test_metrics_count_and_name_no_person_and_no_argument(tmp_path: Path) -> None:
+    policy = a_policy(ask("drop", group="data-stewards"), ALLOW)
+    async with running_service(tmp_path, policy) as service, service.tools_of("ada") as tools:
+        await tools.call_tool(call(sql="select secret_column"))
+        calling = asyncio.create_task(tools.call_tool(call("drop")))
+        request = await waiting(service, "bob")
+        during = (await service.get("metrics", token="eve")).body.decode()
+        await service.decide(request, "bob", "reject_once")
+        async with asyncio.timeout(TIMEOUT):
+            await calling
+        after = (await service.get("metrics", token="eve")).body.decode()
+        unknown = await service.get("metrics")
+
+    assert 'agentbox_hub_requests_total{effect="allow",server="warehouse"} 1.0' in during
+    assert "agentbox_hub_pending 1.0" in during
+    assert "agentbox_hub_pending 0.0" in after
+    assert 'agentbox_hub_settled_total{status="rejected"} 1.0' in after
+    assert 'agentbox_hub_calls_total{outcome="succeeded",server="warehouse"} 1.0' in after
+    assert unknown.code == 403
+    assert not any(word in after for word in ("ada", "bob", "secret_column"))
+
+
+async def test_health_says_whether_the_process_answers_and_the_store_can_be_read(tmp_path: Path) -> None:
+    async with running_service(tmp_path, a_policy()) as service:
+        assert (await service.get("health/live")).code == 200
+        assert (await service.get("health/ready")).code == 200
+        await service.box.store.aclose()
+        assert (await service.get("health/live")).code == 200
+        assert (await service.get("health/ready")).code == 503
