@@ -25,6 +25,14 @@ KERNEL_IS_READY = """() => {
 #: Until then the page lays itself out as it was left, and closes what was opened meanwhile.
 LAYOUT_IS_RESTORED = "() => window.jupyterapp?.restored.then(() => true)"
 
+#: In an object, or it would be waited for before the keys are pressed.
+NEXT_SAVE = """() => ({
+  promise: new Promise(resolve => {
+    const { context } = window.jupyterapp.shell.currentWidget;
+    context.saveState.connect((_, state) => state.startsWith('completed') && resolve());
+  })
+})"""
+
 #: A layout for each page, or the next page would be laid out like the last.
 _WORKSPACES = itertools.count(1)
 
@@ -91,8 +99,9 @@ class Person:
 
     def save(self) -> None:
         """Save the notebook in front as it is now, and wait until it is; its code may go on and change it again."""
-        with self.page.expect_response(lambda each: each.request.method == "PUT" and "/api/contents/" in each.url):
-            self.keyboard.press("Control+S")
+        saved = self.page.evaluate_handle(NEXT_SAVE)
+        self.keyboard.press("Control+S")
+        saved.evaluate("({ promise }) => promise")
 
     def card(self, index: int = 0) -> Locator:
         """The card under a cell."""
