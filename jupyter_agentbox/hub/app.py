@@ -119,8 +119,9 @@ class HubService(Application):
         except (TraitError, ConfigFileNotFound, SyntaxError, ValueError, OSError) as error:
             return _fail(error)
         if self.check_config:
-            rules, servers = len(policy.policy.rules), len(policy.servers)
-            sys.stdout.write(visible(f"{policy.path}: {rules} rules, {servers} central servers; nothing is wrong\n"))
+            rules = _count(len(policy.policy.rules), "rule")
+            servers = _count(len(policy.servers), "central server")
+            sys.stdout.write(visible(f"{policy.path}: {rules}, {servers}; nothing is wrong\n"))
             return OK
         log_as_json(cast("int | str", self.log_level))
         try:
@@ -250,6 +251,10 @@ async def _until(stopped: asyncio.Event, box: HubBox) -> None:
                 await stopped.wait()
         except TimeoutError:
             await box.servers.stop_idle()
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _fail(error: Exception) -> int:

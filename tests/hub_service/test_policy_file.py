@@ -187,7 +187,7 @@ def test_the_command_checks_a_policy_and_ends(tmp_path: Path, capsys: pytest.Cap
     path.write_text(json.dumps({"rules": [RULE], "mcpServers": {"warehouse": {"command": "x"}}}))
 
     assert main(["--policy", str(path), "--check-config"]) == 0
-    assert capsys.readouterr().out == f"{path}: 1 rules, 1 central servers; nothing is wrong\n"
+    assert capsys.readouterr().out == f"{path}: 1 rule, 1 central server; nothing is wrong\n"
     path.write_text('{"rule": []}')
     assert main(["--policy", str(path), "--check-config"]) == 2
     assert f"{path}:1:2: unknown key `rule`: did you mean `rules`?" in capsys.readouterr().err
