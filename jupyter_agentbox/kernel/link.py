@@ -263,7 +263,9 @@ class Link:
                     case None:
                         self._tend(pending)
                     case Waiting() | Asked() if card is None:
-                        card = self._shown(pending, answer)
+                        # It is known before it is shown: an interrupt may come while it is.
+                        card = self._card(pending, answer.request_id)
+                        self._show(card, answer)
                     case Reply():
                         has_run = not answer.content.get("is_error")
                         ending, record = "done" if has_run else "the tool failed", answer.content.get("record")
@@ -283,13 +285,14 @@ class Link:
             if comment := comment_line(pending.what, record):
                 attempt(say, self.transport, comment, pending.cell)
 
-    def _shown(self, pending: PendingRequest, answer: Waiting | Asked) -> Card:
+    def _card(self, pending: PendingRequest, request_id: str) -> Card:
+        pending.request_id = request_id
+        return Card(self.transport, what=pending.what, request_id=request_id, cell=pending.cell)
+
+    def _show(self, card: Card, answer: Waiting | Asked) -> None:
         """Show the card of a request that waits, or of a call whose server asks something."""
-        pending.request_id = answer.request_id
-        card = Card(self.transport, what=pending.what, request_id=answer.request_id, cell=pending.cell)
         show = card.show if isinstance(answer, Waiting) else card.show_question
         attempt(show, self.welcome.url if self.welcome else "")
-        return card
 
     def _begin(self, pending: PendingRequest) -> None:
         if self.welcome is None:
