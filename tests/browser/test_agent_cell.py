@@ -91,7 +91,7 @@ def outputs_of(person: Person, index: int = 0) -> Locator:
 #: The outputs of `ASK` when all is drawn.
 PARTS = [
     re.compile(r"^\s*I look\.\s*$"),
-    re.compile(r"^\s*Code\s+completed\s"),
+    re.compile(r"^\s*Code\s+completed\b"),  # its editor is made when it comes into view
     re.compile(r"^\W*notebook\.run_code\s+Allowed by you\. Done .* after it started\."),
     re.compile(r"^\s*before\s*$"),
     re.compile(r"^\W*shop\.list_orders\s+Allowed by you\. Done in "),
@@ -127,6 +127,9 @@ def test_turn_is_decided_where_it_is_asked_and_reads_well_ever_after(
     expect(final_answer(person).locator("strong")).to_have_text("three")
     person.await_kernel()
     expect(outputs_of(person)).to_have_text(PARTS, use_inner_text=True)
+    ran = outputs_of(person).nth(1)
+    ran.scroll_into_view_if_needed()
+    expect(ran.locator(".cm-line")).to_have_text(LIST.split("\n"))
 
     person.save()
     asked = len(model.requests)
