@@ -91,10 +91,15 @@ function stage(approval: IApproval): number {
   return approval.outcome.state === 'running' ? 2 : 3;
 }
 
-/** Sorts requests by their time, the oldest first. */
+/** Sorts requests by their time, the oldest first; those of one millisecond by the digits that a `Date` does not have. */
 export function oldestFirst(a: IApproval, b: IApproval): number {
   return (
     Date.parse(a.created_at) - Date.parse(b.created_at) ||
-    (a.id < b.id ? -1 : 1)
+    compare(a.created_at, b.created_at) ||
+    compare(a.id, b.id)
   );
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
 }

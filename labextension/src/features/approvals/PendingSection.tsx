@@ -12,7 +12,7 @@ import type { ICardContext } from '../../ui/context';
 import { PendingList } from './PendingList';
 
 /** Milliseconds after which the list is on screen also where the page is never idle. */
-const RENDERED_WITHIN = 200;
+const RENDERED_WITHIN = 1000;
 
 /** Shows the list, and finds the cards in it. */
 export class PendingSection extends ReactWidget {
