@@ -430,7 +430,7 @@ def test_reload_while_it_waits_shows_the_same_and_takes_the_answer(
     expect(person.cell(0).get_by_role("group", name="Agent", exact=True)).to_contain_text("I look.")
     expect(person.cell(0)).to_contain_text("waiting for your decision")
     decide(code_card(person), "Allow once")
-    # Not `open_panel`: the notebook, restored a moment ago, may still take the focus back to the cell that was pressed in.
+    # Not `open_panel`: the notebook, restored a moment ago, may take the focus back to the cell that was pressed in.
     person.status.click()
     decide(person.item("shop.list_orders"), "Allow once")
     model.wait_for_requests(2)
