@@ -10,7 +10,6 @@ import json
 import logging
 import secrets
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -247,8 +246,6 @@ async def _outcome(call: asyncio.Task[FinishedCall]) -> dict[str, Any]:
     except Exception:
         # A boundary: whatever an adapter raises, who waits is told that it failed, and the log has the rest.
         log.exception("a call of a central tool failed")
-        with suppress(asyncio.InvalidStateError):
-            call.exception()
         return failure("the service failed; its log says why")
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from tornado.httpclient import HTTPClientError
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest
 from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
@@ -133,3 +136,19 @@ def services(jp_asyncio_loop: asyncio.AbstractEventLoop, request: pytest.Fixture
     services = Services(**getattr(request, "param", {}))
     yield services
     jp_asyncio_loop.run_until_complete(services.approvals.recorded())
+
+
+@pytest.fixture
+def fetch(jp_fetch: Any) -> Any:
+    """Ask the REST API of a Jupyter server; the answer is a status and JSON, also where that says what is wrong."""
+
+    async def fetch(*parts: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+        if body is not None:
+            more |= {"method": "POST", "body": body if isinstance(body, str) else json.dumps(body)}
+        try:
+            response = await jp_fetch("jupyter-agentbox", *parts, **more)
+        except HTTPClientError as error:
+            return error.code, json.loads(error.response.body if error.response else "null")
+        return response.code, json.loads(response.body or "null")
+
+    return fetch

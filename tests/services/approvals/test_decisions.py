@@ -15,9 +15,9 @@ from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 
-from .test_handlers import ASK, TOOL, a_call, approvals, fetch, jp_server_config
+from .test_handlers import ASK, TOOL, a_call, approvals, jp_server_config
 
-__all__ = ["approvals", "fetch", "jp_server_config"]  # fixtures
+__all__ = ["approvals", "jp_server_config"]  # fixtures
 
 
 class Only(Authorizer):

@@ -45,20 +45,6 @@ def a_call(id: int = 7, kernel: str = "k1", path: str = "a.ipynb") -> ToolCall:
     return ToolCall(server="shop", tool="delete_order", arguments={"id": id}, origin=origin)
 
 
-@pytest.fixture
-def fetch(jp_fetch: Any) -> Any:
-    async def fetch(*parts: str, body: Any = None, **more: Any) -> tuple[int, Any]:
-        if body is not None:
-            more |= {"method": "POST", "body": body if isinstance(body, str) else json.dumps(body)}
-        try:
-            response = await jp_fetch("jupyter-agentbox", *parts, **more)
-        except HTTPClientError as error:
-            return error.code, json.loads(error.response.body if error.response else "null")
-        return response.code, json.loads(response.body or "null")
-
-    return fetch
-
-
 async def test_a_request_reads_as_the_reference_says(approvals: ApprovalManager, fetch: Any) -> None:
     request = await approvals.open(a_call(), TOOL, ASK)
 

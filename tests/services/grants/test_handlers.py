@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import Any
 
@@ -36,20 +35,6 @@ def jp_server_config(request: pytest.FixtureRequest, tmp_path: Any) -> Any:
 def services(jp_serverapp: Any) -> Services:
     found: Services = jp_serverapp.web_app.settings[SETTINGS_KEY]
     return found
-
-
-@pytest.fixture
-def fetch(jp_fetch: Any) -> Any:
-    async def fetch(*parts: str, body: Any = None, **more: Any) -> tuple[int, Any]:
-        if body is not None:
-            more |= {"method": "POST", "body": json.dumps(body)}
-        try:
-            response = await jp_fetch("jupyter-agentbox", *parts, **more)
-        except HTTPClientError as error:
-            return error.code, json.loads(error.response.body if error.response else "null")
-        return response.code, json.loads(response.body or "null")
-
-    return fetch
 
 
 async def asked(services: Services) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import functools
 from typing import Any
 
 import pytest
@@ -37,17 +37,8 @@ def services(jp_serverapp: Any) -> Services:
 
 
 @pytest.fixture
-def fetch(jp_fetch: Any) -> Any:
-    async def fetch(*parts: str, body: Any = None, **more: Any) -> tuple[int, Any]:
-        if body is not None:
-            more |= {"method": "POST", "body": json.dumps(body)}
-        try:
-            response = await jp_fetch("jupyter-agentbox", "questions", *parts, **more)
-        except HTTPClientError as error:
-            return error.code, json.loads(error.response.body if error.response else "null")
-        return response.code, json.loads(response.body or "null")
-
-    return fetch
+def fetch(fetch: Any) -> Any:
+    return functools.partial(fetch, "questions")
 
 
 async def asked(services: Services) -> tuple[asyncio.Task[QuestionAnswer], str]:

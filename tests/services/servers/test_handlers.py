@@ -16,9 +16,6 @@ from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.exceptions import ToolServerError
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
 from tests.headless.executor.conftest import MINI
-from tests.services.approvals.test_handlers import fetch
-
-__all__ = ["fetch"]  # a fixture
 
 
 @pytest.fixture

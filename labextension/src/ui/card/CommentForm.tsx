@@ -5,6 +5,7 @@ import React from 'react';
 
 import { useTrans } from '../context';
 import { DecisionButton } from '../guarded/DecisionButton';
+import { useFirstFocus } from '../hooks/useFirstFocus';
 import { useInView } from '../hooks/useInView';
 import type { IComment } from './forms';
 
@@ -27,13 +28,8 @@ export function CommentForm(props: ICommentFormProps): JSX.Element {
   const { comment } = props;
   const root = React.useRef<HTMLDivElement>(null);
   const field = React.useRef<HTMLTextAreaElement>(null);
-  const isFocused = React.useRef(props.isFocused);
   useInView(root, props.isFocused);
-  React.useEffect(() => {
-    if (isFocused.current) {
-      field.current?.focus();
-    }
-  }, []);
+  useFirstFocus(field, props.isFocused);
   return (
     <div
       ref={root}

@@ -6,6 +6,7 @@ import React from 'react';
 import { useTrans } from '../context';
 import { DecisionButton } from '../guarded/DecisionButton';
 import { CardGuard } from '../guarded/GuardedCard';
+import { useFirstFocus } from '../hooks/useFirstFocus';
 import { useInView } from '../hooks/useInView';
 
 export interface IRejectFormProps {
@@ -27,12 +28,7 @@ export function RejectForm(props: IRejectFormProps): JSX.Element {
   const id = React.useId();
   const { confirm } = React.useContext(CardGuard);
   const field = React.useRef<HTMLTextAreaElement>(null);
-  const isFocused = React.useRef(props.isFocused);
-  React.useEffect(() => {
-    if (isFocused.current) {
-      field.current?.focus();
-    }
-  }, []);
+  useFirstFocus(field, props.isFocused);
   const root = React.useRef<HTMLDivElement>(null);
   useInView(root, props.isFocused);
 

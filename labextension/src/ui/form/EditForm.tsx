@@ -8,6 +8,7 @@ import { changedNames, draftArguments, switchMode } from './draft';
 import type { IDraft } from './draft';
 import type { IJsonObject } from '../../api/json';
 import type { IApproval } from '../../api/protocol';
+import { useFirstFocus } from '../hooks/useFirstFocus';
 import { useInView } from '../hooks/useInView';
 import { Changes } from './Changes';
 import { EditFooter } from './EditFooter';
@@ -130,12 +131,7 @@ function JsonField(props: IEditFormProps): JSX.Element {
   const { draft } = props;
   const field = React.useRef<HTMLTextAreaElement>(null);
   const rows = Math.min(20, Math.max(5, draft.text.split('\n').length + 1));
-  const isFocused = React.useRef(props.isFocused);
-  React.useEffect(() => {
-    if (isFocused.current) {
-      field.current?.focus();
-    }
-  }, []);
+  useFirstFocus(field, props.isFocused);
   return (
     <textarea
       ref={field}

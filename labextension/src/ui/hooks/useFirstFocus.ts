@@ -1,0 +1,18 @@
+/**
+ * A React hook for the field in which a person goes on when a form opens.
+ */
+import { useEffect, useRef } from 'react';
+import type { RefObject } from 'react';
+
+/** Give an element the focus when it appears, and at no later time. */
+export function useFirstFocus(
+  element: RefObject<HTMLElement>,
+  isWanted: boolean
+): void {
+  const isFirst = useRef(isWanted);
+  useEffect(() => {
+    if (isFirst.current) {
+      element.current?.focus();
+    }
+  }, [element]);
+}
