@@ -150,7 +150,8 @@ async def test_all_records_can_be_downloaded_in_pieces(
     _, table, csv_headers = await audit(format="csv", q="restock")
 
     assert {json.loads(line)["id"] for line in lines.splitlines()} == set(ids)
-    assert {row["id"] for row in csv.DictReader(io.StringIO(table))} == set(ids)
+    # An id that begins with a minus is marked as text, like all that a spreadsheet would take for a formula.
+    assert {row["id"].removeprefix("'") for row in csv.DictReader(io.StringIO(table))} == set(ids)
     assert headers["Content-Type"] == "application/x-ndjson"
     assert csv_headers["Content-Type"].startswith("text/csv")
     assert csv_headers["Content-Disposition"] == 'attachment; filename="agentbox-history.csv"'
