@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 if TYPE_CHECKING:
     from .lab import Lab
@@ -152,4 +153,8 @@ def decide(where: Locator, button: str) -> None:
     found = where.get_by_role("button", name=button, exact=True)
     found.scroll_into_view_if_needed()
     where.page.mouse.move(1, 1)  # a click counts for what the pointer went to, not for what came under it
-    found.click()
+    try:
+        found.click()
+    except PlaywrightTimeout as error:
+        shown = where.page.locator(".Toastify__toast").all_inner_texts()
+        raise AssertionError(f"{error}\nThe card: {where.inner_text(timeout=1000)}\nNotifications: {shown}") from error

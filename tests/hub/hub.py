@@ -26,6 +26,8 @@ from typing import Any
 
 from jupyter_client.blocking.client import BlockingKernelClient
 
+from tests.browser.lab import QUIET
+
 ROOT = Path(__file__).parents[2]
 PROXY = shutil.which(
     "configurable-http-proxy", path=f"{ROOT / 'node_modules' / '.bin'}{os.pathsep}{os.environ['PATH']}"
@@ -64,7 +66,12 @@ c.Spawner.notebook_dir = "~"
 c.Spawner.environment = facts["environment"]
 def arguments_of(spawner):
     traits = ("decide_with=any", "deciders=scope", "approval_timeout=None") if spawner.name == {any!r} else ()
-    spawner.args = ["--allow-root", *(f"--AgentBoxApp.{{trait}}" for trait in traits)]
+    spawner.args = [
+        "--allow-root",
+        "--LabApp.news_url=None",
+        f"--LabServerApp.app_settings_dir={{facts['lab_settings']}}",
+        *(f"--AgentBoxApp.{{trait}}" for trait in traits),
+    ]
 c.Spawner.pre_spawn_hook = arguments_of
 c.JupyterHub.custom_scopes = {{{decide!r}: {{"description": "Decide requests of jupyter_agentbox."}}}}
 c.Spawner.oauth_client_allowed_scopes = [{decide!r}]
@@ -299,9 +306,13 @@ def running_hub(root: Path) -> Iterator[Hub]:
         "robot": robot,
         "admin": admin,
         "homes": str(root / "homes"),
+        "lab_settings": str(root / "lab-settings"),
         "environment": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
     }
     (root / "homes").mkdir()
+    (root / "lab-settings").mkdir()
+    # JupyterLab's own notifications lie over the panel, whose buttons are disabled while they do.
+    (root / "lab-settings" / "overrides.json").write_text(json.dumps(QUIET))
     names = {"any": ANY, "owner": OWNER, "collaborator": COLLABORATOR, "colleague": COLLEAGUE, "decide": DECIDE}
     config = CONFIG.format(facts=json.dumps(facts), **names)
     (root / "jupyterhub_config.py").write_text(config)
