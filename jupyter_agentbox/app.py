@@ -54,7 +54,12 @@ from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
 from jupyter_agentbox.services.policies import handlers as policy_handlers
 from jupyter_agentbox.services.questions import handlers as question_handlers
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
-from jupyter_agentbox.services.reviewers import DECIDERS_KEY, hub_auth_of, sign_cookies_anew
+from jupyter_agentbox.services.reviewers import (
+    DECIDERS_KEY,
+    hub_auth_of,
+    sign_cookies_anew,
+    why_no_scope_reaches_browsers,
+)
 from jupyter_agentbox.services.servers import configuration_handlers as server_configuration_handlers
 from jupyter_agentbox.services.servers import handlers as server_handlers
 from jupyter_agentbox.services.threads import handlers as thread_handlers
@@ -462,6 +467,7 @@ class AgentBoxApp(ExtensionApp):
 
     async def _start_jupyter_server_extension(self, _serverapp: ServerApp) -> None:
         sign_cookies_anew(self._server())  # not before: each extension writes the settings back that it began with
+        self._check_deciders()
         try:
             await self._box.start()
         except StorageError as error:
@@ -583,6 +589,13 @@ class AgentBoxApp(ExtensionApp):
                 ),
             ),
         )
+
+    def _check_deciders(self) -> None:
+        """Say in the log if the Hub is set up so that nobody can decide."""
+        if Deciders(self.deciders) is Deciders.SCOPE and hub_auth_of(self._server()) is not None:
+            why = why_no_scope_reaches_browsers(os.environ)
+            if why:
+                self.log.error("jupyter_agentbox: %s", why)
 
     def _tenant(self) -> str | None:
         """Return the user of JupyterHub whose server this is."""

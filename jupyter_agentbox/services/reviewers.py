@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import json
 import os
 import secrets
 from collections.abc import Mapping
@@ -67,6 +68,26 @@ def sign_cookies_anew(server: Any) -> None:
     """
     if hub_auth_of(server) is not None:
         server.web_app.settings["cookie_secret"] = secrets.token_bytes(32)
+
+
+def why_no_scope_reaches_browsers(environment: Mapping[str, str]) -> str:
+    """Return why no browser's session can have the right to decide, and what to do; empty if one can.
+
+    Parameters
+    ----------
+    environment : mapping
+        That of a Hub's single-user server. The Hub says there which scopes its sessions may have.
+    """
+    try:
+        allowed = json.loads(environment.get("JUPYTERHUB_OAUTH_CLIENT_ALLOWED_SCOPES", "[]"))
+    except ValueError:
+        allowed = []
+    if any(str(scope).partition("!")[0] == DECIDE_SCOPE for scope in allowed or ()):
+        return ""
+    return (
+        f"no browser's session gets the right `{DECIDE_SCOPE}` here, so nobody can decide: the Hub's administrator must"
+        " name it in `c.Spawner.oauth_client_allowed_scopes`, and the server must be started again"
+    )
 
 
 async def reviewer_of(handler: JupyterHandler, resource: str) -> Reviewer:
@@ -187,13 +208,15 @@ class _HubReviewer:
             # The Hub's own code: a scope for another user or server is none for this one.
             may_decide = bool(self._hub_auth.check_scopes({f"{DECIDE_SCOPE}!server={_hub_server()}"}, model))
             who = f"who has the right `{DECIDE_SCOPE}` for this server"
+            hint = why_no_scope_reaches_browsers(os.environ)
         else:
             owner = os.environ.get("JUPYTERHUB_USER", "")
             may_decide = model.get("kind") == "user" and bool(owner) and model["name"] == owner
-            who = f"`{owner}`, whose server this is,"
+            who, hint = f"`{owner}`, whose server this is,", ""
         if not may_decide:
             raise NotDeciderError(
                 f"only {who} can decide here; you can read the request (see `AgentBoxApp.deciders`). It is unchanged."
+                + (f" And {hint}." if hint else "")
             )
 
 

@@ -16,6 +16,7 @@ from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
+from jupyter_agentbox.services.reviewers import why_no_scope_reaches_browsers
 from tests.samples import a_call
 
 TOOL = ToolDescription(name="delete_order")
@@ -146,3 +147,22 @@ async def test_who_may_decide_and_not_read_is_told_nothing_of_the_request(
 
     code, late = await post(request, token=True)
     assert (code, late["reason"], set(late)) == (409, "not_pending", {"message", "reason"})
+
+
+@pytest.mark.parametrize(
+    ("allowed", "is_told"),
+    [
+        ('["custom:agentbox:decide"]', False),
+        ('["read:users", "custom:agentbox:decide!user=ada"]', False),
+        ("[]", True),
+        ('["custom:agentbox:decided"]', True),
+        ("null", True),
+        ("no JSON", True),
+        (None, True),
+    ],
+)
+def test_a_hub_that_gives_no_browser_the_right_to_decide_is_told_of(allowed: str | None, is_told: bool) -> None:
+    name = "JUPYTERHUB_OAUTH_CLIENT_ALLOWED_SCOPES"
+    why = why_no_scope_reaches_browsers({} if allowed is None else {name: allowed})
+    assert bool(why) is is_told
+    assert ("c.Spawner.oauth_client_allowed_scopes" in why) is is_told
