@@ -35,7 +35,7 @@ from .api_handlers import (
     RequestsHandler,
 )
 from .composition import HubBox, Settings, build
-from .handlers import SETTINGS_KEY, Parts
+from .handlers import SETTINGS_KEY, NoPageHandler, Parts
 from .logs import log_as_json
 from .mcp_endpoint import McpHandler
 from .pages import InboxHandler, RequestPageHandler
@@ -220,6 +220,7 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         template_path=str(files / "templates"),
         static_path=str(files / "static"),
         static_url_prefix=f"{prefix}static/",
+        default_handler_class=NoPageHandler,
         # In memory only: who starts the service anew lets everybody log in anew, and nobody can sign a cookie.
         cookie_secret=secrets.token_bytes(32),
         xsrf_cookies=True,

@@ -106,15 +106,20 @@ class JsonHandler(HubServiceHandler):
     async def prepare(self) -> None:
         """Find out who asks; the Hub is asked anew where something may change."""
         use_cache = self.request.method in ("GET", "HEAD")
-        caller = await self.caller_by_header(use_cache=use_cache) or await self.caller_by_cookie(use_cache=use_cache)
+        by = self.caller_by_header if self._has_token else self.caller_by_cookie
+        caller = await by(use_cache=use_cache)
         if caller is None:
             raise web.HTTPError(403, "a token or login session that may use this service is needed")
         self.caller = caller
 
     def check_xsrf_cookie(self) -> None:
-        """Refuse what another site lets a browser send. Who has the token in a header is no such site's victim."""
-        if not self.parts.hub_auth.get_token(self, in_cookie=False):
+        """Refuse what another site lets a browser send. With a token in the header no cookie counts."""
+        if not self._has_token:
             super().check_xsrf_cookie()
+
+    @property
+    def _has_token(self) -> bool:
+        return bool(self.parts.hub_auth.get_token(self, in_cookie=False))
 
     def json_object(self) -> JsonObject:
         """Return the request's body."""
@@ -171,6 +176,17 @@ class PageHandler(HubServiceHandler):
             status=status_code,
             message=message if is_ours and message else self._reason,
         )
+
+
+class NoPageHandler(PageHandler):
+    """What there is no page of."""
+
+    async def prepare(self) -> None:
+        """Say so, to whoever asks."""
+        raise web.HTTPError(404, "there is no such page")
+
+    def check_xsrf_cookie(self) -> None:
+        """Check nothing: nothing can be changed here."""
 
 
 def _status_code_of(error: AgentBoxError) -> int:

@@ -103,6 +103,9 @@ class McpHandler(HubServiceHandler):
             self._hear(message["method"], params)
             self.set_status(202)
             return
+        if isinstance(message["id"], bool) or not isinstance(message["id"], str | int):
+            self._finish_error(None, _INVALID_REQUEST, "the `id` of a request must be a string or an integer")
+            return
         await self._answer(server, message["method"], message["id"], params)
 
     def on_connection_close(self) -> None:

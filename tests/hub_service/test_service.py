@@ -249,6 +249,37 @@ async def test_another_site_cannot_let_a_browser_decide(tmp_path: Path) -> None:
         assert not (await asked.result()).is_error
 
 
+async def test_a_token_that_is_not_valid_does_not_make_a_login_cookie_count_without_its_xsrf_token(
+    tmp_path: Path,
+) -> None:
+    async with asking(tmp_path, ask(group="data-stewards")) as asked:
+        service, request = asked.service, asked.request
+        path, answer = f"api/requests/{request['id']}/decision", {"decision": "allow_once"}
+        answer["digest"] = request["call"]["digest"]
+        headers = {"Cookie": service.cookie("session:bob"), "Authorization": "Bearer nobody"}
+
+        code, _ = await service.post(path, answer, headers)
+
+        assert code == 403
+        assert (await service.json(f"api/requests/{request['id']}", token="bob"))["status"] == "pending"
+
+
+@pytest.mark.parametrize("id", ["NaN", "1.5", "[1]", "{}", "true", "null"])
+async def test_the_id_of_a_message_is_a_string_or_an_integer(tmp_path: Path, id: str) -> None:
+    body = f'{{"jsonrpc": "2.0", "id": {id}, "method": "ping"}}'
+    async with running_service(tmp_path, a_policy()) as service:
+        _, answer = await service.post("mcp/warehouse", body, {"Authorization": "Bearer ada"})
+    assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+
+
+async def test_what_there_is_no_page_of_says_so_on_a_page_like_the_others(tmp_path: Path) -> None:
+    async with running_service(tmp_path, a_policy()) as service:
+        answer = await service.get("nothing")
+    assert answer.code == 404
+    assert "there is no such page" in answer.body.decode()
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
 async def test_pages_show_untrusted_text_as_text(tmp_path: Path) -> None:
     sql = "<script>alert(1)</script>\u202eevil"
     async with asking(tmp_path, ask(group="data-stewards"), sql=sql) as asked:
