@@ -229,11 +229,25 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
       return;
     }
     this._hinted.add(id);
-    // A call that waits in the throttler when the page goes is rejected.
-    this._hints.invoke().catch(() => undefined);
+    this._followSoon();
   }
 
-  async refresh(): Promise<void> {
+  refresh(): Promise<void> {
+    if (!this._refreshing) {
+      this._refreshing = this._refreshOnce().finally(() => {
+        this._refreshing = null;
+      });
+      return this._refreshing;
+    }
+    // The answer under way may be older than the reason to ask: all who ask meanwhile get one more after it.
+    this._nextRefresh ??= this._refreshing.then(() => {
+      this._nextRefresh = null;
+      return this.refresh();
+    });
+    return this._nextRefresh;
+  }
+
+  private async _refreshOnce(): Promise<void> {
     const before = this._approvals().filter(approval => !isEnded(approval));
     let waiting: IRequestSummary[];
     try {
@@ -283,6 +297,24 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
       cursor = page.next;
     } while (cursor);
     return all;
+  }
+
+  /** Follow the hints, and then those that come meanwhile: the throttler takes no call while one is under way. */
+  private _followSoon(): void {
+    if (this._isFollowing) {
+      return;
+    }
+    this._isFollowing = true;
+    this._hints
+      .invoke()
+      // A call that waits in the throttler when the page goes is rejected.
+      .catch(() => undefined)
+      .finally(() => {
+        this._isFollowing = false;
+        if (this._hinted.size > 0 && !this._isDisposed) {
+          this._followSoon();
+        }
+      });
   }
 
   private async _follow(): Promise<void> {
@@ -491,9 +523,12 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   private readonly _hinted = new Set<string>();
   private readonly _hints: Throttler;
   private _isDisposed = false;
+  private _isFollowing = false;
   private readonly _known = new Map<string, IEntry>();
+  private _nextRefresh: Promise<void> | null = null;
   private _pending: readonly IApproval[] | null = null;
   private _questions = 0;
+  private _refreshing: Promise<void> | null = null;
   private readonly _settled = new Signal<this, IApproval>(this);
   private readonly _tracked = new Map<string, number>();
   private _unanswered = 0;

@@ -56,10 +56,22 @@ class Server implements ApprovalSource {
     };
   }
 
+  /** Keep the next answer about one request back; resolves when it was asked for. */
+  hold(): Promise<void> {
+    return new Promise(asked => {
+      this.held = new Promise(resolve => {
+        this.release = resolve;
+      });
+      this.asked = asked;
+    });
+  }
+
   async getApproval(id: string): Promise<IApproval> {
     this.gets += 1;
     this.check();
     const found = this.approvals.get(id);
+    this.asked();
+    await this.held;
     if (!found) {
       throw new RequestError(404, 'unknown', null, null);
     }
@@ -112,11 +124,14 @@ class Server implements ApprovalSource {
   }
 
   approvals = new Map<string, IApproval>();
+  private asked: () => void = () => undefined;
   bodies: IDecisionBody[] = [];
   batches: string[][] = [];
   gets = 0;
+  private held: Promise<void> | null = null;
   isDown = false;
   lists = 0;
+  release: () => void = () => undefined;
   status = 0;
   summaries = 0;
 }
@@ -157,6 +172,31 @@ test('an event is a hint: the request is asked for', async () => {
   model.hint('a1');
   await change(model);
   expect(model.get('a1')).toEqual({ approval: approval(), state: 'whole' });
+});
+
+test('what is hinted at while an answer is under way is asked for after it', async () => {
+  const server = new Server(approval());
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  const answering = server.hold();
+  model.hint('a1');
+  await answering;
+  server.put(approval({ id: 'a2' }));
+  model.hint('a2');
+  const changed = change(model);
+  server.release();
+  await changed;
+  expect(model.pending.map(({ id }) => id)).toEqual(['a1', 'a2']);
+});
+
+test('refreshes that are asked for during one are one more', async () => {
+  const server = new Server();
+  const model = new ApprovalModel(server);
+  const first = model.refresh();
+  server.put(approval());
+  await Promise.all([first, model.refresh(), model.refresh()]);
+  expect(server.summaries).toBe(2);
+  expect(model.pending).toEqual([approval()]);
 });
 
 test('a request arrives once', async () => {
