@@ -19,6 +19,7 @@ from jupyter_agentbox.exceptions import (
 )
 from jupyter_agentbox.kernel.cells import Cell, Cells
 from jupyter_agentbox.kernel.link import Link
+from jupyter_agentbox.kernel.pending_requests import Patience
 from jupyter_agentbox.protocol.messages import (
     Asked,
     Call,
@@ -213,16 +214,21 @@ def test_wait_that_a_new_server_does_not_know_was_interrupted(
 
 
 @pytest.mark.parametrize(
-    ("then", "error"),
+    ("then", "patience", "error"),
     [
-        (lambda ping: [Pong(unknown=ping.ids)], "ToolCallInterruptedError: the agent's turn was cut off: the Jupyter"),
-        (lambda _ping: [], "NoServerError: the agent's turn was cut off: the agentbox server has not answered"),
+        (
+            lambda ping: [Pong(unknown=ping.ids)],
+            PATIENT,
+            "ToolCallInterruptedError: the agent's turn was cut off: the Jupyter",
+        ),
+        (lambda _ping: [], HASTY, "NoServerError: the agent's turn was cut off: the agentbox server has not answered"),
     ],
     ids=["a new server does not know it", "no server answers"],
 )
 async def test_a_turn_whose_server_is_gone_says_that_it_was_cut_off_and_can_be_gone_on_with(
-    link: Link, server: ServerEnd, then: Any, error: str
+    link: Link, server: ServerEnd, then: Any, patience: Patience, error: str
 ) -> None:
+    link.patience = patience
     news = TurnEvent(id="q1", event={"type": "turn_started"})
 
     def answers(message: Any) -> Any:
