@@ -143,12 +143,17 @@ def theme(request: pytest.FixtureRequest, lab: Lab) -> Iterator[str]:
 
 
 @pytest.fixture
-def save_picture(tmp_path: Path) -> Callable[..., None]:
-    """Save pictures for the documentation, if `AGENTBOX_UPDATE_PICTURES` is set; else try whether it could be done.
+def pictures(tmp_path: Path) -> Path:
+    """The folder of the documentation's pictures, if `AGENTBOX_UPDATE_PICTURES` is set; else one to try it with."""
+    return IMAGES if os.environ.get("AGENTBOX_UPDATE_PICTURES") else tmp_path
+
+
+@pytest.fixture
+def save_picture(pictures: Path) -> Callable[..., None]:
+    """Save pictures for the documentation.
 
     What is worth a picture is also what everybody must be able to use: axe looks at it.
     """
-    folder = IMAGES if os.environ.get("AGENTBOX_UPDATE_PICTURES") else tmp_path
 
     def save(name: str, *parts: Locator, margin: int = 12) -> None:
         boxes = [box for part in parts if (box := part.bounding_box())]
@@ -156,7 +161,7 @@ def save_picture(tmp_path: Path) -> Callable[..., None]:
         right = max(box["x"] + box["width"] for box in boxes) + margin
         bottom = max(box["y"] + box["height"] for box in boxes) + margin
         clip = FloatRect(x=left, y=top, width=right - left, height=bottom - top)
-        path = folder / f"{name}.png"
+        path = pictures / f"{name}.png"
         parts[0].page.screenshot(path=path, clip=clip, animations="disabled", caret="hide")
         assert path.stat().st_size < 200_000
         assert violations(parts[0].page) == []

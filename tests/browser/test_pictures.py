@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
 
-from playwright.sync_api import Locator, expect
+from PIL import Image
+from playwright.sync_api import FloatRect, Locator, expect
 
 from .lab import Lab
 from .person import Person, decide
@@ -91,6 +94,41 @@ def test_card(person: Person, lab: Lab, save_picture: Callable[..., None], theme
     expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
     assert_legible(card)
     save_picture(f"card-{theme}", person.cell(0))
+
+
+def test_loop(person: Person, lab: Lab, pictures: Path) -> None:
+    """From the cell to its value, with an edit, as one picture that moves."""
+    person.page.set_viewport_size({"width": 900, "height": 860})
+    look_at(person, lab, f"{SAY}chair = tools.shop.set_price(product_id=5, price=149.0)", "chair.price")
+    frames: list[tuple[bytes, int]] = []
+    begin = person.cell(0).bounding_box()
+    assert begin
+    area = FloatRect(x=begin["x"], y=begin["y"] - 8, width=begin["width"], height=610)
+
+    def keep(milliseconds: int) -> None:
+        shot = person.page.screenshot(clip=area, animations="disabled", caret="hide")
+        frames.append((shot, milliseconds))
+
+    keep(1500)
+    person.run(0)
+    card = person.card()
+    expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
+    keep(3000)
+    decide(card, "Edit")
+    card.get_by_role("textbox", name="price").fill("14.90")
+    expect(card.get_by_role("button", name="Allow once with edits")).to_be_enabled()
+    keep(3000)
+    decide(card, "Allow once with edits")
+    expect(card).to_contain_text("Done")
+    keep(2500)
+    person.run(1)
+    expect(person.cell(1)).to_contain_text("14.9")
+    keep(3500)
+    first, *others = (Image.open(BytesIO(shot)).convert("P", palette=Image.Palette.ADAPTIVE) for shot, _ in frames)
+    moving = pictures / "loop.gif"
+    durations = [duration for _, duration in frames]
+    first.save(moving, save_all=True, append_images=others, duration=durations, loop=0, optimize=True)
+    assert moving.stat().st_size < 300_000
 
 
 def test_panel(person: Person, lab: Lab, save_picture: Callable[..., None], theme: str) -> None:
