@@ -29,7 +29,7 @@ from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.exceptions import StorageError
 
 from .limits import shortened
-from .surrogates import encodable
+from .surrogates import dump_messages
 
 #: Characters that are left of an older output that was made shorter.
 SHORT_OUTPUT: Final = 400
@@ -50,8 +50,8 @@ def dump_history(messages: Sequence[ModelMessage], *, replaces: bool) -> bytes:
         Whether they stand for all that was said before, too: the first is a summary of it.
     """
     flag = b"true" if replaces else b"false"
-    kept = encodable([_without_address(message) for message in messages])
-    return b'{"replaces":' + flag + b',"messages":' + ModelMessagesTypeAdapter.dump_json(kept) + b"}"
+    kept = dump_messages([_without_address(message) for message in messages])
+    return b'{"replaces":' + flag + b',"messages":' + kept + b"}"
 
 
 def load_histories(kept: Sequence[bytes]) -> list[ModelMessage]:

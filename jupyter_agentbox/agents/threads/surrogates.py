@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from pydantic_ai import RunContext
@@ -15,7 +15,11 @@ from pydantic_core import PydanticSerializationError
 
 
 class EncodableModel(WrapperModel):
-    """A model that is sent only what UTF-8 can encode: of what people, code and tools say, the rest is replaced."""
+    """A model that is sent only what UTF-8 can encode: of what people, code and tools say, the rest is replaced.
+
+    Whether there is such a rest shows when the makers' libraries encode a request, before they send anything of it. To
+    look for it beforehand would take longer with each message of a conversation.
+    """
 
     async def request(
         self,
@@ -24,7 +28,10 @@ class EncodableModel(WrapperModel):
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
         """Ask for an answer."""
-        return await super().request(encodable(messages), model_settings, model_request_parameters)
+        try:
+            return await super().request(messages, model_settings, model_request_parameters)
+        except UnicodeEncodeError:
+            return await super().request(encodable(messages), model_settings, model_request_parameters)
 
     @asynccontextmanager
     async def request_stream(
@@ -35,19 +42,29 @@ class EncodableModel(WrapperModel):
         run_context: RunContext[Any] | None = None,
     ) -> AsyncGenerator[StreamedResponse]:
         """Ask for an answer that comes in pieces."""
-        sent = encodable(messages)
-        async with super().request_stream(sent, model_settings, model_request_parameters, run_context) as response:
+        ask = super().request_stream
+        async with AsyncExitStack() as stack:
+            try:
+                asked = ask(messages, model_settings, model_request_parameters, run_context)
+                response = await stack.enter_async_context(asked)
+            except UnicodeEncodeError:
+                asked = ask(encodable(messages), model_settings, model_request_parameters, run_context)
+                response = await stack.enter_async_context(asked)
             yield response
 
 
 def encodable(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     """Return the messages, with `�` for each half of a surrogate pair."""
+    data = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
+    return ModelMessagesTypeAdapter.validate_python(_replaced(data))
+
+
+def dump_messages(messages: Sequence[ModelMessage]) -> bytes:
+    """Return the messages as JSON, with `�` for each half of a surrogate pair."""
     try:
-        ModelMessagesTypeAdapter.dump_json(list(messages))
+        return ModelMessagesTypeAdapter.dump_json(list(messages))
     except PydanticSerializationError:
-        data = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
-        return ModelMessagesTypeAdapter.validate_python(_replaced(data))
-    return list(messages)
+        return ModelMessagesTypeAdapter.dump_json(encodable(messages))
 
 
 def _replaced(value: Any) -> Any:
