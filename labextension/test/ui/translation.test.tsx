@@ -1,19 +1,25 @@
 import { Signal } from '@lumino/signaling';
-import { act, render } from '@testing-library/react';
+import { act, fireEvent, render } from '@testing-library/react';
 import React from 'react';
 
-import type { IApproval } from '../../src/api/protocol';
+import type { IApproval, IAuditRecord } from '../../src/api/protocol';
 import { BlockedOutput } from '../../src/features/outputs/BlockedOutput';
 import { readItem } from '../../src/api/threads';
 import type { IItemOutput } from '../../src/api/threads';
 import { ThreadList } from '../../src/features/threads/ThreadList';
 import type { IThreadDialogs } from '../../src/features/threads/threadDialogs';
 import { ItemView } from '../../src/ui/items/ItemView';
+import { byPerson } from '../person';
 import { itemData, thread } from '../threads';
 import { PendingList } from '../../src/features/approvals/PendingList';
 import { HistoryList } from '../../src/features/history/HistoryList';
+import { HistoryTable } from '../../src/features/history/HistoryTable';
+import { RuleList } from '../../src/features/rules/RuleList';
+import { AddServer } from '../../src/features/servers/AddServer';
+import { EMPTY } from '../../src/features/servers/newServer';
 import { ServerList } from '../../src/features/servers/ServerList';
 import { ApprovalModel } from '../../src/model/approvals';
+import type { IRulesModel } from '../../src/model/rules';
 import type {
   IHistoryModel,
   IServersModel,
@@ -24,7 +30,8 @@ import { openDraft } from '../../src/ui/form/draft';
 import { RequestCard } from '../../src/ui/card/RequestCard';
 import { CardProvider, LanguageProvider } from '../../src/ui/context';
 import type { ICardContext } from '../../src/ui/context';
-import { approval, summaryOf, trans as source } from '../examples';
+import { QuestionCard } from '../../src/ui/question/QuestionCard';
+import { approval, question, summaryOf, trans as source } from '../examples';
 
 /** A language in which each translated text stands in brackets. */
 const trans: typeof source = Object.create(source);
@@ -343,3 +350,107 @@ test('no word of a blocked output is only English', () => {
   );
   expect(untranslated(container)).toEqual([]);
 });
+
+test.each([
+  {
+    mode: 'form' as const,
+    schema: { type: 'object', properties: { ποσό: { type: 'integer' } } }
+  },
+  { mode: 'url' as const, schema: null, url: 'https://αγορά.γρ/' }
+])('no word of a question is only English: %j', fields => {
+  const base = { server: 'α', tool: 'α', message: 'α', calls: 2 };
+  const { container } = render(
+    <CardProvider value={context()}>
+      <QuestionCard
+        question={question({ ...base, notebook_path: 'α', ...fields })}
+        onAnswer={() => Promise.resolve()}
+        onOpenInPanel={() => undefined}
+      />
+    </CardProvider>
+  );
+  // The address is the server's.
+  const found = untranslated(container).filter(
+    text => !/https:|xn--/.test(text)
+  );
+  expect(found).toEqual([]);
+});
+
+test.each(['New rule…', 'Edit as JSON…'])(
+  'no word of the rules is only English: %s',
+  async button => {
+    const rule = { server: 'α', tool: 'α' };
+    const effective = ['allow', 'ask', 'deny'].map((effect, line) => ({
+      ...rule,
+      effect,
+      layer: line > 1 ? 'site' : 'user',
+      file: 'α',
+      line
+    }));
+    const policy = {
+      rules: [],
+      file: 'α',
+      revision: '1',
+      writable: true,
+      effective,
+      problems: []
+    };
+    const changed = new Signal<object, void>({});
+    const rules = { changed, policy, proposal: null };
+    const { container, getByText } = render(
+      <LanguageProvider value={{ translator, trans }}>
+        <RuleList rules={rules as unknown as IRulesModel} />
+      </LanguageProvider>
+    );
+    await act(async () => {
+      const click = new MouseEvent('click', { bubbles: true });
+      byPerson(getByText(`⟦${button}⟧`), click);
+    });
+    expect(container.querySelector('input, textarea')).not.toBeNull();
+    // A level has one name, in rules and in settings.
+    const levels = /^(srt|landlock|bubblewrap(-host-proc)?)$/;
+    const found = untranslated(container).filter(text => !levels.test(text));
+    expect(found).toEqual([]);
+  }
+);
+
+test('no word of the table of the history is only English', () => {
+  const records = STATES.map(([, fields], index) => {
+    const { call, status, evaluation, created_at, ...rest } = request(fields);
+    const outcome = rest.outcome && { state: rest.outcome.state, error: 'α' };
+    return {
+      id: String(index),
+      signature: 'αγορά.αγοράζω()',
+      ended_at: created_at,
+      seconds: 2,
+      decision: rest.decision,
+      ...{ call, status, evaluation, created_at, outcome }
+    } as IAuditRecord;
+  });
+  jest.spyOn(Date.prototype, 'toLocaleDateString').mockReturnValue('1.1.2026');
+  const { container } = render(
+    <CardProvider value={context()}>
+      <HistoryTable records={records} />
+    </CardProvider>
+  );
+  for (const row of container.querySelectorAll('tbody button')) {
+    fireEvent.click(row);
+  }
+  expect(untranslated(container)).toEqual([]);
+});
+
+test.each(['program', 'address', 'json'] as const)(
+  'no word of the form of a new server is only English: %s',
+  kind => {
+    const { container } = render(
+      <LanguageProvider value={{ translator, trans }}>
+        <AddServer
+          start={{ ...EMPTY, kind }}
+          servers={{} as never}
+          onClose={() => undefined}
+        />
+      </LanguageProvider>
+    );
+    expect(container.querySelector('input')).not.toBeNull();
+    expect(untranslated(container)).toEqual([]);
+  }
+);

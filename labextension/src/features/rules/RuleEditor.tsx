@@ -5,13 +5,14 @@ import React from 'react';
 
 import { isObject, parse, stringify } from '../../api/json';
 import type { IJsonObject } from '../../api/json';
+import type { Effect } from '../../api/rules';
 import type { IRulesModel } from '../../model/rules';
 import { useTrans } from '../../ui/context';
 import { label } from '../../ui/text/visibleText';
 import { PersonButton } from '../../ui/guarded/PersonButton';
-import { dryRunText } from './ruleWords';
+import { dryRunText, effectText } from './ruleWords';
 
-const EFFECTS = ['allow', 'ask', 'deny'];
+const EFFECTS: readonly Effect[] = ['allow', 'ask', 'deny'];
 const LEVELS = ['', 'srt', 'landlock', 'bubblewrap-host-proc', 'bubblewrap'];
 
 export interface IRuleEditorProps {
@@ -50,6 +51,7 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
         name={trans.__('Effect')}
         value={fields['effect']}
         values={EFFECTS}
+        nameOf={effect => effectText(effect, trans)}
         onChange={value => set('effect', value)}
       />
       <Field
@@ -77,6 +79,7 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
         name={trans.__('Isolation, at least')}
         value={fields['isolation']}
         values={LEVELS}
+        nameOf={level => level || trans.__('any')}
         onChange={value => set('isolation', value)}
       />
       <Field
@@ -185,12 +188,14 @@ function Field({ name, value, isLong, onChange }: IFieldProps): JSX.Element {
   );
 }
 
-interface IChoiceProps extends IFieldProps {
-  values: readonly string[];
+interface IChoiceProps<T extends string> extends IFieldProps {
+  values: readonly T[];
+  /** What a value is called on the page. */
+  nameOf: (value: T) => string;
 }
 
-function Choice({ name, value, values, onChange }: IChoiceProps): JSX.Element {
-  const trans = useTrans();
+function Choice<T extends string>(props: IChoiceProps<T>): JSX.Element {
+  const { name, value, values, onChange } = props;
   return (
     <label className="jp-AgentBox-ruleField">
       <span>{name}</span>
@@ -201,7 +206,7 @@ function Choice({ name, value, values, onChange }: IChoiceProps): JSX.Element {
       >
         {values.map(one => (
           <option key={one} value={one}>
-            {one || trans.__('any')}
+            {props.nameOf(one)}
           </option>
         ))}
       </select>
