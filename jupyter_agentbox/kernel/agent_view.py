@@ -10,6 +10,7 @@ from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.protocol.messages import ITEM_MIME_TYPE
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 
+from .call_outputs import CallOutput
 from .cells import Cell
 from .display import Card, attempt
 from .inert_text import inert_code, inert_markdown
@@ -117,7 +118,8 @@ class TurnView:
 
     def _ask(self, event: Mapping[str, Any]) -> None:
         what = f"{event.get('server')}.{event.get('tool')}"
-        self._card = Card(self._transport, what=what, request_id=str(event.get("request_id")), cell=self._cell)
+        output = CallOutput(self._transport, self._cell)
+        self._card = Card(output, what=what, request_id=str(event.get("request_id")), cell=self._cell)
         attempt(self._card.show, self._url)
 
     def _finish_card(self, outcome: str) -> None:

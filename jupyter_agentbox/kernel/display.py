@@ -9,12 +9,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jupyter_agentbox.core.text import one_line
-from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
 from jupyter_agentbox.trusted_imports import TrustedImports
 
+from .call_outputs import CallOutput
 from .cells import Cell
 from .transport import Transport
 
@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 
 
 class Card:
-    """One request's output.
+    """What one request has in an output.
 
     Parameters
     ----------
-    transport : Transport
-        Publishes outputs.
+    output : CallOutput
+        The output.
     what : str
         ``server.tool``, untrusted.
     request_id : str
@@ -39,9 +39,9 @@ class Card:
         Where the output belongs.
     """
 
-    def __init__(self, transport: Transport, *, what: str, request_id: str, cell: Cell) -> None:
+    def __init__(self, output: CallOutput, *, what: str, request_id: str, cell: Cell) -> None:
         self.request_id = request_id
-        self._transport = transport
+        self._output = output
         self._what = one_line(what)
         self._cell = cell
         self._widget: ApprovalCard | None = None
@@ -71,11 +71,11 @@ class Card:
         host = "" if "://" in where else " on your JupyterHub"
         place = f"at {where}{host}" if where else "in JupyterLab's panel of approval requests"
         link = f'at <a href="{html.escape(where)}" target="_blank" rel="noopener">{html.escape(where)}</a>{host}'
-        data = self._data(
+        self._output.put(
+            self.request_id,
             f"{self._what} {what} {place}.",
             f"<b>{html.escape(self._what)}</b> {what} {link if where else place}.",
         )
-        self._publish("display_data", data)
         # The output names the request, not the widget's view: a page without the lab extension prefers a view to the
         # text, and shows an error in its place.
         if self._cell.shows_widgets:
@@ -87,20 +87,9 @@ class Card:
 
     def finish_with(self, line: str) -> None:
         """Replace the card by one line, which stays in the saved notebook."""
-        self._publish("update_display_data", self._data(line, html.escape(line)))
+        self._output.put(self.request_id, line, html.escape(line))
         if self._widget is not None:
             self._widget.close()
-
-    def _data(self, plain: str, markup: str) -> dict[str, Any]:
-        return {
-            CARD_MIME_TYPE: {"request_id": self.request_id},
-            "text/html": f"<div>{markup}</div>",
-            "text/plain": plain,
-        }
-
-    def _publish(self, kind: str, data: dict[str, Any]) -> None:
-        content = {"data": data, "metadata": {}, "transient": {"display_id": f"agentbox-{self.request_id}"}}
-        self._transport.publish(kind, content, self._cell)
 
 
 def _is_link(url: str) -> bool:

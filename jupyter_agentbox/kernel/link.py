@@ -42,6 +42,7 @@ from jupyter_agentbox.protocol.messages import (
 )
 
 from .arguments import plain_arguments
+from .call_outputs import CallOutputs
 from .cells import Cell, Cells
 from .display import Card, attempt, say
 from .endings import comment_line, ending_line
@@ -109,6 +110,7 @@ class Link:
         self.transport = transport
         self.cells = cells
         self._clock = clock
+        self._outputs = CallOutputs(transport)
         self._pending = PendingRequests()
         self._heard_at = self._pinged_at = clock()
         self._unanswered_ping: float | None = None
@@ -236,6 +238,10 @@ class Link:
         else:
             self._pending.receive(message)
 
+    def outputs_cleared(self) -> None:
+        """Note that code has cleared the outputs of its cell, and with them those of its calls."""
+        self._outputs.forget()
+
     def cell_interrupted(self, cell: Cell) -> None:
         """End the waits of a cell's other threads and tasks: whoever interrupted the cell meant them too."""
         for pending in self._pending.of_cell(cell):
@@ -287,7 +293,9 @@ class Link:
 
     def _card(self, pending: PendingRequest, request_id: str) -> Card:
         pending.request_id = request_id
-        return Card(self.transport, what=pending.what, request_id=request_id, cell=pending.cell)
+        # What code of an agent does stands in the order in which it happens.
+        output = (self._outputs.alone if self.cells.is_within else self._outputs.of)(pending.cell)
+        return Card(output, what=pending.what, request_id=request_id, cell=pending.cell)
 
     def _show(self, card: Card, answer: Waiting | Asked) -> None:
         """Show the card of a request that waits, or of a call whose server asks something."""

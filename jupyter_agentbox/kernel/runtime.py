@@ -49,6 +49,7 @@ def attach(shell: Any) -> None:
             _cells.started()
         shell.events.register("pre_run_cell", _before_cell)
         shell.events.register("post_run_cell", _after_cell)
+        _follow_clearing(shell.display_pub)
 
 
 def use(link: Link | None) -> None:
@@ -110,6 +111,20 @@ def _is_executing_aloud(kernel: Any) -> bool:
 def _before_cell(_info: Any) -> None:
     if _cells is not None and not _cells.is_within:
         _cells.started()
+
+
+def _follow_clearing(publisher: Any) -> None:
+    """Have the link know when code clears the outputs of a cell: what is gone does not change any more."""
+    clear = publisher.clear_output
+
+    def clear_output(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return clear(*arguments, **keywords)
+        finally:
+            if _link is not None:
+                _link.outputs_cleared()
+
+    publisher.clear_output = clear_output
 
 
 def _after_cell(result: Any) -> None:

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 
 from .accessibility import violations
 from .lab import Lab
-from .person import Person
+from .person import Person, decide
 
 LOOP = """import asyncio
 from jupyter_agentbox import tools
@@ -26,6 +26,18 @@ from jupyter_agentbox import tools
 texts = ["Ada", "x" * 300, "Grace"]
 results = await asyncio.gather(*(tools.shop.list_orders.aio(customer=text) for text in texts))
 print(len(results), "ran")"""
+
+#: The outputs of a cell can be cleared while it runs: the next call is shown all the same.
+STEPS = """from IPython.display import clear_output
+from jupyter_agentbox import ToolCallRejectedError, tools
+tools.shop.list_orders(limit=1)
+clear_output()
+try:
+    for limit in range(2, 7):
+        tools.shop.list_orders(limit=limit)
+except ToolCallRejectedError as error:
+    print("rejected:", error.reason)
+    tools.shop.list_orders(limit=6)"""
 
 
 def table_of(person: Person, name: str = "shop.restock") -> Locator:
@@ -66,6 +78,35 @@ def test_sixty_calls_of_a_loop_are_allowed_with_two_clicks_in_the_panel(
     expect(rows_of(table).first).to_have_accessible_name(re.compile("Allowed by you"))
     person.page.mouse.move(1, 1)
     expect(person.panel).to_contain_text("No requests are waiting.")
+    # One output for all of them, which leaves the result in view; it and the file say what ran, call by call.
+    outputs = person.cell(0).locator(".jp-OutputArea-output")
+    expect(outputs).to_have_text(["60 calls, 60 allowed", "60 60 ran"])
+    outputs.nth(0).get_by_text("60 calls").click()
+    lines = outputs.nth(0).get_by_role("listitem")
+    expect(lines).to_have_count(60)
+    expect(lines.nth(59)).to_contain_text("restock(product_id=4, quantity=25) Allowed by you. Done in")
+    person.await_kernel()
+    person.edit(0)
+    person.save()
+    calls, _ = lab.read_notebook(path)["cells"][0]["outputs"]
+    saved = calls["data"]["text/plain"].splitlines()
+    assert len(saved) == 60
+    assert saved[59].startswith("✓ shop.restock(product_id=4, quantity=25) — allowed by ")
+
+
+def test_the_calls_of_a_loop_are_decided_one_by_one_in_one_place(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(STEPS))
+    person.run(0)
+    cell = person.cell(0)
+    for step in range(6):  # the sixth is asked for after the rejection
+        waiting = cell.locator(".jp-AgentBox-card[data-status='pending']")
+        expect(waiting).to_contain_text(f"limit{step + 1}")
+        decide(waiting, "Reject" if step == 4 else "Allow once")
+        if step == 4:
+            person.keyboard.type("enough")
+            person.keyboard.press("Enter")
+    expect(cell.locator(".jp-OutputArea-output")).to_have_text(["5 calls, 4 allowed, 1 rejected", "rejected: enough"])
+    expect(cell.get_by_role("group", name="Calls of this cell")).to_be_visible()
 
 
 def test_sixty_calls_of_a_loop_are_decided_by_keyboard(person: Person, notebook: Callable[..., str], lab: Lab) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ipywidgets.widgets.widget import _instances
 
+from jupyter_agentbox.kernel.call_outputs import CallOutput
 from jupyter_agentbox.kernel.cells import Cell
 from jupyter_agentbox.kernel.display import Card, attempt
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
@@ -20,7 +21,7 @@ PAGE = Cell({"metadata": {"cellId": "cell-1"}})
 
 
 def shown(transport: FakeTransport, cell: Cell, what: str = "shop.add", url: str = "http://x/lab") -> dict[str, Any]:
-    Card(transport, what=what, request_id="r1", cell=cell).show(url)
+    Card(CallOutput(transport, cell), what=what, request_id="r1", cell=cell).show(url)
     return transport.published[-1][1]
 
 
@@ -37,7 +38,7 @@ def test_page_gets_a_widget_until_the_call_ends(transport: FakeTransport) -> Non
     from jupyter_agentbox.kernel.card import ApprovalCard
 
     before = set(_instances)
-    card = Card(transport, what="shop.add", request_id="r1", cell=PAGE)
+    card = Card(CallOutput(transport, PAGE), what="shop.add", request_id="r1", cell=PAGE)
     card.show("")
     new = [widget for id, widget in _instances.items() if id not in before]
     (widget,) = [widget for widget in new if isinstance(widget, ApprovalCard)]
@@ -104,7 +105,7 @@ def test_page_without_ipywidgets_gets_the_rest(transport: FakeTransport, monkeyp
 
 
 def test_finished_card_is_one_line_without_a_widget(transport: FakeTransport) -> None:
-    card = Card(transport, what="shop.add", request_id="r1", cell=PAGE)
+    card = Card(CallOutput(transport, PAGE), what="shop.add", request_id="r1", cell=PAGE)
     card.show("")
 
     card.finish("rejected (<i>no</i>)")

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_agentbox.kernel.display import CARD_MIME_TYPE
-from jupyter_agentbox.protocol.messages import Call, Cancel, Hello, Running, Waiting
+from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE, Call, Cancel, Hello, Running, Waiting
 
 from .conftest import SHOP
 from .fakes import ServerEnd, rejected, reply
@@ -104,8 +103,8 @@ def test_interrupt_withdraws_the_call(kernel: RealKernel, server: ServerEnd) -> 
 def test_interrupted_async_cell_withdraws_all_its_calls(kernel: RealKernel, server: ServerEnd) -> None:
     server.script = waits
     cell = kernel.start("import asyncio\nawait asyncio.gather(*[tools.my_shop.wait.aio() for _ in range(3)])")
-    for _ in range(3):
-        kernel.follow(cell, until=lambda message: message["msg_type"] == "display_data")
+    for _ in range(3):  # one output, which is displayed for the first call and changes with the others
+        kernel.follow(cell, until=lambda message: message["msg_type"].endswith("display_data"))
 
     kernel.manager.interrupt_kernel()
     kernel.follow(cell)

@@ -19,6 +19,10 @@ class Interruptions:
 
     def __init__(self) -> None:
         self.cells: list[Cell] = []
+        self.cleared: list[str] = []
+
+    def outputs_cleared(self) -> None:
+        self.cleared.append("link")
 
     def cell_interrupted(self, cell: Cell) -> None:
         self.cells.append(cell)
@@ -31,6 +35,8 @@ class Shell:
         self.kernel = Kernel()
         self.kernel.get_parent = lambda _channel: parent  # type: ignore[attr-defined]
         self.events = EventManager(self, available_events)
+        self.cleared: list[bool] = []
+        self.display_pub = SimpleNamespace(clear_output=self.cleared.append)
 
 
 @pytest.fixture
@@ -105,3 +111,15 @@ def test_cell_that_loads_the_kernel_side_counts_as_running(shell: Shell) -> None
     shell.events.trigger("post_run_cell", SimpleNamespace())
     runtime._cells.while_running(lambda cell: seen.append(cell.key))  # type: ignore[union-attr]
     assert seen == ["m1"]
+
+
+def test_the_link_hears_when_code_clears_the_outputs_of_its_cell(shell: Shell) -> None:
+    shell.display_pub.clear_output(True)  # before the link is made
+    runtime.attach(shell)
+    shell.display_pub.clear_output(True)
+    link: Any = Interruptions()
+    runtime.use(link)
+
+    shell.display_pub.clear_output(False)
+
+    assert (shell.cleared, link.cleared) == ([True, True, False], ["link"])

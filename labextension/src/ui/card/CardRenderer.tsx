@@ -6,7 +6,7 @@ import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import React from 'react';
 
 import { Forms, OpenForms } from './forms';
-import { RequestCard } from './RequestCard';
+import { RequestGroup } from './RequestGroup';
 import { CardProvider } from '../context';
 import type { ICardContext } from '../context';
 import { CARD_MIME_TYPE } from '../../api/protocol';
@@ -16,6 +16,9 @@ import { savedLine, saysThatItWaits } from '../text/savedLine';
 /** Better than the rank of ipywidgets' renderer (-10), so that the card needs no widget manager. */
 const RANK = -20;
 
+/** Requests that an output shows; the kernel side puts fewer into one. */
+const MOST_REQUESTS = 200;
+
 /** Shows the card of the request that an output names. */
 export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
   constructor(private readonly _context: ICardContext) {
@@ -24,10 +27,8 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
   }
 
   renderModel(model: IRenderMime.IMimeModel): Promise<void> {
-    const data = model.data[CARD_MIME_TYPE] as { request_id?: unknown } | null;
     const text = model.data['text/plain'];
-    this._requestId =
-      typeof data?.request_id === 'string' ? data.request_id : '';
+    this._requestIds = requestIdsOf(model);
     this._fallback = typeof text === 'string' ? text : '';
     this._model = model;
     this.update();
@@ -38,10 +39,9 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
     return (
       <OpenForms.Provider value={this._forms}>
         <CardProvider value={this._context}>
-          <RequestCard
-            requestId={this._requestId}
+          <RequestGroup
+            requestIds={this._requestIds}
             fallback={this._fallback}
-            isUnderCell={true}
             onFinal={this._correct}
           />
         </CardProvider>
@@ -53,10 +53,16 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
   private readonly _correct = (approval: IApproval): void => {
     const model = this._model;
     const line = savedLine(approval);
-    if (model && line !== null && saysThatItWaits(model.data['text/plain'])) {
-      const html = document.createElement('div');
-      html.textContent = line;
-      const texts = { 'text/html': html.outerHTML, 'text/plain': line };
+    const said = model?.data['text/plain'];
+    const lines = typeof said === 'string' ? said.split('\n') : [];
+    const isWhole = lines.length === this._requestIds.length;
+    const index = this._requestIds.indexOf(approval.id);
+    if (model && line !== null && isWhole && saysThatItWaits(lines[index])) {
+      lines[index] = line;
+      const texts = {
+        'text/html': lines.map(asHtml).join(''),
+        'text/plain': lines.join('\n')
+      };
       model.setData({ data: { ...model.data, ...texts } });
     }
   };
@@ -64,7 +70,26 @@ export class CardRenderer extends ReactWidget implements IRenderMime.IRenderer {
   private _fallback = '';
   private readonly _forms = new Forms();
   private _model: IRenderMime.IMimeModel | null = null;
-  private _requestId = '';
+  private _requestIds: readonly string[] = [''];
+}
+
+/** The requests that an output names, in their order: code can write anything there. */
+function requestIdsOf(model: IRenderMime.IMimeModel): readonly string[] {
+  const data = model.data[CARD_MIME_TYPE] as {
+    request_id?: unknown;
+    request_ids?: unknown;
+  } | null;
+  const ids: unknown[] = Array.isArray(data?.request_ids)
+    ? data.request_ids.slice(0, MOST_REQUESTS)
+    : [data?.request_id];
+  const texts = ids.filter((id): id is string => typeof id === 'string');
+  return texts.length > 0 ? [...new Set(texts)] : [''];
+}
+
+function asHtml(line: string): string {
+  const html = document.createElement('div');
+  html.textContent = line;
+  return html.outerHTML;
 }
 
 /** The factory for a notebook's or a console's renderers. The card shows text only, so it is safe. */

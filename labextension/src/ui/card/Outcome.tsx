@@ -11,7 +11,7 @@ import { summarize } from '../text/summary';
 import { label } from '../text/visibleText';
 
 /** A sign for people who do not tell the colours apart. */
-const SIGNS: Record<Mood, string> = {
+export const SIGNS: Record<Mood, string> = {
   waiting: '●',
   running: '▶',
   good: '✓',

@@ -1,0 +1,303 @@
+/**
+ * The requests of the calls that a cell makes, in one output: what was decided in lines that fold, what waits as cards.
+ */
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { IDisposable } from '@lumino/disposable';
+import { Signal } from '@lumino/signaling';
+import React from 'react';
+
+import type { IApproval } from '../../api/protocol';
+import type { IKnownApproval, IQuestionsModel } from '../../internalTokens';
+import { LinkButton } from '../components/VisibleText';
+import { useCardContext, useNameOf } from '../context';
+import { useSignal } from '../hooks/useSignal';
+import { signature } from '../text/signature';
+import { summarize } from '../text/summary';
+
+import { visible } from '../text/visibleText';
+import { SIGNS } from './Outcome';
+import { RequestCard } from './RequestCard';
+
+/** Up to so many requests have a card each, decided or not. */
+const FEW = 3;
+
+/** Characters of the arguments in a line. */
+const LINE = 80;
+
+export interface IRequestGroupProps {
+  requestIds: readonly string[];
+  /** What the output says in a front end without this extension, a line for each request. */
+  fallback: string;
+  /** Hears of a request when nothing more becomes of it. */
+  onFinal: (approval: IApproval) => void;
+}
+
+/** Few requests as cards; of many, those that wait first as cards, and all of them in lines. */
+export function RequestGroup(props: IRequestGroupProps): JSX.Element {
+  const { requestIds } = props;
+  const { model, trans } = useCardContext();
+  const root = React.useRef<HTMLDivElement>(null);
+  useSignal(model.changed, id => id === null || requestIds.includes(id));
+  useTracked(requestIds, props.onFinal);
+  const isMany = requestIds.length > FEW;
+
+  const known = requestIds.map(id => model.get(id));
+  // What is being fetched may wait; of what the server does not know, only a line is left.
+  const open = requestIds.filter((_, index) => isOpen(known[index]));
+  const shown = new Set(open.slice(0, FEW));
+  const last = useLastDecided(root, shown, open.length > 0);
+  const asking = useAsking();
+  const cards = requestIds.filter(
+    id => !isMany || shown.has(id) || id === last || asking.has(id)
+  );
+  return (
+    <div
+      ref={root}
+      className="jp-AgentBox-calls"
+      role={isMany ? 'group' : undefined}
+      aria-label={isMany ? trans.__('Calls of this cell') : undefined}
+    >
+      {isMany ? <Calls {...props} known={known} /> : null}
+      {cards.map(id => (
+        <RequestCard
+          key={id}
+          requestId={id}
+          fallback={fallbackOf(props, requestIds.indexOf(id))}
+          isUnderCell={
+            open.length === 0 && id === requestIds[requestIds.length - 1]
+          }
+          onFinal={props.onFinal}
+        />
+      ))}
+      <Later ids={open.slice(FEW)} />
+    </div>
+  );
+}
+
+interface ICallsProps extends IRequestGroupProps {
+  known: readonly IKnownApproval[];
+}
+
+/** How many calls there are and what became of them; opened, a line for each. */
+function Calls(props: ICallsProps): JSX.Element {
+  const { requestIds, known } = props;
+  const { trans } = useCardContext();
+  const [areShown, setShown] = React.useState(false);
+  return (
+    <details
+      className="jp-AgentBox-callLines"
+      data-lm-suppress-shortcuts="true"
+      open={areShown}
+      onToggle={event => {
+        setShown(event.currentTarget.open);
+      }}
+    >
+      <summary>
+        {describeGroup(
+          known.map(({ approval }) => approval),
+          trans
+        )}
+      </summary>
+      {areShown ? (
+        <ol>
+          {requestIds.map((id, index) => (
+            <Line
+              key={id}
+              id={id}
+              approval={known[index]?.approval ?? null}
+              fallback={fallbackOf(props, index)}
+            />
+          ))}
+        </ol>
+      ) : null}
+    </details>
+  );
+}
+
+/** Says of requests that have no card yet that they wait, and leads to where they can be decided together. */
+function Later({ ids }: { ids: readonly string[] }): JSX.Element | null {
+  const { trans, openInPanel } = useCardContext();
+  const [first] = ids;
+  if (first === undefined) {
+    return null;
+  }
+  return (
+    <p className="jp-AgentBox-note">
+      {trans._n(
+        '%1 more request is waiting.',
+        '%1 more requests are waiting.',
+        ids.length
+      )}{' '}
+      {openInPanel ? (
+        <LinkButton
+          label={trans.__('Decide them together in the panel')}
+          onClick={() => {
+            openInPanel(first);
+          }}
+        />
+      ) : null}
+    </p>
+  );
+}
+
+/** What never changes. */
+const NOTHING: IQuestionsModel['changed'] = new Signal({} as IQuestionsModel);
+
+/** The requests of calls whose servers ask something: the card of the question stands under theirs. */
+function useAsking(): ReadonlySet<string> {
+  const { questions } = useCardContext();
+  useSignal(questions?.changed ?? NOTHING);
+  return new Set(questions?.questions.map(one => one.request_id));
+}
+
+/** Whether a person may still have to decide. */
+function isOpen(known: IKnownApproval | undefined): boolean {
+  const { approval, state } = known ?? { approval: null, state: 'unknown' };
+  return approval ? approval.status === 'pending' : state !== 'unknown';
+}
+
+/** Keep requests in the store while they are shown, and say when nothing more becomes of one. */
+function useTracked(
+  ids: readonly string[],
+  onFinal: (approval: IApproval) => void
+): void {
+  const { model } = useCardContext();
+  const tracked = React.useRef(new Map<string, IDisposable>());
+  React.useEffect(() => {
+    for (const id of ids) {
+      if (!tracked.current.has(id)) {
+        tracked.current.set(id, model.track(id));
+      }
+    }
+    for (const id of ids) {
+      const { approval } = model.get(id);
+      if (approval) {
+        onFinal(approval);
+      }
+    }
+  });
+  React.useEffect(() => {
+    const all = tracked.current;
+    return () => {
+      all.forEach(each => {
+        each.dispose();
+      });
+      all.clear();
+    };
+  }, []);
+}
+
+/**
+ * The request of which a card was shown, and that was decided last. Its card stays until another is decided, so that a
+ * person sees that their answer counted; when nothing waits any more and the focus is elsewhere, it goes into its line.
+ */
+function useLastDecided(
+  root: React.RefObject<HTMLElement>,
+  shown: ReadonlySet<string>,
+  isWaiting: boolean
+): string | null {
+  const before = React.useRef<ReadonlySet<string>>(new Set());
+  const [last, setLast] = React.useState<string | null>(null);
+  const left = [...before.current].filter(id => !shown.has(id)).pop();
+  const current = left ?? last;
+  React.useEffect(() => {
+    before.current = shown;
+    const hasFocus = root.current?.contains(document.activeElement) ?? false;
+    setLast(isWaiting || hasFocus ? current : null);
+  }, [root, shown, isWaiting, current]);
+  React.useEffect(() => {
+    const node = root.current;
+    const release = (event: FocusEvent): void => {
+      const to = event.relatedTarget;
+      if (!(to instanceof Node && node?.contains(to)) && !isWaiting) {
+        setLast(null);
+      }
+    };
+    node?.addEventListener('focusout', release);
+    return () => {
+      node?.removeEventListener('focusout', release);
+    };
+  }, [root, isWaiting]);
+  return current;
+}
+
+interface ILineProps {
+  id: string;
+  /** `null` until it was fetched. */
+  approval: IApproval | null;
+  fallback: string;
+}
+
+/** A call in one line, which opens its card if it does not wait. */
+function Line({ id, approval, fallback }: ILineProps): JSX.Element {
+  const { trans } = useCardContext();
+  const nameOf = useNameOf();
+  const [isOpen, setOpen] = React.useState(false);
+  if (!approval) {
+    return <li>{visible(fallback) || '…'}</li>;
+  }
+  const { mood, text } = summarize(approval, nameOf, trans);
+  const line = lineOf(approval);
+  return (
+    <li className={`jp-mod-${mood}`}>
+      <span className="jp-AgentBox-sign" aria-hidden="true">
+        {SIGNS[mood]}
+      </span>{' '}
+      {mood === 'waiting' ? (
+        <code>{line}</code>
+      ) : (
+        <LinkButton
+          label={line}
+          isPressed={isOpen}
+          onClick={() => {
+            setOpen(!isOpen);
+          }}
+        />
+      )}{' '}
+      <span>{text}</span>
+      {isOpen ? <RequestCard requestId={id} /> : null}
+    </li>
+  );
+}
+
+/** The call that runs, or would run: after edits, what they made of it. */
+function lineOf({ call, decision }: IApproval): string {
+  if (call.omitted && !decision?.arguments) {
+    return `${signature(call.tool, {}).text.slice(0, -1)}…)`;
+  }
+  return signature(call.tool, decision?.arguments ?? call.arguments, LINE).text;
+}
+
+/** How many calls there are, and what became of them: “60 calls, 58 allowed, 2 rejected”. */
+export function describeGroup(
+  known: readonly (IApproval | null)[],
+  trans: TranslationBundle
+): string {
+  const count = (of: (approval: IApproval) => boolean): number =>
+    known.filter(approval => approval && of(approval)).length;
+  const is = (status: IApproval['status']): number =>
+    count(approval => approval.status === status);
+  const lapsed = is('expired') + is('cancelled') + is('orphaned');
+  const failed = count(({ outcome }) => outcome?.state === 'failed');
+  const parts: [number, string][] = [
+    [is('pending'), trans.__('%1 waiting', is('pending'))],
+    [is('approved'), trans.__('%1 allowed', is('approved'))],
+    [is('rejected'), trans.__('%1 rejected', is('rejected'))],
+    [lapsed, trans.__('%1 not decided', lapsed)],
+    [failed, trans.__('%1 failed', failed)]
+  ];
+  return [
+    trans._n('%1 call', '%1 calls', known.length),
+    ...parts.filter(([number]) => number > 0).map(([, text]) => text)
+  ].join(', ');
+}
+
+/** What the output says of one request; of a text that has not a line for each, nothing. */
+function fallbackOf(props: IRequestGroupProps, index: number): string {
+  const { fallback, requestIds } = props;
+  if (requestIds.length === 1) {
+    return fallback;
+  }
+  const lines = fallback.split('\n');
+  return lines.length === requestIds.length ? (lines[index] ?? '') : '';
+}

@@ -1,0 +1,199 @@
+import { nullTranslator } from '@jupyterlab/translation';
+import { Signal } from '@lumino/signaling';
+import { act, fireEvent, render, screen } from '@testing-library/react';
+import React from 'react';
+
+import type { IApproval, IQuestion } from '../../../src/api/protocol';
+import type { IQuestionsModel } from '../../../src/internalTokens';
+import { ApprovalModel } from '../../../src/model/approvals';
+import { RequestGroup } from '../../../src/ui/card/RequestGroup';
+import { CardProvider } from '../../../src/ui/context';
+import { allowed, approval, trans } from '../../examples';
+
+const QUANTITY = 25;
+
+/** A request of a loop; those that were decided ran to their end. */
+function restock(id: number, status: IApproval['status']): IApproval {
+  const make = status === 'approved' ? allowed : approval;
+  const item = make({ id: `r${id}`, status });
+  item.call = {
+    ...item.call,
+    tool: 'restock',
+    arguments: { product_id: id, quantity: QUANTITY }
+  };
+  if (status === 'approved') {
+    const at = '2026-01-01T00:01:00Z';
+    const times = { started_at: at, finished_at: at };
+    item.outcome = { state: 'succeeded', error: '', ...times };
+  }
+  return item;
+}
+
+/** What the server of a call asks. */
+function question(requestId: string): IQuestion {
+  return {
+    id: `q-${requestId}`,
+    request_id: requestId,
+    server: 'shop',
+    tool: 'restock',
+    mode: 'form',
+    message: 'How many?',
+    schema: { type: 'object', properties: {} },
+    url: null,
+    calls: 1,
+    kernel_id: null,
+    notebook_path: null,
+    expires_at: null
+  } as IQuestion;
+}
+
+/** The calls whose servers ask something. */
+let asked: number[] = [];
+
+beforeEach(() => {
+  asked = [];
+});
+
+/** The output of a cell whose calls have these statuses, and a way to change one. */
+function group(...statuses: IApproval['status'][]): {
+  node: HTMLElement;
+  change: (id: number, status: IApproval['status']) => void;
+  leave: jest.Mock;
+  openInPanel: jest.Mock;
+} {
+  const items = new Map(
+    statuses.map((status, index) => [`r${index}`, restock(index, status)])
+  );
+  const found = (ids: readonly string[]): IApproval[] =>
+    ids.flatMap(id => items.get(id) ?? []);
+  const model = new ApprovalModel({
+    listApprovals: ({ ids }) =>
+      Promise.resolve({ approvals: found(ids ?? []), next: null }),
+    listSummaries: () => Promise.resolve({ summaries: [], next: null }),
+    getApproval: id => Promise.resolve(found([id])[0] as IApproval),
+    decide: () => Promise.reject(new Error('nobody decides here')),
+    extend: () => Promise.reject(new Error('nobody asks')),
+    decideAll: () => Promise.reject(new Error('nobody decides here')),
+    now: () => 0
+  });
+  for (const id of items.keys()) {
+    model.track(id);
+  }
+  model.remember([...items.values()]);
+  const leave = jest.fn();
+  const openInPanel = jest.fn();
+  const context = {
+    model,
+    origins: {
+      isOpen: () => false,
+      isInView: () => true,
+      describe: () => 'orders.ipynb, cell 3',
+      reveal: () => Promise.resolve(true),
+      describePlace: () => '',
+      revealPlace: () => Promise.resolve(true)
+    },
+    nameOf: () => 'Ada',
+    translator: nullTranslator,
+    trans,
+    leave,
+    openInPanel,
+    questions: {
+      changed: new Signal<IQuestionsModel, void>({} as IQuestionsModel),
+      questions: asked.map(id => question(`r${id}`)),
+      refresh: () => Promise.resolve(),
+      answer: () => Promise.resolve()
+    }
+  };
+  const { container } = render(
+    <CardProvider value={context}>
+      <RequestGroup
+        requestIds={[...items.keys()]}
+        fallback={[...items.keys()].join('\n')}
+        onFinal={() => undefined}
+      />
+    </CardProvider>
+  );
+  const change = (id: number, status: IApproval['status']): void => {
+    act(() => {
+      model.remember([restock(id, status)]);
+    });
+  };
+  return { node: container, change, leave, openInPanel };
+}
+
+function cards(): (string | undefined)[] {
+  const found = screen.queryAllByRole('group', { name: /^Approval request/ });
+  return found.map(card => `${card.dataset.requestId} ${card.dataset.status}`);
+}
+
+test('few calls have a card each, decided or not, and nothing folds', () => {
+  const { node } = group('approved', 'pending', 'rejected');
+  expect(cards()).toEqual(['r0 approved', 'r1 pending', 'r2 rejected']);
+  expect(node.querySelector('.jp-AgentBox-callLines')).toBeNull();
+});
+
+test('of many calls those that wait first have cards, and one line says how all are doing', () => {
+  const { node } = group(
+    ...Array<IApproval['status']>(20).fill('approved'),
+    ...Array<IApproval['status']>(30).fill('pending')
+  );
+  expect(cards()).toEqual(['r20 pending', 'r21 pending', 'r22 pending']);
+  expect(node.textContent).toContain('50 calls, 30 waiting, 20 allowed');
+  expect(node.textContent).toContain('27 more requests are waiting.');
+});
+
+test('what waits without a card can be decided in the panel', () => {
+  const { openInPanel } = group('pending', 'pending', 'pending', 'pending');
+  fireEvent.click(screen.getByText('Decide them together in the panel'));
+  expect(openInPanel).toHaveBeenCalledWith('r3');
+});
+
+test('finished calls fold to one line, which opens to a signature for each call and its card', () => {
+  const { node } = group('approved', 'approved', 'approved', 'rejected');
+  expect(node.textContent).toBe('4 calls, 3 allowed, 1 rejected');
+  const details = node.querySelector('details') as HTMLDetailsElement;
+  act(() => {
+    details.open = true;
+    fireEvent(details, new Event('toggle'));
+  });
+  const lines = screen.getAllByRole('listitem').map(line => line.textContent);
+  expect(lines[1]).toBe(
+    '✓ restock(product_id=1, quantity=25) Allowed by Ada. Done in 0 ms.'
+  );
+  expect(lines[3]).toContain('✕ restock(product_id=3, quantity=25) Rejected');
+  fireEvent.click(screen.getByText('restock(product_id=3, quantity=25)'));
+  expect(cards()).toEqual(['r3 rejected']);
+});
+
+test('the card that was decided last stays until the next decision, so that its answer is seen to count', () => {
+  const { change } = group('pending', 'pending', 'pending', 'pending');
+  change(0, 'approved');
+  expect(cards()).toEqual([
+    'r0 approved',
+    'r1 pending',
+    'r2 pending',
+    'r3 pending'
+  ]);
+  change(1, 'rejected');
+  expect(cards()).toEqual(['r1 rejected', 'r2 pending', 'r3 pending']);
+});
+
+test('the last decision folds all, but not a card that somebody is in', () => {
+  const { node, change } = group('approved', 'approved', 'approved', 'pending');
+  screen.getByRole('button', { name: 'Reject' }).focus();
+  change(3, 'cancelled');
+  const card = node.querySelector<HTMLElement>('[data-request-id]');
+  expect(document.activeElement).toBe(card);
+  act(() => {
+    card?.blur();
+  });
+  expect(cards()).toEqual([]);
+  expect(node.textContent).toBe('4 calls, 3 allowed, 1 not decided');
+});
+
+test('a call whose server asks something has its card, though it was decided', () => {
+  asked = [1];
+  const { node } = group('approved', 'approved', 'approved', 'approved');
+  expect(cards()).toEqual(['r1 approved']);
+  expect(node.textContent).toContain('How many?');
+});
