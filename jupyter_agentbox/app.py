@@ -28,6 +28,7 @@ from jupyter_agentbox.bridge.renames import Renames
 from jupyter_agentbox.composition import AgentBox, Settings, build, module_json, rule_files
 from jupyter_agentbox.contents.managers import KernelDirectories, harden_contents_manager
 from jupyter_agentbox.contents.served_files import serve_no_links
+from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, WhenDown
 from jupyter_agentbox.core.content_security import check_sources
 from jupyter_agentbox.core.kernel_environment import without_credentials
 from jupyter_agentbox.core.policy import Policy
@@ -39,7 +40,7 @@ from jupyter_agentbox.mcp_client import project_servers
 from jupyter_agentbox.mcp_client.credential_variables import credential_variables
 from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
 from jupyter_agentbox.mcp_client.servers_file import ServersFile
-from jupyter_agentbox.paths import added_servers_path, seen_tools_path, trusted_servers_path, user_rules_path
+from jupyter_agentbox.paths import added_servers_path, data_dir, seen_tools_path, trusted_servers_path, user_rules_path
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_directories
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
@@ -233,6 +234,39 @@ class AgentBoxApp(ExtensionApp):
             " headers and variables; `apiKey` and `API-KEY` are compared as `api_key`. Without any, nothing is"
             " redacted. What runs and what a person decides on is not changed."
         ),
+    ).tag(config=True)
+
+    audit_sinks = List(
+        Unicode(),
+        help=(
+            "Places outside this server that get a record of whatever happens to a request: `file:///var/log/agentbox/"
+            "{user}.jsonl`, `stdout:`, `syslog:///dev/log`, `syslog+tls://HOST`, `https://…`, `otlp+https://…/v1/logs`."
+        ),
+    ).tag(config=True)
+
+    audit_when_down = Enum(
+        [each.value for each in WhenDown],
+        default_value=WhenDown.SPOOL.value,
+        help=(
+            "What becomes of calls while such a place does not take records: `spool`, they run, and the records wait on"
+            " this server's disk; `deny`, none runs."
+        ),
+    ).tag(config=True)
+
+    audit_arguments = Enum(
+        [each.value for each in ArgumentsKept],
+        default_value=ArgumentsKept.REDACTED.value,
+        help="What these records say of arguments: `full`, `redacted` (without secrets) or `digest` (nothing else).",
+    ).tag(config=True)
+
+    audit_token_file = Unicode(
+        help="The path of the file with the bearer token for places that are reached over HTTP. It is read each time."
+    ).tag(config=True)
+
+    audit_spool_bytes = Int(
+        50_000_000,
+        min=100_000,
+        help="How many bytes of records may wait on this server's disk for each place. Beyond that, no call runs.",
     ).tag(config=True)
 
     mcp_start_timeout = Float(60.0, help="How long an MCP server may take to start, in seconds.").tag(config=True)
@@ -579,6 +613,14 @@ class AgentBoxApp(ExtensionApp):
                 days=self.history_days, bytes=self.history_bytes, long_arguments=self.long_arguments_bytes
             ),
             secret_names=tuple(self.secret_names),
+            audit=AuditSettings(
+                sinks=tuple(self.audit_sinks),
+                when_down=WhenDown(self.audit_when_down),
+                arguments=ArgumentsKept(self.audit_arguments),
+                token_file=self.audit_token_file,
+                spool=str(data_dir() / "audit-spool"),
+                spool_bytes=self.audit_spool_bytes,
+            ),
             limits=ServerLimits(
                 start_timeout=self.mcp_start_timeout,
                 call_timeout=self.mcp_call_timeout,

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from jupyter_agentbox.codegen.modules import generate_module
+from jupyter_agentbox.core.audit_trail import AuditSettings
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.ports import Announcer, RuleSource, ToolCaller, ToolCatalog
@@ -26,6 +27,9 @@ from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.paths import keep_server, site_rules_paths
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
+from jupyter_agentbox.services.audit.recorded_store import RecordedStore
+from jupyter_agentbox.services.audit.trail import AuditTrail
+from jupyter_agentbox.services.audit.trails import made_trail
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.manual import ManualCalls
 from jupyter_agentbox.services.calls.modes import ThreadModes
@@ -81,6 +85,8 @@ class Settings:
         How much is kept of requests that ended, and for how long.
     secret_names : tuple of str
         Patterns of names whose values are never kept.
+    audit : AuditSettings
+        Where records of what happens go, besides the store.
     """
 
     mcp_config_path: tuple[Path, ...]
@@ -99,6 +105,7 @@ class Settings:
     limits: ServerLimits = field(default_factory=ServerLimits)
     retention: RetentionLimits = field(default_factory=RetentionLimits)
     secret_names: tuple[str, ...] = SECRET_NAMES
+    audit: AuditSettings = field(default_factory=AuditSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +125,7 @@ class AgentBox:
     questions: QuestionManager
     seen_tools: SeenTools
     checker: JsonSchemaChecker
+    trail: AuditTrail | None = None
 
     async def start(self) -> None:
         """Close what servers that are gone left open.
@@ -127,6 +135,8 @@ class AgentBox:
         StorageError
             If the store cannot be opened; then no call runs until it can.
         """
+        if self.trail is not None:
+            self.trail.start()
         await self.store.open()
         await self.approvals.recover()
         await self.grants.load()
@@ -143,6 +153,8 @@ class AgentBox:
         self.checker.close()
         await self.approvals.recorded()
         await self.audit.aclose()
+        if self.trail is not None:
+            await self.trail.aclose()
         self.grants.close()
         await self.store.aclose()
 
@@ -178,6 +190,11 @@ def build(
         The approval modes of agents' threads, if several boxes share them.
     answerer : callable, optional
         Answers servers' questions where there is no page for them.
+
+    Raises
+    ------
+    ValueError
+        If a place for records is none.
     """
     clock = SystemClock()
     redaction = Redaction(settings.secret_names)
@@ -189,6 +206,8 @@ def build(
         redaction=redaction,
         tenant=settings.tenant,
     )
+    trail = made_trail(settings.audit, clock=clock, ids=RandomIds(), redaction=redaction, environment=os.environ)
+    kept = store if trail is None else RecordedStore(store, trail)
     files = ConfigurationFiles(settings.mcp_config_path, os.environ)
     project = _project(settings)
     tools = McpServers(
@@ -199,7 +218,7 @@ def build(
     )
     checker = JsonSchemaChecker()
     grants = GrantManager(
-        store=store,
+        store=kept,
         clock=clock,
         ids=RandomIds(),
         trust_key=tools.trust_key,
@@ -210,7 +229,7 @@ def build(
     policies = PolicyManager(policy=policy, source=rules or rule_files(user=None), grants=grants)
     timeout = timedelta(seconds=settings.approval_timeout) if settings.approval_timeout is not None else None
     approvals = ApprovalManager(
-        store=store,
+        store=kept,
         announcer=announcer,
         clock=clock,
         ids=RandomIds(),
@@ -261,6 +280,7 @@ def build(
         questions=questions,
         seen_tools=SeenTools(settings.seen_tools),
         checker=checker,
+        trail=trail,
     )
 
 

@@ -39,6 +39,7 @@
     ├── SandboxRefusedError       a sandboxed kernel cannot be started as asked; none was started
     │   └── SandboxConfigError    the settings of the sandbox are not understood
     └── StorageError              the approval store cannot be read or written; nothing runs
+        └── AuditError            the place for records outside this server does not take one; nothing runs
 """
 
 from __future__ import annotations
@@ -370,6 +371,12 @@ class StorageError(AgentBoxError):
     """The approval store cannot be read or written. Unknown means no: nothing runs."""
 
     code = "storage"
+
+
+class AuditError(StorageError):
+    """A place outside this server that has to have a record of each call does not take one. Nothing runs without."""
+
+    code = "audit"
 
 
 def _subclasses(cls: type[AgentBoxError]) -> list[type[AgentBoxError]]:

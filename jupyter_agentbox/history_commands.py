@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Final
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.audit import Head
 from jupyter_agentbox.core.audit_search import AuditQuery, csv_header, record_to_csv, record_to_json
+from jupyter_agentbox.core.audit_trail import Chain, check_trail
 from jupyter_agentbox.core.redaction import Redaction
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.exceptions import StorageError
@@ -51,7 +52,9 @@ def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     options = _parser().parse_args(argv)
     try:
-        return _show(options) if options.command == "history" else _verify(options)
+        if options.command == "history":
+            return _show(options)
+        return _verify(options) if options.verb == "verify" else _check_trail(options)
     except (OSError, StorageError, ValueError) as error:
         sys.stderr.write(f"jupyter agentbox: {visible(str(error))}\n")
         return USAGE
@@ -137,6 +140,33 @@ def _verify(options: argparse.Namespace) -> int:
     return OK
 
 
+def _check_trail(options: argparse.Namespace) -> int:
+    chains, strange = check_trail(_lines(options.files))
+    for chain in chains:
+        sys.stdout.write(visible(f"{_chain_in_words(chain)}\n"))
+    if strange:
+        sys.stdout.write(f"{strange} lines are no records.\n")
+    if not chains:
+        sys.stdout.write("There are no records.\n")
+    return OK if chains and all(chain.is_whole for chain in chains) and not strange else BROKEN
+
+
+def _lines(files: Sequence[Path]) -> Iterator[str]:
+    for path in files:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            yield from file
+
+
+def _chain_in_words(chain: Chain) -> str:
+    end = "stopped in order" if chain.is_ended else "the server runs still, or was killed"
+    if chain.problem:
+        return f"BROKEN {chain.id}: {chain.problem}"
+    if chain.missing:
+        missing = ", ".join(map(str, chain.missing))
+        return f"INCOMPLETE {chain.id}: {chain.records} records to {chain.last}, missing: {missing}; {end}"
+    return f"Whole {chain.id}: {chain.records} records; {end}"
+
+
 def _report(found: Verification, known: Head | None) -> list[str]:
     lines = [f"Intact: {found.records} records in the entries {found.first} to {found.head.number}."]
     if found.removed:
@@ -173,6 +203,8 @@ def _parser() -> argparse.ArgumentParser:
     verify = verbs.add_parser("verify", help="check the chain over all records, and name the first one that is broken")
     verify.add_argument("--head", metavar="HEAD", help="what an earlier check printed: the chain must have it")
     _add_database(verify)
+    trail = verbs.add_parser("trail", help="check records that a place outside received, and name what is missing")
+    trail.add_argument("files", metavar="FILE", nargs="+", type=Path, help="JSON Lines; records may come twice")
     return parser
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from jupyter_agentbox.cli import main
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
+from jupyter_agentbox.core.audit_trail import Link
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.testing import FakeClock
 from tests.samples import a_call, a_decision, a_request
@@ -185,3 +186,45 @@ def test_what_cannot_be_checked_is_2(
 
     assert code == 2
     assert err.startswith("jupyter agentbox: ")
+
+
+def trail(*events: str) -> list[str]:
+    link, lines = Link(), []
+    for event in events:
+        link, line = link.then({"chain": "c1", "event": event})
+        lines.append(line.decode() + "\n")
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "told"),
+    [
+        (trail("started", "stopped"), 0, "Whole c1: 2 records; stopped in order\n"),
+        (trail("started"), 0, "Whole c1: 1 records; the server runs still, or was killed\n"),
+        (trail("started", "asked", "stopped")[::2], 1, "INCOMPLETE c1: 2 records to 3, missing: 2; stopped in order\n"),
+        (
+            [line.replace("asked", "ended") for line in trail("started", "asked")],
+            1,
+            "BROKEN c1: line 2 was changed: its hash is another\n",
+        ),
+        (
+            [*trail("started", "stopped"), "a line\n"],
+            1,
+            "Whole c1: 2 records; stopped in order\n1 lines are no records.\n",
+        ),
+        ([], 1, "There are no records.\n"),
+    ],
+)
+def test_what_a_place_outside_received_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: list[str], code: int, told: str
+) -> None:
+    half = len(lines) // 2
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    first.write_text("".join(lines[:half]))
+    second.write_text("".join(lines[half:]))
+    assert run(capsys, "audit", "trail", str(first), str(second)) == (code, told, "")
+
+
+def test_received_records_that_are_not_there_are_no_trail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "audit", "trail", str(tmp_path / "none"))
+    assert (code, out) == (2, "")

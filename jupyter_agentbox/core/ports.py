@@ -276,6 +276,23 @@ class AuditLog(Protocol):
         """Let go of the record."""
 
 
+class AuditSink(Protocol):
+    """A place outside this server that takes records of what happens to requests."""
+
+    @property
+    def name(self) -> str:
+        """What people call it; without secrets."""
+
+    async def send(self, lines: Sequence[bytes]) -> None:
+        """Hand over records, in their order; done when it has all of them.
+
+        Raises
+        ------
+        OSError
+            It does not have them, or only some; they will be sent again.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadQuery:
     """Which threads to list.

@@ -1,0 +1,1 @@
+"""Places outside this server that take the records of its audit."""

@@ -1,0 +1,110 @@
+"""Receivers over HTTP: JSON Lines by POST, and OpenTelemetry logs (OTLP/HTTP in JSON)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HTTPResponse
+
+from jupyter_agentbox.background import in_thread
+
+#: Seconds that a receiver may take.
+_PATIENCE: Final = 10.0
+#: OpenTelemetry's number of the severity "information".
+_INFORMATION: Final = 9
+
+
+class HttpSink:
+    """Takes records as the lines of a POST, ``application/x-ndjson``. An `AuditSink`.
+
+    Parameters
+    ----------
+    url : str
+        Where.
+    token_file : str
+        The file that has the bearer token; read each time, because tokens are renewed. Empty for none.
+    """
+
+    def __init__(self, url: str, *, token_file: str = "") -> None:
+        self._url = url
+        self._token_file = token_file
+        self.name = f"`{urlsplit(url).hostname}` over HTTP"  # of an address that may have a secret
+
+    async def send(self, lines: Sequence[bytes]) -> None:
+        """Send records; done when the receiver said so."""
+        await self._post(b"".join(line + b"\n" for line in lines), "application/x-ndjson")
+
+    async def _post(self, body: bytes, kind: str) -> HTTPResponse:
+        headers = {"Content-Type": kind}
+        if self._token_file:
+            token = await in_thread(Path(self._token_file).read_text, "utf-8")
+            headers["Authorization"] = f"Bearer {token.strip()}"
+        request = HTTPRequest(
+            self._url,
+            method="POST",
+            body=body,
+            headers=headers,
+            connect_timeout=_PATIENCE,
+            request_timeout=_PATIENCE,
+            follow_redirects=False,  # the token is for this address
+        )
+        try:
+            return await AsyncHTTPClient().fetch(request)
+        except HTTPClientError as error:
+            raise OSError(f"it answered {error.code}") from error
+        except (OSError, ValueError) as error:
+            raise OSError(f"it cannot be reached: {error}") from error
+
+
+class OtlpSink(HttpSink):
+    """Takes records as OpenTelemetry logs. An `AuditSink`.
+
+    Parameters
+    ----------
+    url, token_file
+        As of `HttpSink`; the path is usually ``/v1/logs``.
+    """
+
+    async def send(self, lines: Sequence[bytes]) -> None:
+        """Send records; done when the receiver took all of them."""
+        logs = [_log_record(line) for line in lines]
+        scope = {"scope": {"name": "jupyter_agentbox"}, "logRecords": logs}
+        resource = {"attributes": [_attribute("service.name", "jupyter-agentbox")]}
+        body = {"resourceLogs": [{"resource": resource, "scopeLogs": [scope]}]}
+        answer = await self._post(json.dumps(body).encode(), "application/json")
+        rejected = _rejected(answer.body)
+        if rejected:
+            raise OSError(f"it rejected {rejected} records")
+
+
+def _rejected(body: bytes) -> int:
+    try:
+        found = json.loads(body or b"{}").get("partialSuccess", {}).get("rejectedLogRecords", 0)
+        return int(found)
+    except (ValueError, AttributeError, TypeError):  # it answered 200, in other words than expected
+        return 0
+
+
+def _log_record(line: bytes) -> dict[str, Any]:
+    record = json.loads(line)
+    at = str(int(datetime.fromisoformat(record["time"]).timestamp() * 1_000_000)) + "000"
+    named = {name: record.get(name) for name in ("event", "chain", "sequence", "user", "request_id", "server", "tool")}
+    return {
+        "timeUnixNano": at,
+        "observedTimeUnixNano": at,
+        "severityNumber": _INFORMATION,
+        "severityText": "INFO",
+        "body": {"stringValue": line.decode("ascii")},
+        "attributes": [
+            _attribute(f"agentbox.{name}", str(value)) for name, value in named.items() if value is not None
+        ],
+    }
+
+
+def _attribute(name: str, value: str) -> dict[str, Any]:
+    return {"key": name, "value": {"stringValue": value}}

@@ -1,0 +1,132 @@
+"""Records on their way to one place: in a file, so that they outlive a server that stops before it takes them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+if sys.platform != "win32":
+    import fcntl
+
+_SUFFIX: Final = ".jsonl"
+
+
+class Spool:
+    """The file of one server's records for one place. Methods may be called from any thread.
+
+    Parameters
+    ----------
+    path : Path
+        The file. While this is open, no other server takes it for left behind.
+    most_bytes : int
+        How much may wait.
+    """
+
+    def __init__(self, path: Path, most_bytes: int) -> None:
+        self.path = path
+        self._most = most_bytes
+        self._lock = threading.Lock()
+        self._file: int | None = None
+        self._sent = 0
+
+    @classmethod
+    def of(cls, directory: Path, *, address: str, chain: str, most_bytes: int) -> Spool:
+        """Return the spool of a chain's records for an address."""
+        return cls(directory / f"{_key(address)}-{chain}{_SUFFIX}", most_bytes)
+
+    @classmethod
+    def left_behind(cls, directory: Path, *, address: str, most_bytes: int) -> Iterator[Spool]:
+        """Yield, open, what servers left that are gone."""
+        for path in sorted(directory.glob(f"{_key(address)}-*{_SUFFIX}")):
+            spool = cls(path, most_bytes)
+            with suppress(OSError):  # a server that runs has it locked
+                spool._file = _locked(path, os.O_RDWR | os.O_APPEND)
+                yield spool
+
+    def append(self, lines: Sequence[bytes]) -> None:
+        """Keep records, all or none.
+
+        Raises
+        ------
+        OSError
+            If they cannot be kept, or too much waits already.
+        """
+        data = b"".join(line + b"\n" for line in lines)
+        with self._lock:
+            file = self._opened()
+            size = os.fstat(file).st_size
+            if size - self._sent + len(data) > self._most:
+                raise OSError(f"more than {self._most:,} bytes wait already")
+            try:
+                while data:
+                    data = data[os.write(file, data) :]
+            except BaseException:
+                os.ftruncate(file, size)
+                raise
+
+    def read(self, most: int) -> list[bytes]:
+        """Return the first records that were not sent, about as many bytes as are wanted, at least one."""
+        with self._lock:
+            data = os.pread(self._opened(), most, self._sent)
+            while data and b"\n" not in data:
+                more = os.pread(self._opened(), most, self._sent + len(data))
+                if not more:
+                    return []  # a server was killed while it wrote it
+                data += more
+        return data[: data.rfind(b"\n")].split(b"\n") if data else []
+
+    def sent(self, lines: Sequence[bytes]) -> None:
+        """Let go of the first records."""
+        with self._lock:
+            file = self._opened()
+            self._sent += sum(len(line) + 1 for line in lines)
+            if self._sent >= os.fstat(file).st_size:
+                os.ftruncate(file, 0)
+                self._sent = 0
+
+    def close(self) -> None:
+        """Close the file; remove it if nothing waits."""
+        with self._lock:
+            if self._file is None:
+                return
+            if os.fstat(self._file).st_size <= self._sent:
+                with suppress(OSError):
+                    self.path.unlink()
+            os.close(self._file)
+            self._file = None
+
+    def discard(self) -> None:
+        """Remove a file of which nothing more can be sent."""
+        with suppress(OSError):
+            self.path.unlink()
+        self.close()
+
+    def _opened(self) -> int:
+        if self._file is None:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft = self.path.with_suffix(".new")  # locked before it has its name: nobody takes it for left behind
+            self._file = _locked(draft, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+            draft.replace(self.path)
+        return self._file
+
+
+def _locked(path: Path, flags: int) -> int:
+    """Open a file that no other process has open."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _key(address: str) -> str:
+    """Return what names an address in a file's name, without what may be secret in it."""
+    return hashlib.sha256(address.encode()).hexdigest()[:16]

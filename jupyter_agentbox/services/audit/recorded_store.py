@@ -1,0 +1,117 @@
+"""A store of requests whose every change is recorded outside this server: a call that may run, before it runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
+from jupyter_agentbox.core.audit_trail import AuditEvent, event_of
+from jupyter_agentbox.core.grant_uses import Void
+from jupyter_agentbox.core.grants import Grant
+from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, ApprovalStore, GrantStore
+
+from .trail import AuditTrail
+
+
+class RequestStore(ApprovalStore, GrantStore, Protocol):
+    """Keeps requests and lasting answers."""
+
+
+class RecordedStore:
+    """An `ApprovalStore` and a `GrantStore` that records what it writes.
+
+    What lets a call run is recorded first, so that the trail may say more than happened, and never less: if the store
+    then refuses it, another record revokes the first.
+
+    Parameters
+    ----------
+    store : RequestStore
+        Keeps them.
+    trail : AuditTrail
+        Records what changes.
+    """
+
+    def __init__(self, store: RequestStore, trail: AuditTrail) -> None:
+        self._store = store
+        self._trail = trail
+
+    async def add(self, request: ApprovalRequest) -> bool:
+        """Keep a new request.
+
+        Raises
+        ------
+        AuditError
+            What lets it run cannot be recorded; it is not kept.
+        StorageError
+        """
+        if request.status is Status.APPROVED:
+            return await self._let_run(request, lambda: self._store.add(request))
+        is_kept = await self._store.add(request)
+        if is_kept:
+            event = AuditEvent.ASKED if request.status is Status.PENDING else AuditEvent.DECIDED
+            self._trail.note(event, request)
+        return is_kept
+
+    async def replace_if(
+        self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None, grant: Grant | None = None
+    ) -> bool:
+        """Write a request if the stored one has this status and outcome state.
+
+        Raises
+        ------
+        AuditError
+            What lets it run cannot be recorded; it is not written.
+        StorageError
+        """
+
+        async def write() -> bool:
+            return await self._store.replace_if(request, status=status, outcome=outcome, grant=grant)
+
+        if status is Status.PENDING and request.status is Status.APPROVED:
+            return await self._let_run(request, write)
+        is_written = await write()
+        if is_written:
+            self._trail.note(event_of(request, status), request)
+        return is_written
+
+    async def _let_run(self, request: ApprovalRequest, write: Callable[[], Awaitable[bool]]) -> bool:
+        sequence = await self._trail.announce(AuditEvent.DECIDED, request)
+        is_written = False
+        try:
+            is_written = await write()
+        except asyncio.CancelledError:
+            is_written = True  # it may be; who was cancelled takes it back, and that is recorded
+            raise
+        finally:
+            if not is_written:
+                self._trail.revoke(sequence, request, "the store did not take it")
+        return is_written
+
+    async def get(self, request_id: str) -> ApprovalRequest:
+        """Return a request."""
+        return await self._store.get(request_id)
+
+    async def list(self, query: ApprovalQuery) -> ApprovalPage:
+        """Return a page of requests, newest first."""
+        return await self._store.list(query)
+
+    async def adopt_abandoned(self) -> Sequence[ApprovalRequest]:
+        """Return the open requests of server processes that are gone."""
+        return await self._store.adopt_abandoned()
+
+    async def grants(self) -> Sequence[Grant]:
+        """Return the lasting answers."""
+        return await self._store.grants()
+
+    async def end_grants(self, ids: Sequence[str]) -> None:
+        """Remove lasting answers."""
+        await self._store.end_grants(ids)
+        if ids:
+            self._trail.note_grants(ids, "ended")
+
+    async def void_grant(self, grant_id: str, void: Void) -> None:
+        """Note that a lasting answer holds no more, and why."""
+        await self._store.void_grant(grant_id, void)
+        self._trail.note_grants([grant_id], void.value)

@@ -1,0 +1,131 @@
+"""The trail of this server: seals what happens as records, and has them handed to the places outside."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+
+from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.audit_trail import (
+    ArgumentsKept,
+    AuditEvent,
+    Link,
+    WhenDown,
+    record_time,
+    request_fields,
+)
+from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.ports import Clock
+from jupyter_agentbox.core.redaction import Redaction
+from jupyter_agentbox.exceptions import AuditError
+
+from .deliveries import Delivery, Receipt
+
+log = logging.getLogger(__name__)
+
+
+class AuditTrail:
+    """Makes the records of one server, each with the hash of the one before, and hands them on.
+
+    Parameters
+    ----------
+    deliveries : sequence of Delivery
+        The way to each place.
+    chain : str
+        What this server's chain is called; no other's is.
+    whose : mapping
+        What every record says: whose server it is.
+    clock : Clock
+        The time.
+    redaction : Redaction
+        Which values are secrets.
+    when_down : WhenDown
+        What becomes of calls while a place does not take records.
+    arguments : ArgumentsKept
+        What records say of arguments.
+    patience : float
+        Seconds that a call waits for its record to be taken.
+    last_patience : float
+        Seconds that a server that is being stopped waits for all.
+    """
+
+    def __init__(
+        self,
+        deliveries: Sequence[Delivery],
+        *,
+        chain: str,
+        whose: Mapping[str, JsonValue],
+        clock: Clock,
+        redaction: Redaction,
+        when_down: WhenDown,
+        arguments: ArgumentsKept,
+        patience: float,
+        last_patience: float,
+    ) -> None:
+        self._deliveries = tuple(deliveries)
+        self._fields: JsonObject = {**whose, "chain": chain}
+        self._clock = clock
+        self._redaction = redaction
+        self._when_down = when_down
+        self._arguments = arguments
+        self._patience = patience
+        self._last_patience = last_patience
+        self._link = Link()
+
+    def start(self) -> None:
+        """Begin the chain."""
+        for delivery in self._deliveries:
+            delivery.start()
+        self._add(AuditEvent.STARTED, {"when_down": self._when_down.value, "arguments_kept": self._arguments.value})
+
+    async def aclose(self) -> None:
+        """End the chain, and wait a moment for the places. What is left is handed over by the next server."""
+        self._add(AuditEvent.STOPPED, {})
+        await asyncio.gather(*(delivery.aclose(self._last_patience) for delivery in self._deliveries))
+
+    def note(self, event: AuditEvent, request: ApprovalRequest) -> None:
+        """Record what happened to a request."""
+        self._add(event, self._said_of(request))
+
+    def note_grants(self, ids: Sequence[str], why: str) -> None:
+        """Record that lasting answers hold no more."""
+        self._add(AuditEvent.GRANT_ENDED, {"grants": list(ids), "reason": why})
+
+    async def announce(self, event: AuditEvent, request: ApprovalRequest) -> int:
+        """Record what is about to happen, and return the record's number once that may happen.
+
+        Raises
+        ------
+        AuditError
+            A place does not take it, so that it must not happen; that is recorded, too.
+        """
+        sequence, receipts = self._add(event, self._said_of(request))
+        try:
+            async with asyncio.timeout(self._patience):
+                await asyncio.gather(*(self._far_enough(receipt) for receipt in receipts))
+        except (OSError, TimeoutError) as error:
+            self.revoke(sequence, request, "the record was not taken")
+            what = ", ".join(delivery.name for delivery in self._deliveries)
+            raise AuditError(
+                f"this server must have a record of each call taken by {what}, and it is not: nothing ran."
+                " Ask your administrator.",
+                request_id=request.id,
+            ) from error
+        return sequence
+
+    def revoke(self, sequence: int, request: ApprovalRequest, why: str) -> None:
+        """Record that what a record said did not come about."""
+        self._add(AuditEvent.REVOKED, {"request_id": request.id, "revoked": sequence, "reason": why})
+
+    def _far_enough(self, receipt: Receipt) -> asyncio.Future[None]:
+        future = receipt.delivered if self._when_down is WhenDown.DENY else receipt.kept
+        return asyncio.shield(future)
+
+    def _said_of(self, request: ApprovalRequest) -> JsonObject:
+        return request_fields(request, self._arguments, self._redaction)
+
+    def _add(self, event: AuditEvent, fields: Mapping[str, JsonValue]) -> tuple[int, Sequence[Receipt]]:
+        record = {**self._fields, **fields, "event": event.value, "time": record_time(self._clock.now())}
+        self._link, line = self._link.then(record)
+        return self._link.sequence, [delivery.put(line) for delivery in self._deliveries]

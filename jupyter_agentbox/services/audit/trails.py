@@ -1,0 +1,77 @@
+"""Makes the trail of a server from its settings."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from jupyter_agentbox.audit_sinks.sinks import sink_of
+from jupyter_agentbox.audit_sinks.spool import Spool
+from jupyter_agentbox.core.audit_trail import AuditSettings
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.ports import Clock, Ids
+from jupyter_agentbox.core.redaction import Redaction
+
+from .deliveries import Delivery
+from .trail import AuditTrail
+
+
+def made_trail(
+    settings: AuditSettings, *, clock: Clock, ids: Ids, redaction: Redaction, environment: Mapping[str, str]
+) -> AuditTrail | None:
+    """Return the trail; ``None`` if there is no place for records. Opens nothing.
+
+    Raises
+    ------
+    ValueError
+        If a place for records is none, or this system cannot keep them meanwhile.
+    """
+    if not settings.sinks:
+        return None
+    if not hasattr(os, "pread"):
+        raise ValueError("records for an audit cannot be kept on this operating system")
+    chain = ids.new()
+    whose = _whose(environment)
+    return AuditTrail(
+        [_delivery(address, settings, chain, whose) for address in settings.sinks],
+        chain=chain,
+        whose=whose,
+        clock=clock,
+        redaction=redaction,
+        when_down=settings.when_down,
+        arguments=settings.arguments,
+        patience=settings.patience,
+        last_patience=settings.last_patience,
+    )
+
+
+def _delivery(address: str, settings: AuditSettings, chain: str, whose: JsonObject) -> Delivery:
+    names = {"user": str(whose["user"]), "server": str(whose["hub_server"]).partition("/")[2]}
+    directory = Path(settings.spool)
+    return Delivery(
+        sink_of(address, names=names, token_file=settings.token_file),
+        Spool.of(directory, address=address, chain=chain, most_bytes=settings.spool_bytes),
+        left_behind=partial(Spool.left_behind, directory, address=address, most_bytes=settings.spool_bytes),
+        pause=settings.pause,
+    )
+
+
+def _whose(environment: Mapping[str, str]) -> JsonObject:
+    user = environment.get("JUPYTERHUB_USER")
+    return {
+        "hub": environment.get("JUPYTERHUB_PUBLIC_HUB_URL") or environment.get("JUPYTERHUB_API_URL"),
+        "user": user or _system_user(),
+        "hub_server": f"{user}/{environment.get('JUPYTERHUB_SERVER_NAME', '')}" if user else "",
+        "host": socket.gethostname(),
+    }
+
+
+def _system_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container runs as a number that has no name
+        return str(os.getuid())

@@ -1,0 +1,203 @@
+"""What an address of a place for records names, and what each place gets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from jupyter_agentbox.audit_sinks.files import FileSink, StandardOutputSink
+from jupyter_agentbox.audit_sinks.http import HttpSink, OtlpSink
+from jupyter_agentbox.audit_sinks.sinks import sink_of
+from jupyter_agentbox.audit_sinks.syslog import SyslogSink
+from jupyter_agentbox.core.audit_trail import Link
+from tests.collectors import collecting
+
+ADA = {"user": "ada", "server": "gpu"}
+
+
+def line(**fields: str) -> bytes:
+    return Link().then({"time": "2026-05-01T12:00:00.000012Z", "event": "asked", "user": "ada", **fields})[1]
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        ("stdout:", StandardOutputSink),
+        ("file:///var/log/agentbox/{user}.jsonl", FileSink),
+        ("syslog:///dev/log", SyslogSink),
+        ("syslog://log.example", SyslogSink),
+        ("syslog+tcp://log.example:1601", SyslogSink),
+        ("syslog+tls://log.example", SyslogSink),
+        ("https://log.example/in?key=secret", HttpSink),
+        ("http://log.example/in", HttpSink),
+        ("otlp+https://log.example/v1/logs", OtlpSink),
+        ("otlp+http://log.example/v1/logs", OtlpSink),
+    ],
+)
+def test_an_address_names_a_place_without_its_secrets(address: str, kind: type) -> None:
+    sink = sink_of(address, names=ADA)
+    assert type(sink) is kind
+    assert "secret" not in sink.name
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "file:", "file://host/path", "syslog:", "ftp://log.example", "otlp://log.example", "https://", "/var/log/a"],
+)
+def test_what_names_no_place_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match="no place for records"):
+        sink_of(address, names=ADA)
+
+
+@pytest.mark.parametrize(
+    ("user", "name"),
+    [("j.doe@uni.org", "j.doe@uni.org"), ("../eve", "%2E.%2Feve"), ("..", "%2E."), ("a b", "a%20b")],
+)
+async def test_a_file_is_in_its_directory_whatever_the_user_is_called(tmp_path: Path, user: str, name: str) -> None:
+    sink = sink_of(f"file://{tmp_path}/{{user}}/log", names={"user": user})
+    (tmp_path / name).mkdir()
+    await sink.send([b"1"])
+    assert (tmp_path / name / "log").read_bytes() == b"1\n"
+
+
+async def test_a_file_is_added_to_and_its_owners(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    sink = sink_of(f"file://{path}", names=ADA)
+    await sink.send([b"1", b"2"])
+    path.rename(tmp_path / "log.1")
+    await sink.send([b"3"])
+    assert ((tmp_path / "log.1").read_bytes(), path.read_bytes()) == (b"1\n2\n", b"3\n")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_file_that_cannot_be_written_has_nothing(tmp_path: Path) -> None:
+    with pytest.raises(OSError):
+        await sink_of(f"file://{tmp_path}", names=ADA).send([b"1"])
+
+
+async def test_standard_output_gets_lines(capfd: pytest.CaptureFixture[str]) -> None:
+    await sink_of("stdout:", names=ADA).send([b"1", b"2"])
+    assert capfd.readouterr().out == "1\n2\n"
+
+
+async def test_syslog_of_this_machine_gets_a_message_each(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(str(tmp_path / "log"))
+        await sink_of(f"syslog://{tmp_path}/log", names=ADA).send([b"1", b"2"])
+        first, second = receiver.recv(4096), receiver.recv(4096)
+    head = first.split(b" ", 7)
+    assert (head[0], head[3], head[4], head[5], head[6]) == (
+        b"<110>1",
+        b"jupyter-agentbox",
+        str(os.getpid()).encode(),
+        b"audit",
+        b"-",
+    )
+    assert (head[7], second[-1:]) == (b"1", b"2")
+
+
+async def test_syslog_by_udp_gets_a_datagram_each() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("127.0.0.1", 0))
+        port = receiver.getsockname()[1]
+        await sink_of(f"syslog://127.0.0.1:{port}", names=ADA).send([line()])
+        assert receiver.recv(65_507).endswith(line())
+
+
+@contextmanager
+def stream_receiver() -> Iterator[tuple[int, list[bytes], threading.Thread]]:
+    """Take one connection, and all that comes by it."""
+    received: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(10)
+
+        def receive() -> None:
+            connection, _ = server.accept()
+            with connection, connection.makefile("rb") as file:
+                received.append(file.read())
+
+        thread = threading.Thread(target=receive)
+        thread.start()
+        try:
+            yield server.getsockname()[1], received, thread
+        finally:
+            thread.join(10)
+
+
+async def test_syslog_by_tcp_counts_octets() -> None:
+    with stream_receiver() as (port, received, thread):
+        await sink_of(f"syslog+tcp://127.0.0.1:{port}", names=ADA).send([b"1", b"2"])
+        await asyncio.to_thread(thread.join, 10)
+    length, _, rest = received[0].partition(b" ")
+    message = rest[: int(length)]
+    assert message.startswith(b"<110>1 ")
+    assert message.endswith(b" audit - 1")
+    assert rest[int(length) :].endswith(b" audit - 2")
+
+
+@pytest.mark.parametrize(
+    "kind", ["syslog:///no/socket", "syslog+tcp://127.0.0.1:{port}", "syslog+tls://127.0.0.1:{port}"]
+)
+async def test_a_receiver_of_syslog_that_is_not_there_has_nothing(kind: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(OSError):
+        await sink_of(kind.format(port=port), names=ADA).send([b"1"])
+
+
+async def test_a_post_has_the_lines_and_the_token_as_the_file_has_it_now(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("first\n")
+    async with collecting() as collector:
+        sink = sink_of(f"{collector.url}/in", names=ADA, token_file=str(token))
+        await sink.send([b"1", b"2"])
+        token.write_text("second\n")
+        await sink.send([b"3"])
+    assert collector.bodies == [b"1\n2\n", b"3\n"]
+    assert [each["Authorization"] for each in collector.headers] == ["Bearer first", "Bearer second"]
+    assert collector.headers[0]["Content-Type"] == "application/x-ndjson"
+
+
+@pytest.mark.parametrize("status", [302, 400, 401, 503])
+async def test_a_refused_post_has_nothing(status: int) -> None:
+    async with collecting() as collector:
+        collector.status = status
+        with pytest.raises(OSError, match=str(status)):
+            await sink_of(collector.url, names=ADA).send([b"1"])
+
+
+async def test_a_receiver_that_is_not_there_has_nothing(tmp_path: Path) -> None:
+    async with collecting() as collector:
+        url = collector.url
+    with pytest.raises(OSError):
+        await sink_of(url, names=ADA).send([b"1"])
+    with pytest.raises(OSError):
+        await sink_of(url, names=ADA, token_file=str(tmp_path / "none")).send([b"1"])
+
+
+async def test_opentelemetry_gets_a_log_record_each() -> None:
+    async with collecting() as collector:
+        sink = sink_of(f"otlp+{collector.url}/v1/logs", names=ADA)
+        collector.answer = b'{"partialSuccess": {}}'
+        await sink.send([line(request_id="r1")])
+        collector.answer = b'{"partialSuccess": {"rejectedLogRecords": "2"}}'
+        with pytest.raises(OSError, match="rejected 2"):
+            await sink.send([line()])
+    (log,) = json.loads(collector.bodies[0])["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
+    assert log["body"] == {"stringValue": line(request_id="r1").decode()}
+    assert log["timeUnixNano"] == "1777636800000012000"
+    attributes = {each["key"]: each["value"]["stringValue"] for each in log["attributes"]}
+    assert attributes == {
+        "agentbox.event": "asked",
+        "agentbox.sequence": "1",
+        "agentbox.user": "ada",
+        "agentbox.request_id": "r1",
+    }

@@ -1,0 +1,283 @@
+"""Records outside the server, of calls that are made, decided and run, whether the receiver is there or not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.composition import AgentBox, Settings, build
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
+from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, WhenDown, check_trail
+from jupyter_agentbox.core.calls import Origin, ToolCall
+from jupyter_agentbox.core.grants import GrantTerms
+from jupyter_agentbox.core.policy import Effect, Evaluation, Policy, Rule
+from jupyter_agentbox.core.reviewers import Reviewer, Via
+from jupyter_agentbox.exceptions import AuditError, StorageError, ToolCallRejectedError
+from jupyter_agentbox.services.approvals.manager import Verdict
+from jupyter_agentbox.services.audit.recorded_store import RecordedStore
+from jupyter_agentbox.services.audit.trail import AuditTrail
+from jupyter_agentbox.storage.approvals import sqlite_url
+from jupyter_agentbox.testing import FakeAnnouncer, FakeTools, MemoryApprovalStore
+from tests.collectors import Collector, collecting
+from tests.samples import a_decision, a_request
+
+ADA = Reviewer(name="ada", via=Via.BROWSER)
+SECRET = "hunter2hunter2"
+POLICY = Policy(
+    (
+        Rule(server="shop", tool="find", effect=Effect.ALLOW),
+        Rule(server="shop", tool="drop", effect=Effect.DENY),
+    )
+)
+
+
+async def find(call: ToolCall, report: Any) -> Any:
+    return {"found": dict(call.arguments)}
+
+
+async def fail(call: ToolCall, report: Any) -> Any:
+    raise RuntimeError(f"cannot log in with {call.arguments.get('password')}")
+
+
+class Server:
+    """A box with its tools, whose records go to a collector."""
+
+    def __init__(self, directory: Path, collector: Collector, **audit: Any) -> None:
+        self.announcer = FakeAnnouncer()
+        self.tools = FakeTools(
+            {f"shop.{name}": tool for name, tool in (("find", find), ("fail", fail), ("drop", find))}
+        )
+        self.tools.tools["shop.delete"] = find
+        settings = Settings(
+            mcp_config_path=(),
+            database_url=sqlite_url(str(directory / "approvals.sqlite")),
+            audit=AuditSettings(sinks=(collector.url,), spool=str(directory / "spool"), **{"pause": 0.01, **audit}),
+        )
+        self.box: AgentBox = build(settings, announcer=self.announcer, own_tools={"shop": self.tools}, policy=POLICY)
+        assert self.box.trail is not None
+        self.trail: AuditTrail = self.box.trail
+
+    async def call(self, tool: str, on_waiting: Any = lambda _: None, **arguments: Any) -> Any:
+        call = ToolCall(server="shop", tool=tool, arguments=arguments, origin=Origin(kernel_id="k1"))
+        try:
+            return await self.box.calls.run(call, on_waiting=on_waiting, on_running=lambda _: None)
+        finally:
+            await self.box.approvals.recorded()
+
+    async def ask(self, tool: str, **arguments: Any) -> tuple[asyncio.Task[Any], ApprovalRequest]:
+        waiting: asyncio.Queue[ApprovalRequest] = asyncio.Queue()
+        running = asyncio.create_task(self.call(tool, waiting.put_nowait, **arguments))
+        return running, await waiting.get()
+
+    async def decide(self, request: ApprovalRequest, answer: Answer, **more: Any) -> None:
+        verdict = Verdict(answer=answer, digest=request.call.digest, **more)
+        await self.box.approvals.decide(request.id, verdict, reviewer=ADA)
+
+
+def with_collector(test: Callable[[Path, Collector], Awaitable[None]]) -> Callable[[Path], Awaitable[None]]:
+    """Give a test a collector that listens in its event loop."""
+
+    async def run(tmp_path: Path) -> None:
+        async with collecting() as collector:
+            await test(tmp_path, collector)
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run
+
+
+@asynccontextmanager
+async def running(directory: Path, collector: Collector, **audit: Any) -> AsyncIterator[Server]:
+    server = Server(directory, collector, **audit)
+    async with asyncio.timeout(30):
+        await server.box.start()
+        try:
+            yield server
+        finally:
+            await server.box.aclose()
+
+
+@with_collector
+async def test_whatever_happens_is_recorded_in_one_whole_chain_without_secrets(
+    tmp_path: Path, collector: Collector
+) -> None:
+    async with running(tmp_path, collector) as server:
+        await server.call("find", password=SECRET)
+        with pytest.raises(ToolCallRejectedError):
+            await server.call("drop")
+        asking, request = await server.ask("fail", password=SECRET)
+        await server.decide(request, Answer.ALLOW_ONCE, reason=f"password={SECRET}")
+        await asyncio.gather(asking, return_exceptions=True)
+        asking, request = await server.ask("delete", id=1)
+        await server.decide(request, Answer.REJECT_ONCE)
+        await asyncio.gather(asking, return_exceptions=True)
+        asking, request = await server.ask("delete", id=2)
+        await server.box.approvals.orphan("k1")
+        await asyncio.gather(asking, return_exceptions=True)
+
+    told = [(record["event"], record.get("tool"), record.get("status")) for record in collector.records]
+    assert told == [
+        ("started", None, None),
+        ("decided", "find", "approved"),
+        ("ended", "find", "approved"),
+        ("decided", "drop", "rejected"),
+        ("asked", "fail", "pending"),
+        ("decided", "fail", "approved"),
+        ("ended", "fail", "approved"),
+        ("asked", "delete", "pending"),
+        ("decided", "delete", "rejected"),
+        ("asked", "delete", "pending"),
+        ("ended", "delete", "orphaned"),
+        ("stopped", None, None),
+    ]
+    (chain,), strange = check_trail(collector.lines)
+    assert (chain.is_whole, chain.is_ended, chain.records, strange) == (True, True, len(told), 0)
+    assert SECRET not in "\n".join(collector.lines)
+    decided = collector.records[5]
+    assert (decided["decision"]["reviewer"], decided["decision"]["via"]) == ("ada", "browser")
+    assert decided["outcome"]["state"] == "running"
+
+
+@with_collector
+async def test_a_call_is_recorded_before_it_runs(tmp_path: Path, collector: Collector) -> None:
+    known: list[list[str]] = []
+
+    async def look(call: ToolCall, report: Any) -> Any:
+        known.append(list(collector.events))
+
+    async with running(tmp_path, collector, when_down=WhenDown.DENY) as server:
+        server.tools.tools["shop.find"] = look
+        await server.call("find")
+    assert known == [["started", "decided"]]
+
+
+@with_collector
+async def test_without_a_receiver_nothing_runs_where_that_is_wanted(tmp_path: Path, collector: Collector) -> None:
+    collector.status = 503
+    async with running(tmp_path, collector, when_down=WhenDown.DENY, patience=0.05) as server:
+        with pytest.raises(AuditError, match="nothing ran"):
+            await server.call("find")
+        asking, request = await server.ask("delete", id=1)
+        with pytest.raises(AuditError):
+            await server.decide(request, Answer.ALLOW_ONCE)
+        assert (server.tools.calls, (await server.box.approvals.get(request.id)).status) == ([], Status.PENDING)
+
+        collector.status = 200
+        await collector.has("revoked", 2)
+        await server.decide(request, Answer.ALLOW_ONCE)
+        await asking
+    assert [call.tool for call in server.tools.calls] == ["delete"]
+    (chain,), _ = check_trail(collector.lines)
+    assert chain.is_whole
+    revoked = [record["revoked"] for record in collector.records if record["event"] == "revoked"]
+    assert [record["sequence"] for record in collector.records if record["event"] == "decided"][:2] == revoked
+
+
+@with_collector
+async def test_nothing_is_lost_while_the_receiver_is_away(tmp_path: Path, collector: Collector) -> None:
+    async with running(tmp_path, collector) as server:
+        await collector.has("started")
+        collector.status = 503
+        for number in range(30):
+            await server.call("find", number=number)
+        await collector.has_bodies(2)
+        collector.status = 200
+        await collector.has("ended", 30)
+    (chain,), _ = check_trail(collector.lines)
+    assert (chain.is_whole, chain.is_ended, chain.records) == (True, True, 62)
+    numbers = [record["arguments"]["number"] for record in collector.records if record["event"] == "decided"]
+    assert numbers == [*range(30)]
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+@with_collector
+async def test_the_next_server_hands_over_what_one_left(tmp_path: Path, collector: Collector) -> None:
+    collector.status = 503
+    async with running(tmp_path, collector, last_patience=0.01) as server:
+        await server.call("find")
+    collector.status = 200
+    async with running(tmp_path, collector):
+        await collector.has("started", 2)
+    first, second = check_trail(collector.lines)[0]
+    assert (first.records, first.is_whole, first.is_ended) == (4, True, True)
+    assert second.is_whole
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+@with_collector
+async def test_where_the_disk_takes_no_record_nothing_runs(tmp_path: Path, collector: Collector) -> None:
+    async with running(tmp_path, collector, spool_bytes=3000) as server:
+        await collector.has("started")
+        with pytest.raises(AuditError):
+            await server.call("find", text="x" * 3000)
+        assert server.tools.calls == []
+    (chain,), _ = check_trail(collector.lines)
+    assert (chain.missing, chain.is_ended) == ((2,), True)
+
+
+@with_collector
+async def test_records_that_somebody_removes_from_the_disk_are_missed(tmp_path: Path, collector: Collector) -> None:
+    collector.status = 503
+    async with running(tmp_path, collector, last_patience=0.01) as server:
+        await server.call("find")
+    (spool,) = (tmp_path / "spool").iterdir()
+    kept = spool.read_bytes().splitlines(keepends=True)
+    spool.write_bytes(b"".join([kept[0], *kept[2:]]))
+    collector.status = 200
+    async with running(tmp_path, collector):
+        await collector.has("started", 2)
+    first, second = check_trail(collector.lines)[0]
+    assert (first.missing, first.is_ended, second.is_whole) == ((2,), True, True)
+
+
+def a_trail(store: MemoryApprovalStore, collector: Collector, directory: Path) -> tuple[AuditTrail, RecordedStore]:
+    server = Server(directory, collector, arguments=ArgumentsKept.DIGEST)
+    return server.trail, RecordedStore(store, server.trail)
+
+
+@with_collector
+async def test_what_the_store_does_not_take_is_revoked(tmp_path: Path, collector: Collector) -> None:
+    store = MemoryApprovalStore()
+    trail, recorded = a_trail(store, collector, tmp_path)
+    trail.start()
+    waiting = a_request()
+    decided = waiting.decide(a_decision(waiting))
+    assert not await recorded.replace_if(decided, status=Status.PENDING, outcome=None)
+    store.failure = StorageError("the disk is full")
+    with pytest.raises(StorageError):
+        await recorded.replace_if(decided, status=Status.PENDING, outcome=None)
+    await trail.aclose()
+    assert collector.events == ["started", "decided", "revoked", "decided", "revoked", "stopped"]
+    assert [record["revoked"] for record in collector.records if record["event"] == "revoked"] == [2, 4]
+
+
+@with_collector
+async def test_what_is_cancelled_is_not_called_revoked_because_it_may_be_kept(
+    tmp_path: Path, collector: Collector
+) -> None:
+    store = MemoryApprovalStore(turns=1000)
+    trail, recorded = a_trail(store, collector, tmp_path)
+    trail.start()
+    adding = asyncio.create_task(recorded.add(a_request(evaluation=Evaluation(effect=Effect.ALLOW))))
+    await collector.has("decided")
+    adding.cancel()
+    await asyncio.gather(adding, return_exceptions=True)
+    await trail.aclose()
+    assert "revoked" not in collector.events
+
+
+@with_collector
+async def test_lasting_answers_that_end_are_recorded(tmp_path: Path, collector: Collector) -> None:
+    async with running(tmp_path, collector) as server:
+        asking, request = await server.ask("delete", id=1)
+        await server.decide(request, Answer.ALLOW_ALWAYS, grant=GrantTerms())
+        await asking
+        (grant,) = await server.box.grants.list()
+        await server.box.grants.revoke(grant.id, reviewer=ADA)
+    (ended,) = [record for record in collector.records if record["event"] == "grant_ended"]
+    decided = next(record for record in collector.records if record["event"] == "decided")
+    assert ended["grants"] == [grant.id] == [decided["decision"]["grant"]]
