@@ -242,6 +242,11 @@ class ToolCall:
         }
         return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the arguments are what the digest was made of: a record may lack secrets, or leave long ones out."""
+        return self.omitted is None and self._compute_digest() == self.digest
+
     def with_arguments(self, arguments: Mapping[str, JsonValue]) -> ToolCall:
         """Return the call with other arguments and, so, another digest."""
         return replace(self, arguments=dict(arguments), omitted=None, known_digest="")

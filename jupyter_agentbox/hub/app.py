@@ -77,6 +77,11 @@ class HubService(Application):
     idle_timeout = Float(
         1800.0, min=1.0, help="Seconds after which a server of one user's own is stopped that they do not use."
     ).tag(config=True)
+    resume_timeout = Float(
+        60.0,
+        min=1.0,
+        help="Seconds that a waiting call outlives its connection, or the service, until its caller is back.",
+    ).tag(config=True)
     keep_days = Float(
         None, min=1.0, allow_none=True, help="Days that ended requests are kept; by default for ever."
     ).tag(config=True)
@@ -141,6 +146,7 @@ class HubService(Application):
             approval_timeout=self.approval_timeout,
             most_calls=self.most_calls,
             idle_timeout=self.idle_timeout,
+            resume_timeout=self.resume_timeout,
             retention=RetentionLimits(days=self.keep_days, bytes=None, long_arguments=None),
         )
 
@@ -174,7 +180,7 @@ class HubService(Application):
             log.info("the service listens at %s", self.service_url)
             await _until(stopped, box)
             server.stop()
-            log.info("the service stops: what waits is withdrawn")
+            log.info("the service stops: what waits goes on waiting if the service is back soon")
         finally:
             await box.aclose()
 
@@ -196,13 +202,14 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         hub_auth=hub_auth,
         reviews=box.reviews,
         calls=box.calls,
+        open_calls=box.open_calls,
         audit=box.audit,
         metrics=box.metrics,
         prefix=prefix,
         is_ready=box.is_ready,
     )
     files = Path(str(resources.files("jupyter_agentbox.hub")))
-    mcp = {"open_calls": {}, "public_url": public_url}
+    mcp = {"public_url": public_url}
     application = web.Application(
         [
             (prefix, InboxHandler),
@@ -245,13 +252,17 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _until(stopped: asyncio.Event, box: HubBox) -> None:
-    """Wait for the end, and meanwhile stop servers that nobody uses."""
+    """Wait for the end, and meanwhile stop servers that nobody uses, and close what nobody comes back for."""
     while not stopped.is_set():
         try:
             async with asyncio.timeout(_LOOK):
                 await stopped.wait()
         except TimeoutError:
             await box.servers.stop_idle()
+            try:
+                await box.withdraw_lost()
+            except StorageError as error:
+                log.warning("what nobody came back for is closed later: %s", error)
 
 
 def _count(number: int, noun: str) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import TooManyRequestsError
+from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.calls.manager import CallManager, FinishedCall
 
 from .callers import Caller
@@ -26,10 +29,30 @@ class CentralCalls:
         The central servers.
     most_calls : int
         The largest number of calls of one user that wait or run.
+    approvals : ApprovalManager
+        Keeps what waited when the service ended.
+    patience : float
+        Seconds that it is kept until its caller is back.
+    clock : callable
+        Returns seconds, monotonic.
     """
 
-    def __init__(self, *, calls: CallManager, servers: CentralServers, most_calls: int) -> None:
+    def __init__(
+        self,
+        *,
+        calls: CallManager,
+        servers: CentralServers,
+        most_calls: int,
+        approvals: ApprovalManager,
+        patience: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._calls = calls
+        self._approvals = approvals
+        self._patience = patience
+        self._clock = clock
+        self._kept_since: dict[str, float] = {}
+        self._left: frozenset[str] = frozenset()
         self._servers = servers
         self._most_calls = most_calls
         self._running: dict[str, set[asyncio.Task[FinishedCall]]] = {}
@@ -64,18 +87,49 @@ class CentralCalls:
         TooManyRequestsError
             If too many calls of that user wait or run; nothing is stored.
         """
-        running = self._running.setdefault(caller.name, set())
+        running = self._running.get(caller.name, ())
         if len(running) >= self._most_calls:
             raise TooManyRequestsError(
                 f"{len(running)} calls of yours wait or run, the most that are allowed: `{server}.{tool}` did not run"
             )
         call = ToolCall(server=server, tool=tool, arguments=dict(arguments), origin=caller.origin)
-        task = asyncio.ensure_future(
-            self._calls.run(call, on_waiting=on_waiting, on_running=_ignore, own=self._servers.of(caller))
-        )
-        running.add(task)
+        tools = self._servers.of(caller)
+        return self._begin(caller, self._calls.run(call, on_waiting=on_waiting, on_running=_ignore, own=tools))
+
+    def resume(
+        self, request_id: str, *, caller: Caller, on_waiting: Callable[[ApprovalRequest], None]
+    ) -> asyncio.Task[FinishedCall]:
+        """Go on with a call that waited when the service ended, by `CallManager.resume`; the task is as of `start`."""
+        tools = self._servers.of(caller)
+        return self._begin(caller, self._calls.resume(request_id, on_waiting=on_waiting, on_running=_ignore, own=tools))
+
+    def _begin(self, caller: Caller, run: Coroutine[Any, Any, FinishedCall]) -> asyncio.Task[FinishedCall]:
+        task = asyncio.ensure_future(run)
+        self._running.setdefault(caller.name, set()).add(task)
         task.add_done_callback(lambda done: self._forget(caller.name, done))
         return task
+
+    async def withdraw_lost(self) -> None:
+        """Close what was kept and nobody has come back for in time. To be called now and then.
+
+        Raises
+        ------
+        StorageError
+        """
+        now = self._clock()
+        self._kept_since = {request.id: self._kept_since.get(request.id, now) for request in self._approvals.kept}
+        for request_id, since in self._kept_since.items():
+            if now - since >= self._patience:
+                await self._approvals.give_up(request_id)
+
+    def is_left(self, request_id: str) -> bool:
+        """Whether the request waits for the next process, as this one ends."""
+        return request_id in self._left
+
+    async def leave(self) -> None:
+        """Leave what waits for the next process, where it can be; withdraw the rest, and cancel what runs."""
+        self._left = self._approvals.leave_waiting()
+        await self.aclose()
 
     async def aclose(self) -> None:
         """Withdraw what waits and cancel what runs."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.policy import Effect
 from jupyter_agentbox.core.questions import OpenQuestion, QuestionAction, QuestionAnswer
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
 from jupyter_agentbox.core.reviewers import DecideWith
+from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
@@ -27,8 +31,11 @@ from .calls import CentralCalls
 from .central_servers import CentralServers
 from .logs import RequestLog
 from .metrics import Metrics
+from .open_calls import OpenCalls
 from .policy_file import PolicyFile
-from .reviews import ReviewManager
+from .reviews import ReviewManager, approvers_of
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +54,8 @@ class Settings:
         Seconds after which a user's own servers are stopped that nobody used.
     retention : RetentionLimits
         How much is kept of requests that ended, and for how long.
+    resume_timeout : float
+        Seconds that a waiting call outlives its connection, or the service, until its caller is back.
     """
 
     database_url: str
@@ -54,6 +63,7 @@ class Settings:
     most_calls: int
     idle_timeout: float
     retention: RetentionLimits
+    resume_timeout: float = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +75,13 @@ class HubBox:
     approvals: ApprovalManager
     reviews: ReviewManager
     calls: CentralCalls
+    open_calls: OpenCalls
     audit: AuditManager
     metrics: Metrics
     checker: JsonSchemaChecker
 
     async def start(self) -> None:
-        """Open the store, and close what a service that is gone left open.
+        """Open the store; keep what waited when a service ended, until its callers are back, and close the rest.
 
         Raises
         ------
@@ -78,6 +89,13 @@ class HubBox:
         """
         await self.store.open()
         await self.approvals.recover()
+        if self.store.look_again is not None:
+            self.approvals.look_again(self.store.look_again)
+        await self.withdraw_lost()
+
+    async def withdraw_lost(self) -> None:
+        """Close what was kept and nobody has come back for in time."""
+        await self.calls.withdraw_lost()
 
     async def is_ready(self) -> None:
         """Do nothing if the store can be read.
@@ -89,13 +107,18 @@ class HubBox:
         await self.store.grants()
 
     async def aclose(self) -> None:
-        """Withdraw what waits, stop the central servers, and close the store."""
-        await self.calls.aclose()
+        """Leave what waits for the next process, cancel the rest, stop the central servers, and close the store."""
+        self.approvals.stop_looking()
+        await self.calls.leave()
         await self.approvals.orphan()
         await self.servers.aclose()
         self.checker.close()
         await self.approvals.recorded()
         await self.audit.aclose()
+        try:
+            await self.store.leave()
+        except StorageError:
+            log.exception("the next process has to wait until this one counts as gone")
         await self.store.aclose()
 
 
@@ -130,6 +153,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         grants=GrantManager(store=store, clock=clock, ids=ids, decide_with=DecideWith.PERSON),
         checker=checker,
         decide_with=DecideWith.PERSON,
+        keeps=lambda request: _is_still_asked(request, policy, policies),
     )
     calls = CallManager(
         approvals=approvals,
@@ -154,11 +178,28 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         servers=servers,
         approvals=approvals,
         reviews=ReviewManager(approvals=approvals, auditors=policy.auditors),
-        calls=CentralCalls(calls=calls, servers=servers, most_calls=settings.most_calls),
+        calls=CentralCalls(
+            calls=calls,
+            servers=servers,
+            most_calls=settings.most_calls,
+            approvals=approvals,
+            patience=settings.resume_timeout,
+        ),
+        open_calls=OpenCalls(patience=settings.resume_timeout),
         audit=AuditManager(log=SqlAuditLog(settings.database_url), approvals=approvals, redaction=redaction),
         metrics=metrics,
         checker=checker,
     )
+
+
+def _is_still_asked(request: ApprovalRequest, policy: PolicyFile, policies: PolicyManager) -> bool:
+    """Whether a request of a process that is gone can be decided as it stands: the same persons are asked today."""
+    if request.call.server not in policy.servers or not request.call.is_whole:
+        return False
+    today = policies.evaluate(request.call, request.tool)
+    rule = today.rule
+    is_same = (None if rule is None else rule.approvers) == approvers_of(request)
+    return today.effect is Effect.ASK and is_same
 
 
 async def _cancel(_question: OpenQuestion) -> QuestionAnswer:

@@ -19,6 +19,7 @@ from jupyter_agentbox.services.handlers import status_code_of
 from .callers import Caller, caller_by_token
 from .calls import CentralCalls
 from .metrics import Metrics
+from .open_calls import OpenCalls
 from .reviews import ReviewManager
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class Parts:
     hub_auth: HubOAuth
     reviews: ReviewManager
     calls: CentralCalls
+    open_calls: OpenCalls
     audit: AuditManager
     metrics: Metrics
     prefix: str

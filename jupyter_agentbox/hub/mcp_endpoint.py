@@ -1,6 +1,7 @@
 """MCP over streamable HTTP, one endpoint for each central server, for the Jupyter servers of users.
 
-A caller is who the token in the header belongs to. There is nothing to resume: who hangs up withdraws their call.
+A caller is who the token in the header belongs to. While a request waits, its first event has an id: a caller whose
+connection breaks comes back with it, to this process or the next, and gets the answer. Who does not withdraws the call.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import logging
 import secrets
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from tornado import web
@@ -19,15 +20,17 @@ from tornado.iostream import StreamClosedError
 import jupyter_agentbox
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
-from jupyter_agentbox.exceptions import AgentBoxError
+from jupyter_agentbox.exceptions import AgentBoxError, UnknownApprovalError
 from jupyter_agentbox.services.calls.manager import FinishedCall
 
 from .handlers import HubServiceHandler
+from .open_calls import OpenCall, OpenCalls, event_id, from_event_id
 from .reviews import approvers_of
 
 log = logging.getLogger(__name__)
 
 SESSION_HEADER: Final = "Mcp-Session-Id"
+LAST_EVENT_HEADER: Final = "Last-Event-ID"
 #: Seconds after which a waiting answer shows that it is still to come: proxies end what is silent for a minute.
 PULSE: Final = 15.0
 
@@ -36,21 +39,19 @@ _METHOD_NOT_FOUND: Final = -32601
 _INVALID_PARAMS: Final = -32602
 _INTERNAL_ERROR: Final = -32603
 
-#: User, session, and the JSON of a request's id.
-CallKey: TypeAlias = tuple[str, str, str]
-#: The calls that a later message can cancel.
-OpenCalls: TypeAlias = dict[CallKey, "asyncio.Task[FinishedCall]"]
-
 
 class McpHandler(HubServiceHandler):
     """The endpoint of a central server."""
 
-    _call: asyncio.Task[FinishedCall] | None = None
+    _call: OpenCall | None = None
 
-    def initialize(self, open_calls: OpenCalls, public_url: str) -> None:
+    def initialize(self, public_url: str) -> None:
         """Take what all handlers of these endpoints share."""
-        self._open_calls = open_calls
         self._public_url = public_url
+
+    @property
+    def _open_calls(self) -> OpenCalls:
+        return self.parts.open_calls
 
     def check_xsrf_cookie(self) -> None:
         """Check nothing: no cookie counts here."""
@@ -74,16 +75,35 @@ class McpHandler(HubServiceHandler):
         if not self._headers_written:
             self._finish_error(None, _INTERNAL_ERROR, told or self._reason)
 
-    def get(self, _server: str) -> None:
-        """Refuse a stream of what nobody asked for: there is nothing of that kind."""
-        raise web.HTTPError(405)
+    async def get(self, _server: str) -> None:
+        """Give the rest of an answer whose connection broke; there is no other stream."""
+        last = self.request.headers.get(LAST_EVENT_HEADER)
+        if last is None:
+            raise web.HTTPError(405)
+        try:
+            request_id, message_id = from_event_id(last)
+            call = self._open_calls.find(request_id, self.caller)
+            if call is None:
+                await self.parts.reviews.get_own(request_id, self.caller)
+                call = self._resumed(request_id, message_id)
+        except UnknownApprovalError:
+            raise web.HTTPError(410, "there is no such call of yours") from None  # 404 would be about the session
+        await self._answer_when_done(call, None)
+
+    def _resumed(self, request_id: str, message_id: str | int) -> OpenCall:
+        waiting: asyncio.Queue[ApprovalRequest] = asyncio.Queue()
+        return OpenCall(
+            user=self.caller.name,
+            session=self._session,
+            message_id=message_id,
+            task=self.parts.calls.resume(request_id, caller=self.caller, on_waiting=waiting.put_nowait),
+            request_id=request_id,
+            waiting=waiting,
+        )
 
     def delete(self, _server: str) -> None:
         """End a session: cancel what it has not cancelled."""
-        session = (self.caller.name, self._session)
-        for key, call in list(self._open_calls.items()):
-            if key[:2] == session:
-                call.cancel()
+        self._open_calls.cancel_session(self.caller.name, self._session)
         self.set_status(204)
 
     async def post(self, server: str) -> None:
@@ -109,9 +129,9 @@ class McpHandler(HubServiceHandler):
         await self._answer(server, message["method"], message["id"], params)
 
     def on_connection_close(self) -> None:
-        """Withdraw the call of a client that is gone."""
+        """Give a client that is gone some time to come back."""
         if self._call is not None:
-            self._call.cancel()
+            self._open_calls.drop(self._call, self)
 
     @property
     def _session(self) -> str:
@@ -119,12 +139,7 @@ class McpHandler(HubServiceHandler):
 
     def _hear(self, method: str, params: Mapping[str, Any]) -> None:
         if method == "notifications/cancelled":
-            call = self._open_calls.get(self._key(params.get("requestId")))
-            if call is not None:
-                call.cancel()
-
-    def _key(self, id: object) -> CallKey:
-        return self.caller.name, self._session, json.dumps(id)
+            self._open_calls.cancel(self.caller.name, self._session, params.get("requestId"))
 
     async def _answer(self, server: str, method: str, id: object, params: Mapping[str, Any]) -> None:
         match method:
@@ -159,33 +174,52 @@ class McpHandler(HubServiceHandler):
         except AgentBoxError as error:
             self._finish_result(id, failure(str(error)))
             return
-        self._call = self._open_calls[self._key(id)] = call
-        try:
-            self.set_header("Content-Type", "text/event-stream")
-            await self._pulse(call, waiting, token)
-            await self._send({"jsonrpc": "2.0", "id": id, "result": await _outcome(call)})
-        except StreamClosedError:
-            call.cancel()
-        finally:
-            self._open_calls.pop(self._key(id), None)
+        opened = OpenCall(user=self.caller.name, session=self._session, message_id=id, task=call, waiting=waiting)
+        await self._answer_when_done(opened, token)
 
-    async def _pulse(
-        self, call: asyncio.Task[FinishedCall], waiting: asyncio.Queue[ApprovalRequest], token: object
-    ) -> None:
-        """Show that the answer is to come, until it can be given."""
-        told = asyncio.ensure_future(waiting.get())
+    async def _answer_when_done(self, call: OpenCall, token: object) -> None:
+        """Send the answer of a call when there is one; keep it if the connection breaks before."""
+        self._call = call
+        self._open_calls.add(call, self)
+        self.set_header("Content-Type", "text/event-stream")
         try:
-            while not call.done():
-                await asyncio.wait([call, told], timeout=PULSE, return_when=asyncio.FIRST_COMPLETED)
+            await self._pulse(call, token)
+            if not call.is_held_by(self):
+                return
+            if self.parts.calls.is_left(call.request_id):
+                self.detach().close()  # no answer: the caller comes back to the next process
+                return
+            await self._send({"jsonrpc": "2.0", "id": call.message_id, "result": await _outcome(call.task)})
+        except StreamClosedError:
+            self._open_calls.drop(call, self)
+        else:
+            self._open_calls.remove(call)
+
+    async def _pulse(self, call: OpenCall, token: object) -> None:
+        """Show that the answer is to come, until it can be given, or another connection gets it."""
+        told = asyncio.ensure_future(call.waiting.get())
+        try:
+            if call.request_id:
+                self._begin_events(call)
+                await self.flush()
+            while not call.task.done() and call.is_held_by(self):
+                await asyncio.wait([call.task, told], timeout=PULSE, return_when=asyncio.FIRST_COMPLETED)
                 if told.done():
+                    call.request_id = told.result().id
+                    self._begin_events(call)
                     if token is not None:
                         await self._send(_progress(token, waits_for(told.result(), self._public_url)))
-                    told = asyncio.ensure_future(waiting.get())
-                elif not call.done():
+                    told = asyncio.ensure_future(call.waiting.get())
+                elif not call.task.done():
                     self.write(": waiting\n\n")
-                    await self.flush()
+                await self.flush()
         finally:
             told.cancel()
+
+    def _begin_events(self, call: OpenCall) -> None:
+        """Say how to come back, should the connection break."""
+        id = event_id(call.request_id, call.message_id)
+        self.write(f"id: {id}\nretry: {self._open_calls.retry}\nevent: message\ndata:\n\n")
 
     async def _send(self, message: Mapping[str, Any]) -> None:
         self.write(f"event: message\ndata: {json.dumps(message)}\n\n")

@@ -107,6 +107,20 @@ class ReviewManager:
             raise UnknownApprovalError(f"no approval request `{request_id}`", request_id=request_id)
         return self._reviewed(request, caller)
 
+    async def get_own(self, request_id: str, caller: Caller) -> ApprovalRequest:
+        """Return a request of the caller's own code.
+
+        Raises
+        ------
+        UnknownApprovalError
+            There is none, or it is another's.
+        StorageError
+        """
+        request = await self._approvals.get(request_id)
+        if not caller.is_user or asker_of(request) != caller.name:
+            raise UnknownApprovalError(f"no approval request `{request_id}` of yours", request_id=request_id)
+        return request
+
     async def pending(self, caller: Caller) -> Sequence[ReviewRequest]:
         """Return what waits and the caller may see, the newest first.
 

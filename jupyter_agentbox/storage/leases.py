@@ -35,6 +35,10 @@ SILENCE: Final = 90.0
 GRACE: Final = 2 * SILENCE
 
 
+#: Stands for the last sign of life of a process that said that it goes.
+_LEFT: Final = 0
+
+
 class Leases(Protocol):
     """Knows who is alive."""
 
@@ -53,6 +57,9 @@ class Leases(Protocol):
 
     def sweep(self, connection: Connection) -> None:
         """Remove the traces of all processes that are gone."""
+
+    def leave(self, connection: Connection) -> None:
+        """Say that this process is about to go, so that nobody has to wait for its silence."""
 
     def release(self) -> None:
         """Say that this process is gone."""
@@ -112,6 +119,9 @@ class FileLockLeases:
             if path != self._path and _is_free(path):
                 path.unlink(missing_ok=True)
 
+    def leave(self, _connection: Connection) -> None:
+        """Do nothing: letting go of the lock says it."""
+
     def release(self) -> None:
         """Let go of the lock."""
         descriptor, self._descriptor = self._descriptor, None
@@ -162,6 +172,7 @@ class HeartbeatLeases:
         self._clock = clock
         self._grace = int(grace * 1_000_000)
         self._connected_at = 0
+        self._has_left = False
 
     @property
     def interval(self) -> float | None:
@@ -175,7 +186,15 @@ class HeartbeatLeases:
 
     def claim(self, connection: Connection) -> None:
         """Write down that this process was here."""
-        now = self._now(connection)
+        if not self._has_left:
+            self._write(connection, self._now(connection))
+
+    def leave(self, connection: Connection) -> None:
+        """Write down that this process is gone."""
+        self._has_left = True
+        self._write(connection, _LEFT)
+
+    def _write(self, connection: Connection, now: int) -> None:
         seen = owners.update().where(owners.c.id == self._owner).values(seen_at=now)
         if connection.execute(seen).rowcount == 0:
             connection.execute(owners.insert().values(id=self._owner, seen_at=now))
@@ -183,10 +202,10 @@ class HeartbeatLeases:
     def is_gone(self, connection: Connection, owner: str) -> bool:
         """Whether that process was silent for too long, or never said anything."""
         now = self._now(connection)
-        if self._may_be_away(now):
-            return False
         seen_at = connection.scalar(select(owners.c.seen_at).where(owners.c.id == owner))
-        return seen_at is None or seen_at < _limit(now)
+        if seen_at == _LEFT:
+            return True
+        return not self._may_be_away(now) and (seen_at is None or seen_at < _limit(now))
 
     def sweep(self, connection: Connection) -> None:
         """Remove the rows of those who were silent for too long."""

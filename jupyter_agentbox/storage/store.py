@@ -53,6 +53,15 @@ class SqlStore:
             on_close=self._owners.release,
         )
 
+    async def leave(self) -> None:
+        """Say that this process ends, so that the next may adopt at once what is open. Nothing follows but `aclose`.
+
+        Raises
+        ------
+        StorageError
+        """
+        await self._committer.run(self._owners.leave, write=True)
+
     async def aclose(self) -> None:
         """Finish what was asked for and close the database."""
         await self._committer.aclose()

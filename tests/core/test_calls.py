@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from jupyter_agentbox.core.calls import (
     MAX_DEPTH,
     JsonValue,
+    Omission,
     Origin,
     ToolCall,
     canonical_json,
@@ -148,6 +150,16 @@ def test_another_call_has_another_digest(other: ToolCall) -> None:
 
 def test_lone_surrogates_that_look_like_one_character_are_another_call() -> None:
     assert a_call(arguments={"x": "\ud83d\ude00"}).digest != a_call(arguments={"x": "😀"}).digest
+
+
+def test_a_call_is_whole_unless_its_arguments_lack_what_the_digest_was_made_of() -> None:
+    call = a_call(arguments={"password": "x"})
+    assert call.is_whole
+    known = call.digest
+
+    assert replace(call, known_digest=known).is_whole
+    assert not replace(call, arguments={"password": "…"}, known_digest=known).is_whole
+    assert not replace(call, omitted=Omission(size=1, head=""), known_digest=known).is_whole
 
 
 def test_editing_copies_the_arguments() -> None:

@@ -179,8 +179,10 @@ class Service:
 
 
 @asynccontextmanager
-async def running_service(directory: Path, policy: Mapping[str, Any], **settings: Any) -> AsyncIterator[Service]:
-    """Start the service; end it."""
+async def running_service(
+    directory: Path, policy: Mapping[str, Any], *, port: int = 0, **settings: Any
+) -> AsyncIterator[Service]:
+    """Start the service; end it as a signal does."""
     path = directory / "policy.json"
     path.write_text(json.dumps(policy))
     database = directory / "hub.sqlite"
@@ -196,7 +198,7 @@ async def running_service(directory: Path, policy: Mapping[str, Any], **settings
     box = build(Settings(**given), read_policy_file(path, environment), environment)
     await box.start()
     hub_auth = TableHub(api_token="service", base_url=PREFIX, access_scopes={SCOPE}, oauth_client_id="service-agentbox")
-    (listening,) = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
+    (listening,) = bind_sockets(port, "127.0.0.1", family=socket.AF_INET)
     url = f"http://127.0.0.1:{listening.getsockname()[1]}{PREFIX}"
     application = make_application(box, hub_auth, url)
     server = HTTPServer(application)

@@ -188,7 +188,7 @@ async def test_a_request_expires_as_its_rule_says(tmp_path: Path) -> None:
         assert "nobody decided" in result.text
 
 
-async def test_a_caller_that_hangs_up_withdraws_its_request(tmp_path: Path) -> None:
+async def test_a_caller_that_cancels_withdraws_its_request(tmp_path: Path) -> None:
     async with asking(tmp_path, ask(group="data-stewards")) as asked:
         service, request = asked.service, asked.request
         asked.calling.cancel()

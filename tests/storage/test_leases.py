@@ -153,3 +153,20 @@ def test_who_sweeps_stays(connection: Connection, clock: FakeClock) -> None:
     clock.advance(-SILENCE)
 
     assert not owners.is_gone(connection, "one")
+
+
+@pytest.mark.parametrize("grace", [0.0, GRACE])
+def test_who_says_that_it_goes_is_gone_at_once_whatever_it_says_later(
+    connection: Connection, clock: FakeClock, grace: float
+) -> None:
+    one = HeartbeatLeases(owner="one", clock=clock, grace=grace)
+    other = HeartbeatLeases(owner="other", clock=clock, grace=grace)
+    one.connect(connection)
+    other.connect(connection)
+    assert not one.is_gone(connection, "other")
+
+    other.leave(connection)
+    other.claim(connection)
+
+    assert one.is_gone(connection, "other")
+    assert not other.is_gone(connection, "one")

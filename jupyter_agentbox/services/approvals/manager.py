@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -122,6 +122,8 @@ class ApprovalManager:
         How long a request waits at most, however often a person asks that it wait longer; ``None`` for no bound.
     bounds_all : bool
         Whether no request waits longer than that, whatever `timeout` and rules say.
+    keeps : callable
+        Whether a pending request of a process that is gone goes on waiting here, until its caller is back.
 
     Attributes
     ----------
@@ -144,8 +146,12 @@ class ApprovalManager:
         decide_with: DecideWith = DecideWith.ANY,
         longest_wait: timedelta | None = None,
         bounds_all: bool = False,
+        keeps: Callable[[ApprovalRequest], bool] = lambda _: False,
     ) -> None:
         self._longest_wait = longest_wait
+        self._keeps = keeps
+        self._kept: set[str] = set()
+        self._looked = asyncio.Event()
         self._bounds_all = bounds_all
         self._store = store
         self._announcer = announcer
@@ -189,6 +195,7 @@ class ApprovalManager:
         """Look no more."""
         if self._looking is not None:
             self._looking.cancel()
+            self._looking = None
 
     async def _look_again(self, seconds: float) -> None:
         while True:
@@ -197,14 +204,79 @@ class ApprovalManager:
                 await self._close_abandoned()
             except StorageError as error:
                 log.warning("what servers left that are gone cannot be looked for: %s", error)
+            self._looked.set()
+            self._looked = asyncio.Event()
 
     async def _close_abandoned(self) -> None:
         for request in await self._store.adopt_abandoned():
-            if request.status is Status.PENDING:
+            if request.status is Status.PENDING and not self._is_over(request) and self._keeps(request):
+                self._keep(request)
+            elif request.status is Status.PENDING:
                 await self._write(request, request.lapse(Lapse.KERNEL_LOST, at=self._clock.now()))
             else:
                 error = "the Jupyter server stopped while the call was running; it may have had an effect"
                 await self._write(request, request.with_outcome(self._outcome(OutcomeState.FAILED, request, error)))
+
+    def _keep(self, request: ApprovalRequest) -> None:
+        """Let a request that another process opened wait here."""
+        self._waiting[request.call.origin.kernel_id] += 1
+        self._live[request.id] = request
+        self._begin_waiting(request)
+        self._kept.add(request.id)
+        self._announcer.approval_changed(request)
+
+    def _begin_waiting(self, request: ApprovalRequest) -> None:
+        self._settled[request.id] = asyncio.get_running_loop().create_future()
+        self._trust_keys[request.id] = self._grants.trust_key(request.call.server)
+
+    @property
+    def kept(self) -> tuple[ApprovalRequest, ...]:
+        """What a process left that is gone, and nobody has come back for."""
+        return tuple(self._live[request_id] for request_id in self._kept if request_id in self._live)
+
+    async def take_kept(self, request_id: str) -> ApprovalRequest:
+        """Return a request whose caller is back, once: who has it may run its call when it is approved.
+
+        Where it shows only after a while that a process is gone, this waits for it.
+
+        Returns
+        -------
+        ApprovalRequest
+            If it was kept: pending, or running because it was approved meanwhile. Else as it ended.
+
+        Raises
+        ------
+        UnknownApprovalError
+            There is none, or somebody has it.
+        StorageError
+        """
+        while True:
+            looked = self._looked
+            request = await self.get(request_id)
+            if request_id in self._kept:
+                self._kept.discard(request_id)
+                return self._live[request_id]
+            if not request.is_open:
+                return request
+            if request_id in self._live or self._looking is None:
+                raise UnknownApprovalError(f"somebody has request `{request_id}`", request_id=request_id)
+            await looked.wait()
+
+    async def give_up(self, request_id: str) -> None:
+        """Close a kept request that nobody has come back for."""
+        request = self._live[request_id]
+        self._kept.discard(request_id)
+        if request.status is Status.PENDING:
+            await self._orphan(request)
+        else:
+            await self.record(request_id, OutcomeState.CANCELLED)
+
+    def leave_waiting(self) -> frozenset[str]:
+        """Let go of what waits and another process can keep, and return the ids. It stays pending in the store."""
+        left = [one for one in self._live.values() if one.status is Status.PENDING and self._keeps(one)]
+        for request in left:
+            self.abandon(request.id)
+        return frozenset(request.id for request in left)
 
     async def open(
         self, call: ToolCall, tool: ToolDescription, evaluation: Evaluation, answered: Answered | None = None
@@ -252,8 +324,7 @@ class ApprovalManager:
             if request.status is not Status.REJECTED:
                 self._live[request.id] = request
             if request.status is Status.PENDING:
-                self._settled[request.id] = asyncio.get_running_loop().create_future()
-                self._trust_keys[request.id] = self._grants.trust_key(call.server)
+                self._begin_waiting(request)
         self._announcer.approval_changed(request)
         return request
 
@@ -660,6 +731,10 @@ class ApprovalManager:
         if request is not None:
             self._live[request_id] = _with_question(request, record)
 
+    def holds(self, request_id: str) -> bool:
+        """Whether a request is open and this process's."""
+        return request_id in self._live
+
     def pending_of(self, kernel_id: str) -> tuple[ApprovalRequest, ...]:
         """Return the kernel's pending requests, oldest first."""
         return tuple(
@@ -760,6 +835,7 @@ class ApprovalManager:
 
     def _forget(self, request_id: str) -> None:
         known = self._live.pop(request_id, None)
+        self._kept.discard(request_id)
         if known is not None and known.status is Status.PENDING:
             self._uncount(known.call.origin.kernel_id)
         self._progress.pop(request_id, None)

@@ -144,7 +144,45 @@ class CallManager:
         await self._checker.check(tool, call.arguments)
         if not is_wanted():
             raise _nobody_there(call)
-        request = await self._settled(await self._open(call, tool, floor), on_waiting)
+        request = await self._open(call, tool, floor)
+        return await self._run_opened(request, tools, on_waiting, on_running, on_asked, is_wanted)
+
+    async def resume(
+        self, request_id: str, *, on_waiting: Notify, on_running: Notify, own: ToolCaller | None = None
+    ) -> FinishedCall:
+        """Go on with a call that waited when its process ended, now that its caller is back.
+
+        Parameters
+        ----------
+        request_id : str
+            The request, which `ApprovalManager` has kept.
+        on_waiting, on_running, own
+            As for `run`.
+
+        Raises
+        ------
+        UnknownApprovalError
+            There is none, or somebody goes on with it.
+        ApprovalError, ToolServerError, ToolCallInterruptedError, StorageError
+            As for `run`.
+        """
+        request = await self._approvals.take_kept(request_id)
+        if not request.is_open and request.outcome is not None:
+            raise _answer_is_gone(request)
+        return await self._run_opened(request, own or self._tools, on_waiting, on_running)
+
+    async def _run_opened(
+        self,
+        request: ApprovalRequest,
+        tools: ToolCaller,
+        on_waiting: Notify,
+        on_running: Notify,
+        on_asked: Notify = lambda _: None,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> FinishedCall:
+        """Wait for the answer, and run what is approved."""
+        call = request.call
+        request = await self._settled(request, on_waiting)
         if request.outcome_state is not OutcomeState.RUNNING:
             raise _refusal(request)
         if not is_wanted():
@@ -180,7 +218,8 @@ class CallManager:
         try:
             return await self._approvals.settled(request.id)
         except (asyncio.CancelledError, StorageError):
-            await asyncio.shield(self._withdraw(request.id))
+            if self._approvals.holds(request.id):  # else it ended, or waits for another process
+                await asyncio.shield(self._withdraw(request.id))
             raise
 
     async def _withdraw(self, request_id: str) -> None:
@@ -234,6 +273,14 @@ class CallManager:
 def _nobody_there(call: ToolCall, request_id: str | None = None) -> ApprovalCancelledError:
     return ApprovalCancelledError(
         f"the caller of `{call.qualified_name}` is gone; the call did not run", request_id=request_id
+    )
+
+
+def _answer_is_gone(request: ApprovalRequest) -> ApprovalCancelledError:
+    return ApprovalCancelledError(
+        f"`{request.call.qualified_name}` was allowed while its caller was away; its answer is not kept,"
+        " and it may have had an effect",
+        request_id=request.id,
     )
 
 

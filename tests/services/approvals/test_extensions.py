@@ -11,7 +11,7 @@ from jupyter_agentbox.core.approvals import Answer, Status
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.reviewers import DecideWith, Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.exceptions import InvalidTransitionError, NeedsPersonError, StorageError
+from jupyter_agentbox.exceptions import InvalidTransitionError, NeedsPersonError, StorageError, UnknownApprovalError
 from tests.services.conftest import Services, a_call
 
 ADA = Reviewer(name="ada", via=Via.BROWSER)
@@ -87,6 +87,28 @@ async def test_what_a_server_left_that_ends_later_is_closed_too(services: Servic
     services.approvals.stop_looking()
 
     assert (await services.stored(request.id)).status is Status.ORPHANED
+
+
+async def test_who_comes_back_before_a_server_counts_as_gone_waits_until_it_does(services: Services) -> None:
+    approvals = services.approvals
+    approvals._keeps = lambda _: True
+    request = await approvals.open(a_call(id=7), TOOL, ASK)
+    approvals.abandon(request.id)  # another process has it, as far as this one knows
+    with pytest.raises(UnknownApprovalError):
+        await approvals.take_kept(request.id)  # and nobody looks whether it is gone
+
+    approvals.look_again(0.0)
+    back = asyncio.create_task(approvals.take_kept(request.id))
+    await asyncio.sleep(0)
+    assert not back.done()
+    services.store.abandoned = [request.id]
+    async with asyncio.timeout(5):
+        assert await back == request
+    approvals.stop_looking()
+
+    with pytest.raises(UnknownApprovalError):
+        await approvals.take_kept(request.id)  # it is had by now
+    assert approvals.kept == ()
 
 
 async def test_where_what_waits_keeps_a_server_alive_the_longest_wait_holds_for_all(services: Services) -> None:

@@ -1,0 +1,146 @@
+"""Calls whose caller waits for the answer, or may be back for it after its connection broke or the service ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.exceptions import UnknownApprovalError
+from jupyter_agentbox.services.calls.manager import FinishedCall
+
+from .callers import Caller
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class OpenCall:
+    """A call whose answer nobody has yet.
+
+    Parameters
+    ----------
+    user : str
+        Whose call it is.
+    session : str
+        The session of MCP that it belongs to.
+    message_id : object
+        The id of the message that it answers.
+    task : asyncio.Task
+        The call. Cancelling it withdraws its request or cancels its tool.
+    request_id : str
+        The request that somebody was asked; empty while nobody was, and then nobody can come back for the answer.
+    waiting : asyncio.Queue
+        Gets the request when it waits.
+    """
+
+    user: str
+    session: str
+    message_id: object
+    task: asyncio.Task[FinishedCall]
+    request_id: str = ""
+    waiting: asyncio.Queue[ApprovalRequest] = field(default_factory=asyncio.Queue)
+    _holder: object = None
+    _timer: asyncio.TimerHandle | None = None
+
+    def take(self, holder: object) -> None:
+        """Let a connection hold the call; one that held it before holds it no more."""
+        self._holder = holder
+        self._stop_timer()
+
+    def is_held_by(self, holder: object) -> bool:
+        """Whether that connection is the one that gets the answer."""
+        return self._holder is holder
+
+    def drop(self, holder: object, *, patience: float, on_end: Callable[[OpenCall], None]) -> None:
+        """Note that a connection broke. The call ends if it cannot be, or after a time is not, held by another."""
+        if self._holder is not holder:
+            return
+        self._holder = None
+        if self.request_id:
+            self._timer = asyncio.get_running_loop().call_later(patience, on_end, self)
+        else:
+            on_end(self)
+
+    def end(self) -> None:
+        """Cancel what is not done."""
+        self._stop_timer()
+        self.task.cancel()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class OpenCalls:
+    """All open calls.
+
+    Parameters
+    ----------
+    patience : float
+        Seconds that a call which waits, or runs after it waited, outlives its connection.
+    """
+
+    def __init__(self, *, patience: float) -> None:
+        self.patience = patience
+        self._calls: set[OpenCall] = set()
+
+    @property
+    def retry(self) -> int:
+        """Milliseconds after which callers shall come back. The clients that we know try twice."""
+        return int(self.patience * 1000 / 6)
+
+    def add(self, call: OpenCall, holder: object) -> None:
+        """Hold a new call."""
+        call.take(holder)
+        self._calls.add(call)
+
+    def find(self, request_id: str, caller: Caller) -> OpenCall | None:
+        """Return the call that asked this request, if it is the caller's."""
+        return next((one for one in self._calls if one.request_id == request_id and one.user == caller.name), None)
+
+    def drop(self, call: OpenCall, holder: object) -> None:
+        """Note that a connection broke."""
+        call.drop(holder, patience=self.patience, on_end=self.remove)
+
+    def remove(self, call: OpenCall) -> None:
+        """Forget a call: its answer was sent, or nobody wants it. What is not done is cancelled."""
+        self._calls.discard(call)
+        call.end()
+
+    def cancel(self, user: str, session: str, message_id: object) -> None:
+        """Cancel the call that a message asked for."""
+        self._cancel(lambda one: one.message_id == message_id, user, session)
+
+    def cancel_session(self, user: str, session: str) -> None:
+        """Cancel all calls of a session."""
+        self._cancel(lambda _: True, user, session)
+
+    def _cancel(self, is_it: Callable[[OpenCall], bool], user: str, session: str) -> None:
+        for call in tuple(self._calls):
+            if (call.user, call.session) == (user, session) and is_it(call):
+                call.task.cancel()
+
+
+def event_id(request_id: str, message_id: object) -> str:
+    """Return the id of the event by which a caller finds its call again."""
+    return f"{request_id}:{json.dumps(message_id)}"
+
+
+def from_event_id(text: str) -> tuple[str, str | int]:
+    """Return the request's id, and that of the message that it answers.
+
+    Raises
+    ------
+    UnknownApprovalError
+        It is no such id.
+    """
+    request_id, _, message = text.partition(":")
+    try:
+        message_id = json.loads(message)
+    except (ValueError, RecursionError):
+        message_id = None
+    if not request_id or isinstance(message_id, bool) or not isinstance(message_id, str | int):
+        raise UnknownApprovalError("there is nothing to come back for", request_id="")
+    return request_id, message_id
