@@ -240,10 +240,11 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
       return this._refreshing;
     }
     // The answer under way may be older than the reason to ask: all who ask meanwhile get one more after it.
-    this._nextRefresh ??= this._refreshing.then(() => {
+    const again = (): Promise<void> => {
       this._nextRefresh = null;
       return this.refresh();
-    });
+    };
+    this._nextRefresh ??= this._refreshing.then(again, again);
     return this._nextRefresh;
   }
 
