@@ -54,6 +54,12 @@ def dump_history(messages: Sequence[ModelMessage], *, replaces: bool) -> bytes:
     return b'{"replaces":' + flag + b',"messages":' + kept + b"}"
 
 
+def are_short(messages: Sequence[ModelMessage], most: int) -> bool:
+    """Whether messages are texts alone, with so many characters in all at most."""
+    texts = [getattr(part, "args", None) or getattr(part, "content", "") for one in messages for part in one.parts]
+    return all(isinstance(text, str) for text in texts) and sum(map(len, texts)) <= most
+
+
 def load_histories(kept: Sequence[bytes]) -> list[ModelMessage]:
     """Return the messages of all turns, the oldest first.
 

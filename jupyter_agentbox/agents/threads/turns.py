@@ -39,7 +39,7 @@ from jupyter_agentbox.core.threads import (
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError
 
 from .agent_tools import TurnContext, make_toolset
-from .histories import dump_history, transcript, with_short_outputs
+from .histories import are_short, dump_history, transcript, with_short_outputs
 from .instructions import INSTRUCTIONS
 from .limits import TurnLimits
 from .model_errors import is_too_long, text_of
@@ -48,8 +48,8 @@ from .usage_meter import LimitReachedError, UsageMeter
 
 log = logging.getLogger(__name__)
 
-#: Messages of a turn that are written at once, such as a question and its answer: a thread would take longer.
-_FEW: Final = 2
+#: Characters of messages that are written at once: a thread would take longer.
+_FEW: Final = 20_000
 
 #: Keeps a turn, and what the model was sent of it.
 Keep = Callable[[Turn, bytes], Awaitable[None]]
@@ -66,7 +66,7 @@ class Conversation:
     async def kept(self) -> bytes:
         """Return what is kept of it with this turn."""
         said = self.messages[self.start :]
-        if len(said) <= _FEW:
+        if are_short(said, _FEW):
             return dump_history(said, replaces=self.replaces)
         # In a thread: a long one takes longer than others should wait.
         return await asyncio.to_thread(dump_history, said, replaces=self.replaces)
@@ -91,7 +91,8 @@ class TurnRunner:
     clock : Clock
         The time of the turn's end.
     keep : callable
-        Keeps the turn, before each step and each run of code: if the server dies, it is known what was going on.
+        Keeps the turn, before the answer of each step counts and before each run of code: if the server dies, it is
+        known what was going on.
     """
 
     record: TurnRecord
@@ -229,8 +230,7 @@ class TurnRunner:
                         conversation.messages = [*before, *run.new_messages(), node.request]
                         self.meter.begin_request()
                         self.context.begin_step()
-                        await self._keep(conversation)
-                        await self._listen(node, run.ctx)
+                        await self._ask(node, run.ctx, conversation)
                         self.meter.count_run(run.usage)
                     node = await run.next(node)
                     conversation.messages = [*before, *run.new_messages()]
@@ -249,12 +249,24 @@ class TurnRunner:
         finally:
             self._run = None
 
-    async def _listen(self, node: Any, ctx: Any) -> None:
-        """Pass on what the model says, as it says it."""
+    async def _ask(self, node: Any, ctx: Any, conversation: Conversation) -> None:
+        """Ask the model, and keep the turn while it has not answered yet."""
+        history = await conversation.kept()
+        keeping = asyncio.ensure_future(self.keep(self.record.turn, history))
+        try:
+            await self._listen(node, ctx, keeping)
+        finally:
+            await asyncio.wait([keeping])
+            if not keeping.cancelled():
+                keeping.exception()  # it was raised, or something else ended the turn before it
+
+    async def _listen(self, node: Any, ctx: Any, keeping: Awaitable[None]) -> None:
+        """Pass on what the model says, as it says it, once the turn is kept."""
         messages: dict[int, AgentMessage | Reasoning] = {}
         characters = 0
         try:
             async with _garbage_as_such(), node.stream(ctx) as events:
+                await keeping
                 async for event in events:
                     characters += _length(event)
                     if characters > self.limits.answer_characters:

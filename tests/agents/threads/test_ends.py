@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from jupyter_agentbox.agents.threads.events import TurnCompleted, TurnEvent
-from jupyter_agentbox.core.threads import ApprovalMode, Turn, TurnErrorCode, TurnStatus
+from jupyter_agentbox.core.threads import ApprovalMode, Turn, TurnError, TurnErrorCode, TurnStatus, UserMessage
 from jupyter_agentbox.exceptions import AgentConfigurationError, StorageError, ThreadError
 from jupyter_agentbox.testing import MockModelServer
 
@@ -153,6 +153,25 @@ async def test_a_turn_whose_end_cannot_be_stored_does_not_keep_its_thread_busy(
         (TurnStatus.COMPLETED, "second"),
     ]
     assert model.requests[-1].user_texts() == ["go", "again"]
+
+
+async def test_what_a_model_answers_does_not_count_if_its_step_could_not_be_kept(
+    make_agent: MakeAgent, model: MockModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(turn: Turn, history: bytes) -> None:
+        if not turn.status.is_final:
+            raise StorageError("the disk is full")
+        await put_turn(turn, history)
+
+    model.enqueue_parts(model.message("I count."), model.tool_call("run_code", {"code": "6 * 7"}))
+    async with make_agent(policy=ALLOWED) as agent:
+        thread = await agent.thread_start()
+        put_turn = agent._store.put_turn
+        monkeypatch.setattr(agent._store, "put_turn", full)
+        turn = await thread.run("go")
+
+    assert turn.error == TurnError(code=TurnErrorCode.INTERNAL, message="the disk is full")
+    assert [type(item) for item in turn.items] == [UserMessage]
 
 
 async def test_a_damaged_history_is_no_fault_of_the_kernel(
