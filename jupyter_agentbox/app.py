@@ -40,7 +40,15 @@ from jupyter_agentbox.mcp_client import project_servers
 from jupyter_agentbox.mcp_client.credential_variables import credential_variables
 from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
 from jupyter_agentbox.mcp_client.servers_file import ServersFile
-from jupyter_agentbox.paths import added_servers_path, data_dir, seen_tools_path, trusted_servers_path, user_rules_path
+from jupyter_agentbox.mcp_client.sign_ins import Place
+from jupyter_agentbox.paths import (
+    added_servers_path,
+    data_dir,
+    seen_tools_path,
+    sign_ins_path,
+    trusted_servers_path,
+    user_rules_path,
+)
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_directories
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
@@ -63,6 +71,7 @@ from jupyter_agentbox.services.reviewers import (
 )
 from jupyter_agentbox.services.servers import configuration_handlers as server_configuration_handlers
 from jupyter_agentbox.services.servers import handlers as server_handlers
+from jupyter_agentbox.services.servers import sign_in_handlers
 from jupyter_agentbox.services.threads import handlers as thread_handlers
 from jupyter_agentbox.services.threads.cell_kernels import CellKernels
 from jupyter_agentbox.services.threads.notebook_cells import NotebookCells
@@ -92,6 +101,7 @@ class AgentBoxApp(ExtensionApp):
         *question_handlers.default_handlers,
         *server_handlers.default_handlers,
         *server_configuration_handlers.default_handlers,
+        *sign_in_handlers.default_handlers,
         *kernel_handlers.default_handlers,
         *registration_handlers.default_handlers,
         *policy_handlers.default_handlers,
@@ -389,6 +399,16 @@ class AgentBoxApp(ExtensionApp):
         ),
     ).tag(config=True)
 
+    sign_in_storage = Enum(
+        ["auto", "file", "memory"],
+        default_value="auto",
+        help=(
+            "Where the tokens of people's sign-ins to remote MCP servers are kept: `auto`, in the keyring of the"
+            " operating system if there is one and else in a file that only this user can read; `file`; or `memory`,"
+            " until the server stops."
+        ),
+    ).tag(config=True)
+
     kernel_credentials = List(
         Unicode(),
         help=(
@@ -492,6 +512,7 @@ class AgentBoxApp(ExtensionApp):
                 environment=os.environ,
             ),
             seen_tools=self._box.seen_tools,
+            sign_ins=self._box.sign_ins,
             policies=self._box.policies,
             isolation=IsolationLookup(server.kernel_manager),
             kernel_exits=kernel_exits,
@@ -601,6 +622,8 @@ class AgentBoxApp(ExtensionApp):
             project=Path(self._server().root_dir) if self.read_project_servers and added is not None else None,
             trusted_servers=trusted_servers_path(),
             seen_tools=seen_tools_path(),
+            sign_ins=sign_ins_path(),
+            sign_in_storage=cast(Place, self.sign_in_storage),
             database_url=self.database_url,
             journal_mode="delete" if self.journal_mode == "delete" else "wal",
             tenant=self._tenant(),

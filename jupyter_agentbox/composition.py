@@ -24,6 +24,7 @@ from jupyter_agentbox.mcp_client.project_servers import LayeredConfiguration, Pr
 from jupyter_agentbox.mcp_client.registry import ServerRegistry
 from jupyter_agentbox.mcp_client.seen_tools import SeenTools
 from jupyter_agentbox.mcp_client.servers import McpServers
+from jupyter_agentbox.mcp_client.sign_ins import Place, SignIns
 from jupyter_agentbox.paths import keep_server, site_rules_paths
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
@@ -38,6 +39,7 @@ from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.services.questions.manager import Answerer, QuestionManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
+from jupyter_agentbox.services.servers.sign_ins import SignInManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.database import JournalMode
@@ -79,6 +81,10 @@ class Settings:
         Where it is kept which of a project's servers a person trusted; needed with a project.
     seen_tools : Path or None
         Where it is kept which definitions of tools a person has looked at; ``None`` for this process alone.
+    sign_ins : Path or None
+        Where people's sign-ins to MCP servers are kept if there is no keyring; ``None`` if nobody can sign in.
+    sign_in_storage : str
+        ``auto``, ``file`` or ``memory``: see `SignIns`.
     limits : ServerLimits
         What an MCP server may use.
     retention : RetentionLimits
@@ -102,6 +108,8 @@ class Settings:
     project: Path | None = None
     trusted_servers: Path | None = None
     seen_tools: Path | None = None
+    sign_ins: Path | None = None
+    sign_in_storage: Place = "auto"
     limits: ServerLimits = field(default_factory=ServerLimits)
     retention: RetentionLimits = field(default_factory=RetentionLimits)
     secret_names: tuple[str, ...] = SECRET_NAMES
@@ -124,6 +132,7 @@ class AgentBox:
     manual_calls: ManualCalls
     questions: QuestionManager
     seen_tools: SeenTools
+    sign_ins: SignInManager
     checker: JsonSchemaChecker
     trail: AuditTrail | None = None
 
@@ -148,6 +157,7 @@ class AgentBox:
         self.approvals.stop_looking()
         await self.registrations.aclose()
         await self.manual_calls.aclose()
+        self.sign_ins.close()
         await self.approvals.orphan()
         await self.tools.aclose()
         self.checker.close()
@@ -210,11 +220,13 @@ def build(
     kept = store if trail is None else RecordedStore(store, trail)
     files = ConfigurationFiles(settings.mcp_config_path, os.environ)
     project = _project(settings)
+    sign_ins = None if settings.sign_ins is None else SignIns(settings.sign_ins, place=settings.sign_in_storage)
     tools = McpServers(
         source=files if project is None else LayeredConfiguration(files, project),
         limits=settings.limits,
         on_change=announcer.servers_changed,
         on_log=on_log,
+        sign_ins=sign_ins,
     )
     checker = JsonSchemaChecker()
     grants = GrantManager(
@@ -279,6 +291,7 @@ def build(
         manual_calls=ManualCalls(calls),
         questions=questions,
         seen_tools=SeenTools(settings.seen_tools),
+        sign_ins=SignInManager(servers=tools, sign_ins=sign_ins or SignIns(None), ids=RandomIds()),
         checker=checker,
         trail=trail,
     )

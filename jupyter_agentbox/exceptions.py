@@ -15,6 +15,7 @@
     │   ├── UnknownServerError    no server of that name is configured
     │   ├── UnknownToolError      the server has no tool of that name
     │   ├── ServerConfigurationError   the server's configuration is incomplete or broken
+    │   ├── SignInRequiredError   the server wants a person to sign in first
     │   └── ToolCallInterruptedError   the call was cut off; it may have had an effect
     ├── ApprovalError             a request cannot be changed that way
     │   ├── UnknownApprovalError  no such approval request
@@ -27,6 +28,7 @@
     │   ├── NeedsPersonError      only a person's browser session can decide, and this is none
     │   ├── NotDeciderError       who asks may use the server, and not decide there
     │   └── UnknownReviewerError  whether the reviewer may still decide cannot be found out now
+    ├── SignInError               a sign-in to a server was not completed
     ├── InvalidRulesError         what was sent as rules is none
     ├── PolicyConflictError       the file of rules has changed since it was read
     ├── CodeGenerationError       a generator of code gave none
@@ -197,6 +199,12 @@ class ServerConfigurationError(ToolServerError):
     code = "server_configuration"
 
 
+class SignInRequiredError(ToolServerError):
+    """The server wants a person to sign in, or to sign in again; nothing ran, and nobody waits for that."""
+
+    code = "sign_in_required"
+
+
 class ToolCallInterruptedError(ToolServerError):
     """The call was cut off while it ran; whether it had an effect is not known, and it is not repeated."""
 
@@ -267,6 +275,12 @@ class UnknownReviewerError(ApprovalError):
     """JupyterHub does not say whether the reviewer may still decide. Unknown means no: the request still waits."""
 
     code = "unknown_reviewer"
+
+
+class SignInError(AgentBoxError):
+    """A sign-in to an MCP server was not completed: it is over, was begun elsewhere, or was denied. Nothing is kept."""
+
+    code = "sign_in"
 
 
 class InvalidRulesError(AgentBoxError, ValueError):

@@ -48,6 +48,11 @@ def seen_tools_path() -> Path:
     return data_dir() / "seen-tools.json"
 
 
+def sign_ins_path() -> Path:
+    """Return the file of people's sign-ins to MCP servers, where there is no keyring. Only this user can read it."""
+    return data_dir() / "sign-ins.json"
+
+
 def user_rules_path() -> Path:
     """Return the file of the user's rules."""
     return config_dir() / FILE_NAME

@@ -155,6 +155,7 @@ class ServerState(str, Enum):
 
     NEEDS_CONFIGURATION = "needs_configuration"
     NEEDS_TRUST = "needs_trust"
+    NEEDS_SIGN_IN = "needs_sign_in"
     STOPPED = "stopped"
     STARTING = "starting"
     RUNNING = "running"
@@ -185,6 +186,8 @@ class ServerStatus:
         How many calls were sent to it since Jupyter was started.
     last_error : str
         What went wrong last, with its start or with a call, also if it runs by now; empty if nothing did.
+    is_signed_in : bool
+        Whether its requests carry the token of a person's sign-in.
     """
 
     name: str
@@ -196,6 +199,7 @@ class ServerStatus:
     log: tuple[str, ...] = ()
     calls: int = 0
     last_error: str = ""
+    is_signed_in: bool = False
 
     def to_json(self) -> JsonObject:
         """Return the status as the REST API sends it."""
@@ -209,6 +213,7 @@ class ServerStatus:
             "log": list(self.log),
             "calls": self.calls,
             "last_error": self.last_error,
+            "is_signed_in": self.is_signed_in,
         }
 
 

@@ -129,6 +129,7 @@ def _composition_settings(settings: BackendSettings) -> composition.Settings:
         database_url=settings.database_url or sqlite_url(str(paths.data_dir() / "approvals.sqlite")),
         added_servers=None if settings.mcp_config_path is not None else paths.registered_servers_path(),
         approval_timeout=settings.approval_timeout,
+        sign_ins=paths.sign_ins_path(),
         limits=ServerLimits(
             start_timeout=settings.connect_timeout, default_cwd=partial(safe_working_directory, is_writable)
         ),

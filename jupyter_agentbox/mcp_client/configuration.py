@@ -63,6 +63,25 @@ class StdioServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthClient:
+    """What a configuration says about signing in to a server.
+
+    Parameters
+    ----------
+    client_id : str or None
+        As whom the provider knows this program; ``None`` registers it there at the first sign-in.
+    client_secret : str or None
+        The secret that goes with it, if the provider gave one.
+    scopes : tuple of str
+        What is asked for; empty for what the server wants.
+    """
+
+    client_id: str | None = None
+    client_secret: str | None = field(default=None, repr=False)
+    scopes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HttpServer:
     """A server that is reached over streamable HTTP. Values that may be secret are not in its ``repr``.
 
@@ -74,16 +93,24 @@ class HttpServer:
         The endpoint.
     headers : mapping
         Sent with every request to that origin, and to no other.
+    oauth : OAuthClient
+        How a person signs in, where the server wants that.
     """
 
     name: str
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    oauth: OAuthClient = field(default_factory=OAuthClient)
     timeout: float | None = None
     protocol_era: str = "auto"
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     transport: ClassVar[str] = "http"
+
+    @property
+    def has_authorization(self) -> bool:
+        """Whether its configuration says itself what proves who asks: then nobody signs in."""
+        return any(name.lower() == "authorization" for name in self.headers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,11 +315,15 @@ def _read_http(name: str, entry: JsonObject, expander: Expander) -> ServerConfig
     secrets = {*read.headers.values(), *expander.secrets, *(value for _, value in parse_qsl(parts.query))}
     # `Bearer abc`: a server that logs its token logs `abc`
     secrets |= {word for value in read.headers.values() for word in value.split() if word not in ("Bearer", "Basic")}
-    secrets |= {parts.password or ""}
+    oauth = OAuthClient(
+        client_id=read.client.clientId, client_secret=read.client.clientSecret, scopes=tuple(read.client.scopes)
+    )
+    secrets |= {parts.password or "", oauth.client_secret or ""}
     return HttpServer(
         name=name,
         url=read.url,
         headers=dict(read.headers),
+        oauth=oauth,
         timeout=read.timeout,
         protocol_era=read.protocolEra or "auto",
         secrets=tuple(sorted(secrets)),

@@ -10,7 +10,16 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+)
 
 from jupyter_agentbox.core.calls import JsonObject
 
@@ -94,11 +103,42 @@ class StdioEntry(Entry):
     cwd: _Text | None = Field(None, description="a string")
 
 
+def _words(value: Any) -> Any:
+    return value.split() if isinstance(value, str) else value
+
+
+def _client(value: Any) -> Any:
+    """Return an object for what some programs write as a switch, ``"oauth": true``."""
+    return {} if value is None or isinstance(value, bool) else value
+
+
+class OAuthEntry(BaseModel):
+    """How to sign in to a server: as Claude Code, VS Code and Gemini CLI write it, or as Cursor does."""
+
+    model_config = ConfigDict(strict=True, frozen=True, hide_input_in_errors=True)
+
+    clientId: Annotated[_Text | None, Field(validation_alias=AliasChoices("clientId", "CLIENT_ID"))] = None  # noqa: N815
+    clientSecret: Annotated[  # noqa: N815
+        _Text | None, Field(validation_alias=AliasChoices("clientSecret", "CLIENT_SECRET"))
+    ] = None
+    scopes: Annotated[list[_Text], BeforeValidator(_words)] = []
+
+
+_Client = Annotated[OAuthEntry, BeforeValidator(_client)]
+
+
 class HttpEntry(Entry):
     """A server that is reached over streamable HTTP."""
 
+    oauth: _Client = Field(OAuthEntry(), description="an object")
+    auth: _Client = Field(OAuthEntry(), description="an object")
     url: Annotated[_Text, AfterValidator(_endpoint)] = Field("", description="a string", validate_default=True)
     headers: Annotated[_Texts, AfterValidator(_sendable)] = Field({}, description="an object of strings")
+
+    @property
+    def client(self) -> OAuthEntry:
+        """How to sign in: `oauth`, or else what Cursor calls `auth`."""
+        return self.oauth if "oauth" in self.model_fields_set else self.auth
 
 
 EntryT = TypeVar("EntryT", bound=Entry)

@@ -18,7 +18,7 @@ from mcp_types import CONNECTION_CLOSED
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from jupyter_agentbox.core.tools import LogMessage
-from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
+from jupyter_agentbox.exceptions import ServerConfigurationError, SignInRequiredError, ToolServerError
 from jupyter_agentbox.processes.environment import process_environment
 from jupyter_agentbox.processes.process import Command
 from jupyter_agentbox.processes.reaper import CANNOT_EXECUTE, NOT_FOUND
@@ -27,9 +27,11 @@ from .configuration import HttpServer, StdioServer
 from .elicitation import elicitation
 from .limits import ServerLimits
 from .logs import LogRing, Redactor
+from .oauth import SignedIn
 from .running_calls import RunningCalls
 from .server_errors import text_of
 from .sessions import Session, describe_exit
+from .sign_ins import SignIns
 from .transport_http import HttpTransport
 from .transport_stdio import StdioTransport
 from .wire import Wire
@@ -51,6 +53,7 @@ async def open_session(
     redact: Redactor,
     on_tools_changed: Callable[[], None],
     on_log_message: Callable[[LogMessage], None] = lambda _: None,
+    sign_ins: SignIns | None = None,
 ) -> AsyncIterator[Session]:
     """Connect to a server. Enter and leave in the same task, because the SDK's cancel scopes must not change tasks.
 
@@ -59,7 +62,7 @@ async def open_session(
     ServerConfigurationError, ToolServerError
     """
     async with AsyncExitStack() as stack:
-        session = await _connect(server, stack, limits, log, redact, on_tools_changed, on_log_message)
+        session = await _connect(server, stack, limits, log, redact, on_tools_changed, on_log_message, sign_ins)
         watched = asyncio.Event()
         watch = asyncio.create_task(session.watch(watched))
         try:
@@ -79,12 +82,13 @@ async def _connect(
     redact: Redactor,
     on_tools_changed: Callable[[], None],
     on_log_message: Callable[[LogMessage], None],
+    sign_ins: SignIns | None,
 ) -> Session:
     modes = _modes(server)
     for mode in modes:
         wire = Wire(log.add, on_log_message)
         calls = RunningCalls()
-        transport = _transport(server, wire, limits)
+        transport = _transport(server, wire, limits, redact, sign_ins)
         client = mcp.Client(
             transport,
             mode=mode,
@@ -135,9 +139,12 @@ def _ended_at_probe(transport: StdioTransport | HttpTransport, wire: Wire) -> bo
     return wire.closed.is_set() and transport.process.returncode not in (CANNOT_EXECUTE, NOT_FOUND)
 
 
-def _transport(server: StdioServer | HttpServer, wire: Wire, limits: ServerLimits) -> StdioTransport | HttpTransport:
+def _transport(
+    server: StdioServer | HttpServer, wire: Wire, limits: ServerLimits, redact: Redactor, sign_ins: SignIns | None
+) -> StdioTransport | HttpTransport:
     if isinstance(server, HttpServer):
-        return HttpTransport(server, wire=wire, message_cap=limits.message_cap)
+        auth = None if sign_ins is None else SignedIn(server, sign_ins, on_secret=redact.learn)
+        return HttpTransport(server, wire=wire, message_cap=limits.message_cap, auth=auth)
     command = Command(
         argv=(program(server), *server.args),
         env=process_environment(os.environ, server.env),
@@ -170,6 +177,8 @@ def _start_error(
     if isinstance(transport, StdioTransport) and isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         message = describe_exit(transport)
     message = redact(message)
+    if isinstance(transport, HttpTransport) and transport.wants_sign_in:
+        return SignInRequiredError(f"`{server.name}` did not start: {message}")
     return ToolServerError(f"`{server.name}` did not start: {message}{_elsewhere(server, limits)}")
 
 

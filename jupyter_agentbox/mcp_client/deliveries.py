@@ -17,6 +17,8 @@ class Fate(Enum):
     NOT_SENT = "not sent"
     #: The server does not know the session any more, so it did nothing. On a new one the request can be sent again.
     SESSION_LOST = "session lost"
+    #: The server refused who asks, so it did nothing.
+    REFUSED = "refused"
     #: The connection ended before an answer; what the request did is not known.
     INTERRUPTED = "interrupted"
     #: The connection ended in the middle of the answer.
@@ -38,7 +40,7 @@ class Delivery:
     def fail(self, fate: Fate, reason: str) -> None:
         """Note what became of it; the first note counts."""
         if self.fate is None:
-            did_nothing = fate in (Fate.NOT_SENT, Fate.SESSION_LOST)
+            did_nothing = fate in (Fate.NOT_SENT, Fate.SESSION_LOST, Fate.REFUSED)
             self.fate = Fate.INTERRUPTED if did_nothing and self.is_taken else fate
             self.reason = reason
 

@@ -30,7 +30,18 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        parts = {part.strip() for secret in secrets for part in (secret, *secret.splitlines())}
+        self._secrets = set(secrets)
+        self._pattern: re.Pattern[str] | None = None
+        self._compile()
+
+    def learn(self, secret: str) -> None:
+        """Replace one more value from now on."""
+        if secret not in self._secrets:
+            self._secrets.add(secret)
+            self._compile()
+
+    def _compile(self) -> None:
+        parts = {part.strip() for secret in self._secrets for part in (secret, *secret.splitlines())}
         # the longest first, so that a secret that contains another one is replaced as a whole
         found = sorted((part for part in parts if len(part) > SHORTEST), key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, found))) if found else None

@@ -27,6 +27,8 @@ _PLACEHOLDER: Final = re.compile(r"\$\{([^{}]*)\}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?::-.*)?", re.DOTALL)
 _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _SCHEME: Final = re.compile(r"(?i)(bearer|basic|token) +")
+#: Keys of an entry with values that may be secrets.
+_HOLDING_SECRETS: Final = ("env", "headers", "oauth", "auth")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,8 +161,8 @@ class _Translation:
             names = ", ".join(f"`{one_line(key, 40)}`" for key in dropped[:5])
             self.notes.append(f"left out, because nothing here reads it: {names}")
         known = {key: value for key, value in entry.items() if key in ENTRY_KEYS}
-        whole: JsonObject = {key: self._value(value) for key, value in known.items() if key not in ("env", "headers")}
-        for key in ("env", "headers"):
+        whole: JsonObject = {key: self._value(value) for key, value in known.items() if key not in _HOLDING_SECRETS}
+        for key in _HOLDING_SECRETS:
             if isinstance(values := known.get(key), dict):
                 whole[key] = {name: self._secret(key, name, self._value(value, name)) for name, value in values.items()}
         if isinstance(args := whole.get("args"), list):

@@ -19,7 +19,7 @@ from jupyter_agentbox.protocol.shell import SHELL_SERVER
 
 from .configuration import SERVER_KEYS, UnusableServer, parse_configuration
 from .logs import Redactor
-from .secret_names import is_secret, may_hide_variable
+from .secret_names import is_client_secret, is_secret, may_hide_variable
 
 #: Names that are plain in Python, in rules, and to the eye.
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -74,6 +74,8 @@ def check_configuration(name: str, configuration: Mapping[str, JsonValue]) -> No
 def redactor(configuration: Mapping[str, JsonValue]) -> Redactor:
     """Return what removes the configuration's secrets from a text."""
     secrets = {str(value) for key in ("env", "headers") for value in object_of(configuration.get(key)).values()}
+    clients = [object_of(configuration.get(key)) for key in ("oauth", "auth")]
+    secrets |= {str(value) for client in clients for name, value in client.items() if is_client_secret(name)}
     secrets |= {word for secret in secrets for word in secret.split()}
     url = configuration.get("url")
     if isinstance(url, str):
@@ -91,7 +93,12 @@ def masked(configuration: Mapping[str, JsonValue]) -> JsonObject:
     What decides what runs is shown: of variables, only those are hidden of which no program is known that obeys them.
     """
     shown: JsonObject = dict(configuration)
-    for key, may_hide in (("env", may_hide_variable), ("headers", is_secret)):
+    for key, may_hide in (
+        ("env", may_hide_variable),
+        ("headers", is_secret),
+        ("oauth", is_client_secret),
+        ("auth", is_client_secret),
+    ):
         if isinstance(configuration.get(key), Mapping):
             values = object_of(configuration[key])
             shown[key] = {name: _masked(value) if may_hide(name) else value for name, value in values.items()}

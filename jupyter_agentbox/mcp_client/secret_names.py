@@ -23,6 +23,11 @@ def is_secret(name: str) -> bool:
     return _WORD.search(name) is not None
 
 
+def is_client_secret(name: str) -> bool:
+    """Whether a value of this name, in what an entry says about signing in, is the secret of an OAuth client."""
+    return name in ("clientSecret", "CLIENT_SECRET")
+
+
 def may_hide_variable(name: str) -> bool:
     """Whether a variable's value may be hidden from the person who approves it.
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.tools import LogMessage, ServerState, ServerStatus, ToolDescription, ToolResult
-from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
+from jupyter_agentbox.exceptions import ServerConfigurationError, SignInRequiredError, ToolServerError
 
 from .configuration import ServerConfiguration, UnusableServer
 from .limits import ServerLimits
 from .logs import LogRing, Redactor
+from .sign_ins import SignIns
 from .trust_keys import trust_key_of
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class ManagedServer:
         Called when the status changed.
     on_log_message : callable
         Gets what the server logs by notifications, without the configuration's secrets.
+    sign_ins : SignIns or None
+        What people's sign-ins gave; ``None`` if nobody can sign in.
 
     Attributes
     ----------
@@ -78,6 +81,7 @@ class ManagedServer:
         clock: Callable[[], float],
         on_change: Callable[[], None],
         on_log_message: Callable[[LogMessage], None] = lambda _: None,
+        sign_ins: SignIns | None = None,
     ) -> None:
         self.configuration = configuration
         self.trust_key = trust_key_of(configuration)
@@ -85,6 +89,10 @@ class ManagedServer:
         self._clock = clock
         self._on_change = on_change
         self._on_log_message = on_log_message
+        self._sign_ins = sign_ins
+        self._is_signed_in = False
+        self._refusal: SignInRequiredError | None = None
+        self._running = 0
         secrets = () if isinstance(configuration, UnusableServer) else configuration.secrets
         self._redact = Redactor(secrets)
         self._log = LogRing(limits.log_lines, self._redact)
@@ -119,6 +127,7 @@ class ManagedServer:
             log=self._log.lines(),
             calls=self._calls,
             last_error=self._last_error,
+            is_signed_in=self._is_signed_in,
         )
 
     @property
@@ -152,11 +161,18 @@ class ManagedServer:
         """
         session = await self._session()
         self._calls += 1
+        self._running += 1
         try:
             return await self._call(session, call, listener)
         except ToolServerError as error:
             self._last_error = self._redact(str(error))
+            if isinstance(error, SignInRequiredError):
+                self._refuse(error)
             raise
+        finally:
+            self._running -= 1
+            if self._is_refused:
+                self._wake.set()  # what others still do may end well; the next use looks for a new sign-in
 
     async def _call(self, session: Session, call: ToolCall, listener: CallListener | None) -> ToolResult:
         timeout = None if isinstance(self.configuration, UnusableServer) else self.configuration.timeout
@@ -188,6 +204,11 @@ class ManagedServer:
         with contextlib.suppress(ToolServerError):
             await self._session()
 
+    def signed_out(self) -> None:
+        """Hear that its sign-in was forgotten; the connection has ended before."""
+        self._is_signed_in = False
+        self._on_change()
+
     async def stop(self, *, for_good: bool = False) -> None:
         """End the connection and the process. Running calls are interrupted.
 
@@ -208,6 +229,8 @@ class ManagedServer:
 
     async def _session(self) -> Session:
         while True:
+            if self._task is not None and self._is_refused:
+                await asyncio.wait([self._task])
             if self._task is None or self._ready is None:
                 self._task, self._ready = self._begin()
             task, ready = self._task, self._ready
@@ -232,6 +255,7 @@ class ManagedServer:
                 f" restart it in the side panel to try now. The last error: {self._error}"
             )
         self._is_stopping = False
+        self._refusal = None
         self._wake.clear()
         ready: asyncio.Future[Session] = asyncio.get_running_loop().create_future()
         ready.add_done_callback(_look_at_exception)
@@ -248,13 +272,19 @@ class ManagedServer:
         except ServerConfigurationError as error:
             self._end(ServerState.NEEDS_CONFIGURATION, str(error))
             _reject(ready, error)
+        except SignInRequiredError as error:
+            self._want_sign_in(error)
+            _reject(ready, error)
         except ToolServerError as error:
             self._fail(error)
             _reject(ready, error)
         except Exception as error:  # noqa: BLE001
             # boundary: the root of a task; whatever the SDK raises must end as this server's status
             failure = self._failure(error)
-            self._fail(failure)
+            if isinstance(failure, SignInRequiredError):
+                self._want_sign_in(failure)
+            else:
+                self._fail(failure)
             _reject(ready, failure)
         finally:
             _reject(ready, ToolServerError(f"the server `{self.configuration.name}` was stopped"))
@@ -276,10 +306,13 @@ class ManagedServer:
             started = self._clock()
             self._protocol_version = session.protocol_version
             self._error = ""
+            self._is_signed_in = session.is_signed_in
             ready.set_result(session)
             self._set_state(ServerState.RUNNING)
             await self._keep(session)
             await session.let_go()
+        if self._refusal is not None and not self._is_stopping:
+            raise self._refusal
         if not self._is_stopping:
             if self._clock() - started >= HEALTHY:
                 self._failures = 0
@@ -298,13 +331,14 @@ class ManagedServer:
                         redact=self._redact,
                         on_tools_changed=self._tools_changed,
                         on_log_message=self._logged,
+                        sign_ins=self._sign_ins,
                     )
                 )
                 self._known = await session.tools()
                 return session
         except TimeoutError:
             raise ToolServerError(f"`{name}` did not start within {seconds:g} s{self._log.tail()}") from None
-        except ServerConfigurationError:
+        except (ServerConfigurationError, SignInRequiredError):
             raise
         except ToolServerError as error:
             raise ToolServerError(f"{error}{self._log.tail()}") from None
@@ -320,7 +354,7 @@ class ManagedServer:
                 finally:
                     woken.cancel()
                 self._wake.clear()
-                if self._is_stopping or closed.done():
+                if self._is_stopping or closed.done() or self._is_refused:
                     return
                 await self._refresh(session)
         finally:
@@ -348,6 +382,22 @@ class ManagedServer:
         self._not_before = self._clock() + backoff(self._failures)
         self._last_error = self._redact(str(error))
         self._end(ServerState.FAILED, str(error))
+
+    @property
+    def _is_refused(self) -> bool:
+        """Whether the connection is of no more use: nobody knows who asks, and no call is still running."""
+        return self._refusal is not None and not self._running
+
+    def _refuse(self, error: SignInRequiredError) -> None:
+        """Wait for a person without holding anybody up: each use tries anew, and fails at once."""
+        self._refusal = error
+        self._is_signed_in = False
+        self._last_error = self._error = self._redact(str(error))
+        self._set_state(ServerState.NEEDS_SIGN_IN)
+
+    def _want_sign_in(self, error: SignInRequiredError) -> None:
+        self._task = None
+        self._refuse(error)
 
     def _end(self, state: ServerState, text: str) -> None:
         self._task = None

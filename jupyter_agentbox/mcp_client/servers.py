@@ -19,12 +19,13 @@ from jupyter_agentbox.core.tools import (
     ToolDescription,
     ToolResult,
 )
-from jupyter_agentbox.exceptions import UnknownServerError, UnknownToolError
+from jupyter_agentbox.exceptions import ServerConfigurationError, UnknownServerError, UnknownToolError
 
 from .arguments import check_is_json
-from .configuration import Configuration, ConfigurationSource
+from .configuration import Configuration, ConfigurationSource, HttpServer, UnusableServer
 from .limits import ServerLimits
 from .server import ManagedServer, import_connections
+from .sign_ins import SignIns
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +48,8 @@ class McpServers:
         Gets a server's name and what it logs by a notification. Untrusted text.
     clock : callable
         Returns seconds, monotonic.
+    sign_ins : SignIns, optional
+        What people's sign-ins gave; without it, nobody can sign in to a server.
     """
 
     def __init__(
@@ -57,12 +60,14 @@ class McpServers:
         on_change: Callable[[], None] = lambda: None,
         on_log: Callable[[str, LogMessage], None] = lambda _, __: None,
         clock: Callable[[], float] = time.monotonic,
+        sign_ins: SignIns | None = None,
     ) -> None:
         self._source = source
         self._limits = limits
         self._on_change = on_change
         self._on_log = on_log
         self._clock = clock
+        self._sign_ins = sign_ins
         self._loaded = Configuration()
         self._servers: dict[str, ManagedServer] = {}
         self._retiring: set[asyncio.Task[None]] = set()
@@ -166,6 +171,32 @@ class McpServers:
         await server.stop()
         return server.status
 
+    def http_server(self, name: str) -> HttpServer:
+        """Return a server to which people may sign in.
+
+        Raises
+        ------
+        UnknownServerError
+        ServerConfigurationError
+            If it is a process, or cannot be used as it is configured.
+        """
+        configuration = self._server(name).configuration
+        if isinstance(configuration, HttpServer):
+            return configuration
+        reason = configuration.error if isinstance(configuration, UnusableServer) else "it is a program of yours"
+        raise ServerConfigurationError(f"nobody can sign in to `{name}`: {reason}")
+
+    async def signed_out(self, name: str) -> None:
+        """Stop a server whose sign-in was forgotten.
+
+        Raises
+        ------
+        UnknownServerError
+        """
+        server = self._server(name)
+        await server.stop()
+        server.signed_out()
+
     async def stop_all(self) -> None:
         """Stop all servers, all at the same time; each starts anew on its next use."""
         await asyncio.gather(*(server.stop() for server in self._servers.values()))
@@ -208,6 +239,7 @@ class McpServers:
                     clock=self._clock,
                     on_change=self._announce,
                     on_log_message=partial(self._on_log, name),
+                    sign_ins=self._sign_ins,
                 )
             else:
                 del old[name]

@@ -23,11 +23,12 @@ from . import jsonc
 from .configuration import SERVER_KEYS, UnusableServer, parse_configuration, transport_of
 from .plain_files import read_plain_bytes
 from .registration import HIDDEN, check_name, masked, object_of
-from .secret_names import is_secret
+from .secret_names import is_client_secret, is_secret
 
 #: What an entry may have; other keys of other programs are left out of a new one.
 ENTRY_KEYS: Final = (
     *("type", "command", "args", "env", "envFile", "cwd", "url", "headers", "timeout", "protocolEra", "disabled"),
+    *("oauth", "auth"),
 )
 #: The longest file, and the longest new entry, in bytes.
 _LONGEST: Final = 5_000_000
@@ -229,9 +230,14 @@ def check_no_secrets(configuration: Mapping[str, JsonValue]) -> None:
     ServerConfigurationError
         The text holds no value.
     """
-    for key in ("env", "headers"):
+    for key, may_hide in (
+        ("env", is_secret),
+        ("headers", is_secret),
+        ("oauth", is_client_secret),
+        ("auth", is_client_secret),
+    ):
         for name, value in object_of(configuration.get(key)).items():
-            if is_secret(name) and "${" not in str(value):
+            if may_hide(name) and "${" not in str(value):
                 raise ServerConfigurationError(
                     f"the value of `{name:.80}` would stand in the file for everybody who can read it: write"
                     f" `${{NAME}}`, and set that variable for the Jupyter server"

@@ -28,7 +28,7 @@ from pydantic import TypeAdapter, ValidationError
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
 from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
-from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError, UnknownToolError
+from jupyter_agentbox.exceptions import SignInRequiredError, ToolCallInterruptedError, ToolServerError, UnknownToolError
 
 from .deliveries import Delivery, Fate, current, following
 from .elicitation import question_of, result_of
@@ -118,6 +118,15 @@ class Session:
             await self._wire.emptied(_LAST_ANSWERS)
 
     @property
+    def is_signed_in(self) -> bool:
+        """Whether its requests carry the token of a sign-in."""
+        return isinstance(self._transport, HttpTransport) and self._transport.is_signed_in
+
+    @property
+    def _wants_sign_in(self) -> bool:
+        return isinstance(self._transport, HttpTransport) and bool(self._transport.wants_sign_in)
+
+    @property
     def closed(self) -> asyncio.Event:
         """Set when the connection has ended."""
         return self._wire.closed
@@ -161,9 +170,8 @@ class Session:
             try:
                 page = await self._client.list_tools(cursor=cursor, cache_mode="bypass")
             except (MCPError, ValidationError) as error:
-                raise ToolServerError(
-                    f"the list of tools of `{self._name}` could not be read: {self._explain(error)}"
-                ) from None
+                kind = SignInRequiredError if self._wants_sign_in else ToolServerError
+                raise kind(f"the list of tools of `{self._name}` could not be read: {self._explain(error)}") from None
             for tool in page.tools:
                 if tool.name in found:
                     self._log.add(f"tool `{tool.name}` is listed twice; the first one counts")
@@ -272,10 +280,8 @@ class Session:
     async def _error(self, call: ToolCall, error: MCPError, delivery: Delivery, seconds: float) -> ToolServerError:
         name = call.qualified_name
         match delivery.fate:
-            case Fate.NOT_SENT:
-                return ToolServerError(f"`{name}` did not run: {delivery.reason}")
-            case Fate.SESSION_LOST:
-                return SessionLostError(f"`{name}` did not run: {delivery.reason}")
+            case Fate.NOT_SENT | Fate.REFUSED | Fate.SESSION_LOST:
+                return self._not_run(delivery)(f"`{name}` did not run: {delivery.reason}")
             case Fate.UNUSABLE:
                 return ToolServerError(f"`{name}` ran, but {delivery.reason}")
             case Fate.CUT_OFF:
@@ -298,6 +304,11 @@ class Session:
             return ToolServerError(f"`{name}` did not run: its description on the server has changed; call it again")
         asked = f" (it asked for {what}, which is not supported)" if (what := self._wire.asked_in_vain) else ""
         return ToolServerError(f"the server refused `{name}`: {self._explain(error)}{asked}")
+
+    def _not_run(self, delivery: Delivery) -> type[ToolServerError]:
+        if delivery.fate is Fate.SESSION_LOST:
+            return SessionLostError
+        return SignInRequiredError if delivery.fate is Fate.REFUSED and self._wants_sign_in else ToolServerError
 
     async def _interrupted(self, name: str, reason: str) -> ToolCallInterruptedError:
         reason = self._redact(await self._reason(reason))

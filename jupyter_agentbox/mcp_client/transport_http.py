@@ -7,7 +7,7 @@ ends the task group that all calls of the connection share. Here such an excepti
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from contextvars import Context
 from types import TracebackType
@@ -20,15 +20,16 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 
 from .configuration import HttpServer
-from .deliveries import Delivery, Fate, current
+from .deliveries import Fate, current
+from .oauth import SignedIn, missing_scope
+from .response_body import CappedBody, describe
 from .wire import Wire
 
 #: Seconds to connect and to send; reading has no limit here, the call's own timeout is the limit.
 _CONNECT_TIMEOUT: Final = 30.0
-_NO_AUTHORIZATION: Final = (
-    "; it requires authorization: set `headers` in mcp.json (signing in with OAuth is not supported; "
-    "the program `mcp-remote` does that)"
-)
+_SET_HEADERS: Final = "set `headers` in mcp.json"
+_SIGN_IN: Final = "press *Sign in* beside its name in JupyterLab's side panel, *Servers*, or " + _SET_HEADERS
+_LONGEST_SCOPE: Final = 200
 _LARGEST_ERROR_BODY: Final = 64 * 1024
 _OLDER: Final = "; the older HTTP+SSE transport is not supported: use the server's streamable HTTP URL"
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
@@ -45,21 +46,35 @@ class HttpTransport:
         The connection's open requests.
     message_cap : int
         The longest message that is read, in bytes. A longer one fails its own request only.
+    auth : SignedIn or None
+        Sends what a person's sign-in gave; ``None`` if nobody can sign in here.
+
+    Attributes
+    ----------
+    wants_sign_in : str
+        What to do for the server to know who asks; empty if its last answer did not want that.
     """
 
-    def __init__(self, server: HttpServer, *, wire: Wire, message_cap: int) -> None:
+    def __init__(self, server: HttpServer, *, wire: Wire, message_cap: int, auth: SignedIn | None = None) -> None:
         self._server = server
         self._wire = wire
         self._cap = message_cap
+        # a header of the configuration says who asks; a token beside it would replace it
+        self._auth = None if server.has_authorization else auth
+        self.wants_sign_in = ""
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> tuple[_Incoming, _Outgoing]:
         """Make the client; nothing is sent yet."""
+        if self._auth is not None:
+            await self._auth.load()
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(
                 ContainedClient(
                     cap=self._cap,
                     on_session_lost=self._wire.lose,
+                    on_answer=self._look_at,
+                    auth=self._auth,
                     # compressed answers would hide their size from the cap, and a broken one breaks the connection
                     headers={"Accept-Encoding": "identity", **self._server.headers},
                     timeout=httpx2.Timeout(_CONNECT_TIMEOUT, read=None),
@@ -71,6 +86,29 @@ class HttpTransport:
             )
             self._stack = stack.pop_all()
         return _Incoming(read, self._wire), _Outgoing(write, self._wire)
+
+    @property
+    def is_signed_in(self) -> bool:
+        """Whether requests carry the token of a sign-in."""
+        return self._auth is not None and self._auth.is_signed_in
+
+    def _look_at(self, response: httpx2.Response) -> str:
+        """Return what a person can do about an answer that refuses who asks; empty for every other answer."""
+        scope = missing_scope(response)
+        if response.status_code != 401 and scope is None:
+            self.wants_sign_in = ""
+            return ""
+        if self._auth is None:
+            is_refused = self._server.has_authorization
+            return "it does not take the `Authorization` of `headers` in mcp.json" if is_refused else _SET_HEADERS
+        if scope is not None:
+            rights = f" ({scope[:_LONGEST_SCOPE]})" if scope else ""
+            self.wants_sign_in = f"the sign-in lacks rights that it needs{rights}: sign out, and sign in again"
+        elif self._auth.was_signed_in:
+            self.wants_sign_in = f"the sign-in has ended: {_SIGN_IN}"
+        else:
+            self.wants_sign_in = f"it wants you to sign in: {_SIGN_IN}"
+        return self.wants_sign_in
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -91,11 +129,21 @@ class ContainedClient(httpx2.AsyncClient):
         The largest answer, in bytes; event streams have a cap of their own for each event.
     on_session_lost : callable
         Called when the server does not know the session any more.
+    on_answer : callable
+        Gets each answer; returns what a person can do about it if it refuses who asks, else nothing.
     """
 
-    def __init__(self, *, cap: int, on_session_lost: Callable[[], None], **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        cap: int,
+        on_session_lost: Callable[[], None],
+        on_answer: Callable[[httpx2.Response], str],
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
         self._cap = cap
+        self._on_answer = on_answer
         self._on_session_lost = on_session_lost
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
@@ -104,7 +152,8 @@ class ContainedClient(httpx2.AsyncClient):
             response = await super().send(request, **options)
         except httpx2.HTTPError as error:
             fate = Fate.NOT_SENT if isinstance(error, _NEVER_SENT) else Fate.INTERRUPTED
-            return _error(request, 502, INTERNAL_ERROR, f"no answer over HTTP: {_describe(error)}", fate)
+            return _error(request, 502, INTERNAL_ERROR, f"no answer over HTTP: {describe(error)}", fate)
+        advice = self._on_answer(response)
         if response.status_code < 400:
             kind = response.headers.get("content-type", "").lower()
             is_events, is_json = kind.startswith("text/event-stream"), kind.startswith("application/json")
@@ -114,28 +163,30 @@ class ContainedClient(httpx2.AsyncClient):
                 delivery.is_taken = True
             if not is_events and not is_json and response.status_code == 200 and (delivery := current()) is not None:
                 delivery.fail(Fate.UNUSABLE, f"its answer is not MCP but {kind or 'of no type'}")
-            response.stream = _Body(response.stream, cap=self._cap, by_event=is_events, delivery=current())
+            response.stream = CappedBody(response.stream, cap=self._cap, by_event=is_events, delivery=current())
             return response
-        return await self._refusal(request, response)
+        return await self._refusal(request, response, advice)
 
-    async def _refusal(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    async def _refusal(self, request: httpx2.Request, response: httpx2.Response, advice: str) -> httpx2.Response:
         status = f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
         body = await _read_error(response)
         if MCP_SESSION_ID in request.headers and _is_about_session(response.status_code, body):
             self._on_session_lost()
             return _error(request, 404, INVALID_REQUEST, "the server has ended this session", Fate.SESSION_LOST)
+        if advice:
+            return _error(
+                request, response.status_code, INTERNAL_ERROR, f"the server answered {status}; {advice}", Fate.REFUSED
+            )
         if body is not None:
             return response
         fate = Fate.NOT_SENT if response.status_code < 500 else Fate.INTERRUPTED
         hint = _OLDER if response.status_code in (404, 405) and request.url.path.rstrip("/").endswith("/sse") else ""
-        if response.status_code == 401:
-            hint = _NO_AUTHORIZATION
         return _error(request, response.status_code, INTERNAL_ERROR, f"the server answered {status}{hint}", fate)
 
 
 async def _read_error(response: httpx2.Response) -> dict[str, Any] | None:
     """Return the JSON-RPC error that an answer has; ``None`` if it has none."""
-    response.stream = _Body(response.stream, cap=_LARGEST_ERROR_BODY)
+    response.stream = CappedBody(response.stream, cap=_LARGEST_ERROR_BODY)
     try:
         body = json.loads(await response.aread())
     except (httpx2.HTTPError, httpx2.StreamError, ValueError, RecursionError):
@@ -154,50 +205,6 @@ def _is_about_session(status: int, body: dict[str, Any] | None) -> bool:
     if status != 400 or body is None:
         return status == 404
     return body.get("id") is None and "session" in str(body["error"].get("message")).lower()
-
-
-class _Body(httpx2.AsyncByteStream):
-    """An answer's body. It fails with `httpx2.StreamError`, the one error that the SDK keeps with the request.
-
-    Parameters
-    ----------
-    inner : httpx2.AsyncByteStream
-        As the server sends it.
-    cap : int
-        The most bytes, of all of it or of an event.
-    by_event : bool
-        It is a stream of events.
-    delivery : Delivery or None
-        The request that it answers.
-    """
-
-    def __init__(self, inner: Any, *, cap: int, by_event: bool = False, delivery: Delivery | None = None) -> None:
-        self._inner = inner
-        self._cap = cap
-        self._by_event = by_event
-        self._delivery = delivery
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        try:
-            async for chunk in self._inner:
-                ended = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\r\n\r\n")) if self._by_event else -1
-                size = size + len(chunk) if ended < 0 else len(chunk) - ended
-                if size > self._cap:
-                    reason = f"its answer has more than the {self._cap / 1e6:.1f} MB that are allowed"
-                    raise self._failure(Fate.UNUSABLE, reason)
-                yield chunk
-        except httpx2.HTTPError as error:
-            reason = f"the connection broke in the middle of the answer: {_describe(error)}"
-            raise self._failure(Fate.INTERRUPTED, reason) from None
-
-    def _failure(self, fate: Fate, reason: str) -> httpx2.StreamError:
-        if self._delivery is not None:
-            self._delivery.fail(fate, reason)
-        return httpx2.StreamError(reason)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
 
 
 class _Incoming:
@@ -271,7 +278,3 @@ def _error(request: httpx2.Request, status: int, code: int, message: str, fate: 
         delivery.fail(fate, message)
     error = {"code": code, "message": message}
     return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
-
-
-def _describe(error: Exception) -> str:
-    return str(error) or type(error).__name__

@@ -23,6 +23,8 @@ from jupyter_agentbox.exceptions import (
     NotDeciderError,
     PolicyConflictError,
     ServerConfigurationError,
+    SignInError,
+    SignInRequiredError,
     StaleDigestError,
     StorageError,
     ThreadError,
@@ -49,6 +51,7 @@ from jupyter_agentbox.services.pages.manager import PageManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.services.questions.manager import QuestionManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
+from jupyter_agentbox.services.servers.sign_ins import SignInManager
 
 if TYPE_CHECKING:
     from jupyter_agentbox.services.threads.manager import NotebookThreads
@@ -76,6 +79,8 @@ STATUS_CODES: Final[tuple[tuple[type[AgentBoxError], int], ...]] = (
     (ToolArgumentsError, 422),
     (ToolCallRejectedError, 422),
     (ServerConfigurationError, 409),
+    (SignInRequiredError, 409),
+    (SignInError, 403),
     (ToolServerError, 502),
     (TooManyRequestsError, 429),
     (StorageError, 503),
@@ -108,6 +113,7 @@ class Services:
     manual_calls: ManualCalls
     servers_file: ServersFile
     seen_tools: SeenTools
+    sign_ins: SignInManager
     policies: PolicyManager
     isolation: IsolationFinder
     kernel_exits: KernelExitManager

@@ -71,6 +71,7 @@ def test_a_servers_status_is_sent_whole() -> None:
         "log": ["a", "b"],
         "calls": 0,
         "last_error": "",
+        "is_signed_in": False,
     }
 
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.mcp_client.configuration import (
     Configuration,
     HttpServer,
+    OAuthClient,
     StdioServer,
     UnusableServer,
     parse_configuration,
@@ -229,3 +231,37 @@ def test_reading_a_file_without_servers_loads_no_models() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"oauth": {"clientId": "me", "clientSecret": "${SECRET}", "scopes": ["a", "b"]}},
+        {"oauth": {"clientId": "me", "clientSecret": "${SECRET}", "scopes": "a b", "callbackPort": 8080}},
+        {"auth": {"CLIENT_ID": "me", "CLIENT_SECRET": "${SECRET}", "scopes": ["a", "b"]}},
+    ],
+)
+def test_how_to_sign_in_is_read_as_other_programs_write_it_and_the_secret_is_never_shown(
+    tmp_path: Path, written: dict[str, Any]
+) -> None:
+    text = json.dumps({"mcpServers": {"web": {"url": "https://a.example/mcp", **written}}})
+    server = parse_configuration(tmp_path / "mcp.json", text, {"SECRET": "s3cret"}).servers["web"]
+
+    assert isinstance(server, HttpServer)
+    assert (server.oauth.client_id, server.oauth.client_secret, server.oauth.scopes) == ("me", "s3cret", ("a", "b"))
+    assert "s3cret" in server.secrets
+    assert "s3cret" not in repr(server)
+
+
+@pytest.mark.parametrize("switch", [True, False, None, {}])
+def test_a_switch_in_the_place_of_a_client_is_none(tmp_path: Path, switch: Any) -> None:
+    text = json.dumps({"mcpServers": {"web": {"url": "https://a.example/mcp", "oauth": switch}}})
+    server = parse_configuration(tmp_path / "mcp.json", text, {}).servers["web"]
+    assert isinstance(server, HttpServer)
+    assert server.oauth == OAuthClient()
+
+
+@pytest.mark.parametrize("wrong", ["me", 7, {"clientId": 7}, {"scopes": 7}])
+def test_a_client_that_is_none_is_malformed(tmp_path: Path, wrong: Any) -> None:
+    text = json.dumps({"mcpServers": {"web": {"url": "https://a.example/mcp", "oauth": wrong}}})
+    assert '"oauth' in parse_configuration(tmp_path / "mcp.json", text, {}).problems[0].message

@@ -74,7 +74,8 @@ async def a_thread(threads: NotebookThreads) -> tuple[Thread, Turn]:
 def test_every_handler_that_answers_a_get_is_tried() -> None:
     answering = {handler.__name__ for _, handler, *_ in AgentBoxApp.handlers if "get" in vars(handler)}
 
-    assert answering == set(PARTS)
+    # A provider sends a browser back by a GET, and what it brings has an effect once: see servers/test_sign_in.py.
+    assert answering - {"SignInCallbackHandler"} == set(PARTS)
 
 
 @pytest.mark.parametrize("handler", sorted(PARTS))

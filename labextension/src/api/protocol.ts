@@ -18,6 +18,7 @@ export type OutcomeState = 'running' | 'succeeded' | 'failed' | 'cancelled';
 export type ServerState =
   | 'needs_configuration'
   | 'needs_trust'
+  | 'needs_sign_in'
   | 'stopped'
   | 'starting'
   | 'running'
@@ -272,6 +273,8 @@ export interface IServer {
   calls: number;
   /** What went wrong last, also if it runs by now. */
   last_error: string;
+  /** Whether its requests carry the token of a person's sign-in. */
+  is_signed_in: boolean;
 }
 
 /** A tool as its server listed it last, in brief; all of it is untrusted text. */

@@ -39,6 +39,7 @@ function show(
       log: [],
       calls: 0,
       last_error: '',
+      is_signed_in: false,
       ...server
     } as IServer
   ];

@@ -1,0 +1,226 @@
+"""What was kept of people's sign-ins to MCP servers: in the keyring of the operating system, or in a private file."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import stat
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from jupyter_agentbox.core.calls import JsonObject
+
+from .registration import object_of
+
+_log = logging.getLogger(__name__)
+
+#: Where sign-ins are kept: in the keyring if there is one, else in the file; in the file; nowhere.
+Place: TypeAlias = Literal["auto", "file", "memory"]
+#: The name under which the keyring has them.
+KEYRING_SERVICE: Final = "jupyter-agentbox-mcp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignIn:
+    """What one sign-in gave. Its values are not in its ``repr``.
+
+    Parameters
+    ----------
+    trust_key : str
+        The trust key of the server that a person signed in to: for one with another address it is worth nothing.
+    tokens : dict
+        The answer of the provider's token endpoint.
+    expires_at : float or None
+        When the access token ends, in seconds since 1970, if the provider says so.
+    client : dict
+        As whom this program is known to the provider.
+    provider : dict or None
+        The metadata of the provider (RFC 8414).
+    resource : dict or None
+        The metadata of the server (RFC 9728).
+    """
+
+    trust_key: str
+    tokens: JsonObject = field(repr=False)
+    expires_at: float | None = None
+    client: JsonObject = field(repr=False)
+    provider: JsonObject | None = field(default=None, repr=False)
+    resource: JsonObject | None = field(default=None, repr=False)
+
+    def to_json(self) -> JsonObject:
+        """Return what is kept."""
+        return {
+            "trust_key": self.trust_key,
+            "tokens": self.tokens,
+            "expires_at": self.expires_at,
+            "client": self.client,
+            "provider": self.provider,
+            "resource": self.resource,
+        }
+
+
+class Keyring(Protocol):
+    """What is used of the package `keyring`."""
+
+    def get_password(self, service: str, username: str) -> str | None:
+        """Return what is kept under a name."""
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        """Keep it."""
+
+    def delete_password(self, service: str, username: str) -> None:
+        """Forget it."""
+
+
+class SignIns:
+    """The sign-ins of this user, by server. All methods may block: a keyring can be another program.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file, which only this user can read; what it cannot hold safely is not read. ``None`` is `memory`.
+    place : str
+        ``auto``, ``file`` or ``memory``.
+    """
+
+    def __init__(self, path: Path | None, *, place: Place = "auto") -> None:
+        self._path = path
+        self._place: Place = "memory" if path is None else place
+        self._lock = threading.Lock()
+        self._memory: dict[str, JsonObject] = {}
+
+    def load(self, name: str, trust_key: str) -> SignIn | None:
+        """Return what a sign-in to this server gave; ``None`` if nobody signed in to what it is now."""
+        with self._lock:
+            found = self._from_keyring(name) or self._read().get(name)
+        return _sign_in_of(found, trust_key)
+
+    def keep(self, name: str, sign_in: SignIn) -> None:
+        """Keep a sign-in, in the place of what was kept for this server.
+
+        Raises
+        ------
+        OSError
+            If it cannot be kept.
+        """
+        with self._lock:
+            is_in_keyring = self._to_keyring(name, sign_in)
+            kept = {other: entry for other, entry in self._read().items() if other != name}
+            self._write(kept if is_in_keyring else {**kept, name: sign_in.to_json()})
+
+    def forget(self, name: str) -> None:
+        """Forget what was kept for a server.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        with self._lock:
+            self._forget_in_keyring(name)
+            kept = self._read()
+            if kept.pop(name, None) is not None:
+                self._write(kept)
+
+    def _read(self) -> dict[str, JsonObject]:
+        if self._place == "memory" or self._path is None:
+            return dict(self._memory)
+        try:
+            with self._path.open(encoding="utf-8") as file:
+                if os.name == "posix" and not _is_private(os.fstat(file.fileno())):
+                    _log.warning("%s is not used: others can read or have made it; sign in again", self._path)
+                    return {}
+                found = json.load(file)
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return {name: object_of(entry) for name, entry in object_of(object_of(found).get("servers")).items()}
+
+    def _write(self, kept: Mapping[str, JsonObject]) -> None:
+        if self._place == "memory" or self._path is None:
+            self._memory = dict(kept)
+            return
+        if not kept:
+            self._path.unlink(missing_ok=True)
+            return
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, draft = tempfile.mkstemp(dir=self._path.parent, prefix=".sign-ins-")  # made for this user only
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump({"servers": dict(kept)}, file)
+            Path(draft).replace(self._path)
+        except BaseException:
+            Path(draft).unlink(missing_ok=True)
+            raise
+
+    def _user(self, name: str) -> str:
+        """Return the keyring's name for a server: another data directory, another entry."""
+        return f"{name} ({self._path})"
+
+    def _keyring(self) -> Keyring | None:
+        return usable_keyring() if self._place == "auto" else None
+
+    def _from_keyring(self, name: str) -> JsonObject:
+        if (keyring := self._keyring()) is None:
+            return {}
+        try:
+            return object_of(json.loads(keyring.get_password(KEYRING_SERVICE, self._user(name)) or "{}"))
+        except Exception as error:  # noqa: BLE001  # its back ends raise anything; one that is locked has none for us
+            _log.warning("the keyring could not be read: %s", type(error).__name__)
+            return {}
+
+    def _to_keyring(self, name: str, sign_in: SignIn) -> bool:
+        if (keyring := self._keyring()) is None:
+            return False
+        try:
+            keyring.set_password(KEYRING_SERVICE, self._user(name), json.dumps(sign_in.to_json()))
+        except Exception as error:  # noqa: BLE001  # as above; that of Windows refuses what is long
+            _log.warning("the keyring keeps no sign-in, so the file does: %s", type(error).__name__)
+            self._forget_in_keyring(name)
+            return False
+        return True
+
+    def _forget_in_keyring(self, name: str) -> None:
+        if (keyring := self._keyring()) is None:
+            return
+        try:
+            if keyring.get_password(KEYRING_SERVICE, self._user(name)) is not None:
+                keyring.delete_password(KEYRING_SERVICE, self._user(name))
+        except Exception as error:  # noqa: BLE001  # as above
+            _log.warning("the keyring could not be changed: %s", type(error).__name__)
+
+
+def usable_keyring() -> Keyring | None:
+    """Return the keyring of the operating system; ``None`` if there is none that protects what it keeps."""
+    try:
+        import keyring  # noqa: PLC0415  # an extra, and slow where it asks another program
+    except ImportError:
+        return None
+    try:
+        found: Any = keyring.get_keyring()
+        # the package gives less than 1 to what keeps nothing, or keeps it in plain text
+        return found if found.priority >= 1 else None
+    except Exception:  # noqa: BLE001  # a back end that cannot even say how good it is
+        return None
+
+
+def _is_private(found: os.stat_result) -> bool:
+    return found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077
+
+
+def _sign_in_of(found: JsonObject | None, trust_key: str) -> SignIn | None:
+    if not found or not trust_key or found.get("trust_key") != trust_key:
+        return None
+    expires_at = found.get("expires_at")
+    return SignIn(
+        trust_key=trust_key,
+        tokens=object_of(found.get("tokens")),
+        expires_at=float(expires_at) if isinstance(expires_at, int | float) else None,
+        client=object_of(found.get("client")),
+        provider=object_of(found.get("provider")) or None,
+        resource=object_of(found.get("resource")) or None,
+    )

@@ -1,0 +1,90 @@
+"""Where a provider sends a person back to: the address of this server as the page that asks has it, if that is one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from jupyter_agentbox.exceptions import InvalidDecisionError
+
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownAddresses:
+    """Under which addresses a browser reaches this server.
+
+    Parameters
+    ----------
+    base_url : str
+        The path of all that this server serves.
+    hosts : tuple of str
+        The `Host` of the request that asks, and what a trusted proxy says that it was.
+    public : tuple of str
+        Addresses that whoever runs the server has configured.
+    origin : str or None
+        The `Origin` of the request, which no page can choose.
+    allow_origin, allow_origin_pat : str
+        Other origins that may use this server.
+    """
+
+    base_url: str
+    hosts: tuple[str, ...]
+    public: tuple[str, ...] = ()
+    origin: str | None = None
+    allow_origin: str = ""
+    allow_origin_pat: str = ""
+
+    def redirect_for(self, page: str, name: str) -> str:
+        """Return where a provider sends a person back to after they signed in to a server.
+
+        Parameters
+        ----------
+        page : str
+            The server's address as the page that asks has it, without parameters: ``https://hub.example/user/ada/``.
+        name : str
+            The MCP server. Each has an address of its own, so that no provider can send what is another's.
+
+        Raises
+        ------
+        InvalidDecisionError
+            If that is not this server, or a code could be read on the way.
+        """
+        try:
+            parts = urlsplit(page)
+            origin, host = f"{parts.scheme}://{parts.netloc}", parts.hostname
+        except ValueError:
+            raise InvalidDecisionError("`page` is not an address") from None
+        if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or parts.query or parts.fragment:
+            raise InvalidDecisionError("`page` is not the address of a Jupyter server")
+        if parts.path.rstrip("/") != self.base_url.rstrip("/") or not self._is_ours(origin, parts.netloc):
+            raise InvalidDecisionError(
+                "`page` is not an address of this Jupyter server; behind a proxy that changes the host, set"
+                " `ServerApp.custom_display_url` to the address that people use"
+            )
+        if parts.scheme == "http" and host not in _LOOPBACK:
+            raise InvalidDecisionError(
+                "signing in needs an address with https, or localhost: over http, others could read what the provider"
+                " sends"
+            )
+        return f"{origin}{self.base_url.rstrip('/')}/jupyter-agentbox/oauth/callback/{quote(name, safe='')}"
+
+    def _is_ours(self, origin: str, netloc: str) -> bool:
+        if self.origin is not None and self.origin != origin:
+            return False  # a page asks for its own address only
+        if netloc.lower() in {host.lower() for host in self.hosts} or origin in {
+            _origin_of(url) for url in self.public
+        }:
+            return True
+        # A page of another origin works where somebody listed that; `*` lists nobody.
+        is_listed = self.allow_origin == origin or bool(
+            self.allow_origin_pat and re.fullmatch(self.allow_origin_pat, origin)
+        )
+        return self.origin is not None and is_listed
+
+
+def _origin_of(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

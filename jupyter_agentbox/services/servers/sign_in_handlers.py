@@ -1,0 +1,164 @@
+"""REST: signing in to MCP servers, and the way back from their providers."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from html import escape
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.utils import ensure_async
+from tornado import web
+
+from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError
+from jupyter_agentbox.services.handlers import status_code_of
+from jupyter_agentbox.services.reviewers import reviewer_of
+
+from .handlers import AUTH_RESOURCE, ServersAPIHandler
+from .redirects import KnownAddresses
+from .sign_ins import ProviderAnswer
+
+#: Seconds that a browser keeps what it has to show on the way back.
+_COOKIE_AGE: Final = 600
+_LONGEST: Final = 8_000
+_PAGE: Final = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>{title}</title>
+<meta name="viewport" content="width=device-width">
+<style>body {{ font: 1rem/1.5 system-ui, sans-serif; margin: 15vh auto; max-width: 36rem; padding: 0 1rem; }}
+:root {{ color-scheme: light dark; }}</style>
+<h1>{title}</h1>
+<p>{text}</p>
+<p>You can close this tab and go back to JupyterLab.</p>
+</html>
+"""
+
+
+class SignInBaseHandler(ServersAPIHandler):
+    """What beginning and ending a sign-in share."""
+
+    async def check_person(self) -> str:
+        """Return who asks. A sign-in decides as whom tools act: whoever may decide may sign in, and nobody else."""
+        reviewer = await reviewer_of(self, AUTH_RESOURCE)
+        reviewer.check(self.services.approvals.decide_with)
+        return reviewer.name
+
+    @property
+    def callback_path(self) -> str:
+        """Where that is sent back to, and nowhere else."""
+        return f"{self.base_url}jupyter-agentbox/oauth/callback"
+
+
+class SignInHandler(SignInBaseHandler):
+    """A person's sign-in to one server."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, name: str) -> None:
+        """Begin it; answer with the provider's page, which only a person opens."""
+        body = self.json_object()
+        page = body.get("page")
+        if not isinstance(page, str) or len(page) > _LONGEST or len(body) > 1:
+            raise InvalidDecisionError("the body must have a `page`, the address of this server, and nothing else")
+        person = await self.check_person()
+        redirect = self._addresses().redirect_for(page, name)
+        begun = await self.services.sign_ins.begin(name, person=person, redirect=redirect)
+        self.set_cookie(
+            _cookie_of(begun.state),
+            begun.browser_key,
+            path=self.callback_path,
+            max_age=_COOKIE_AGE,
+            httponly=True,
+            secure=redirect.startswith("https:"),
+            samesite="Lax",  # it comes back with a page of the provider's, so not Strict
+        )
+        self.finish_json({"address": begun.address, "host": urlsplit(begun.address).netloc, "redirect": redirect})
+
+    @web.authenticated
+    @authorized
+    async def delete(self, name: str) -> None:
+        """End it: forget the tokens, and stop the server."""
+        person = await self.check_person()
+        await self.services.sign_ins.sign_out(name)
+        self.log.info("jupyter_agentbox: %s signed out of the MCP server %s", person, name)
+        self.set_status(204)
+        self.finish()
+
+    def _addresses(self) -> KnownAddresses:
+        server: Any = self.serverapp
+        public = (server.custom_display_url, os.environ.get("JUPYTERHUB_PUBLIC_URL"))
+        forwarded = self.request.headers.get("X-Forwarded-Host") if server.trust_xheaders else None
+        return KnownAddresses(
+            base_url=self.base_url,
+            hosts=tuple(host for host in (self.request.host, forwarded) if host),
+            public=tuple(url for url in public if url),
+            origin=self.request.headers.get("Origin"),
+            allow_origin=self.allow_origin,
+            allow_origin_pat=self.allow_origin_pat or "",
+        )
+
+
+class SignInCallbackHandler(SignInBaseHandler):
+    """The way back from a provider.
+
+    A browser comes here from a page of the provider's, so it is a GET of another site, and has no `_xsrf`. What stands
+    for that: a state that only the provider's page was told, the login of the person who began, and a cookie of the
+    browser in which they did.
+    """
+
+    @web.authenticated
+    @authorized
+    async def get(self, name: str) -> None:
+        """Take the provider's answer, and say how it went."""
+        answer = ProviderAnswer(
+            state=self._argument("state"),
+            code=self._argument("code"),
+            issuer=self._argument("iss") or None,
+            error=self._argument("error"),
+        )
+        allowed = self.authorizer.is_authorized(self, self.current_user, "write", AUTH_RESOURCE)  # more than to read
+        if not await ensure_async(allowed):
+            raise web.HTTPError(403)
+        person = await self.check_person()
+        cookie = _cookie_of(answer.state)
+        await self.services.sign_ins.finish(name, answer, person=person, browser_key=self.get_cookie(cookie) or "")
+        self.clear_cookie(cookie, path=self.callback_path)
+        self.log.info("jupyter_agentbox: %s signed in to the MCP server %s", person, name)
+        self._finish_page("You are signed in", f"Tools of the MCP server “{name}” now act as you.")
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Answer with a page, because a person looks at it."""
+        error = kwargs.get("exc_info", (None, None, None))[1]
+        if not isinstance(error, AgentBoxError):
+            super().write_error(status_code, **kwargs)
+            return
+        self.set_status(status_code_of(error))
+        self._finish_page("You are not signed in", str(error))
+
+    def _argument(self, name: str) -> str:
+        return (self.get_query_argument(name, "", strip=False) or "")[:_LONGEST]
+
+    def _finish_page(self, title: str, text: str) -> None:
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
+        self.set_header("Referrer-Policy", "no-referrer")
+        self.set_header("X-Content-Type-Options", "nosniff")
+        self.set_header("Cache-Control", "no-store")
+        self.finish(_PAGE.format(title=escape(title), text=escape(visible(text))))
+
+
+def _cookie_of(state: str) -> str:
+    """Return the name of what a browser keeps of a sign-in: each has its own."""
+    return f"jupyter-agentbox-sign-in-{hashlib.sha256(state.encode()).hexdigest()[:16]}"
+
+
+_NAME: Final = r"(?P<name>[^/]+)"
+
+default_handlers = [
+    (rf"/jupyter-agentbox/servers/{_NAME}/sign-in/?", SignInHandler),
+    (rf"/jupyter-agentbox/oauth/callback/{_NAME}/?", SignInCallbackHandler),
+]

@@ -1,0 +1,201 @@
+"""Sign-ins to MCP servers that are on their way: each belongs to the person and the browser that began it."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Final, Protocol
+
+from jupyter_agentbox.background import in_background
+from jupyter_agentbox.core.ports import Ids
+from jupyter_agentbox.core.tools import ServerStatus
+from jupyter_agentbox.exceptions import ServerConfigurationError, SignInError, TooManyRequestsError
+from jupyter_agentbox.mcp_client.configuration import HttpServer
+from jupyter_agentbox.mcp_client.sign_ins import SignIns
+from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
+
+#: As many may be on their way at the same time.
+MOST: Final = 20
+_LONGEST_REASON: Final = 100
+_AGAIN: Final = "press *Sign in* in JupyterLab again"
+
+
+class SignInServers(Protocol):
+    """What is used of the MCP servers."""
+
+    def http_server(self, name: str) -> HttpServer:
+        """Return a server to which people may sign in."""
+
+    async def restart(self, name: str) -> ServerStatus:
+        """Stop the server and start it anew."""
+
+    async def signed_out(self, name: str) -> None:
+        """Stop a server whose sign-in was forgotten."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A sign-in that was begun.
+
+    Parameters
+    ----------
+    address : str
+        The provider's page.
+    state : str
+        What names the sign-in: the provider sends it back.
+    browser_key : str
+        What the browser has to show on the way back: only that one has it.
+    """
+
+    address: str
+    state: str
+    browser_key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderAnswer:
+    """What a browser brings back from the provider. All of it can be anybody's.
+
+    Parameters
+    ----------
+    state : str
+        Names the sign-in.
+    code : str
+        What the tokens are given for.
+    issuer : str or None
+        Who the provider says it is.
+    error : str
+        Why there is no code.
+    """
+
+    state: str
+    code: str = ""
+    issuer: str | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pending:
+    server: HttpServer
+    person: str
+    browser_key: str
+    authorization: Any
+
+
+class SignInManager:
+    """Lets people sign in to MCP servers and out again.
+
+    Parameters
+    ----------
+    servers : SignInServers
+        The MCP servers.
+    sign_ins : SignIns
+        Where sign-ins are kept.
+    ids : Ids
+        Makes what nobody can guess.
+    """
+
+    def __init__(self, *, servers: SignInServers, sign_ins: SignIns, ids: Ids) -> None:
+        self._servers = servers
+        self._sign_ins = sign_ins
+        self._ids = ids
+        self._pending: dict[str, _Pending] = {}
+
+    async def begin(self, name: str, *, person: str, redirect: str) -> Begun:
+        """Find the provider of a server. An earlier sign-in of the same person to it is given up.
+
+        Parameters
+        ----------
+        name : str
+            The server.
+        person : str
+            Who signs in.
+        redirect : str
+            Where the provider sends them back to: checked by the caller.
+
+        Raises
+        ------
+        UnknownServerError, ServerConfigurationError, ToolServerError
+        TooManyRequestsError
+            If others have begun too many.
+        """
+        server = self._servers.http_server(name)
+        for pending in [*self._pending.values()]:
+            if (pending.server.name, pending.person) == (name, person):
+                pending.authorization.cancel()
+        if len(self._pending) >= MOST:
+            raise TooManyRequestsError(f"{MOST} sign-ins have been begun and not ended: wait some minutes")
+        oauth = await asyncio.to_thread(_import_oauth)
+        known = await asyncio.to_thread(self._sign_ins.load, name, trust_key_of(server))
+        authorization = oauth.Authorization(server, redirect=redirect, known=known)
+        await authorization.begin()
+        state = authorization.state
+        begun = Begun(address=authorization.address, state=state, browser_key=self._ids.new())
+        self._pending[state] = _Pending(
+            server=server, person=person, browser_key=begun.browser_key, authorization=authorization
+        )
+        authorization.on_end(lambda: self._pending.pop(state, None))
+        return begun
+
+    async def finish(self, name: str, answer: ProviderAnswer, *, person: str, browser_key: str) -> None:
+        """Take what the provider sent, and start the server with it.
+
+        A sign-in that is somebody else's, or another browser's, is left as it is.
+
+        Raises
+        ------
+        SignInError
+            If it is over, or was not begun by this person in this browser for this server; or the provider denied it.
+        ToolServerError
+            If the provider does not give a token.
+        """
+        pending = self._pending.get(answer.state)
+        if pending is None or pending.server.name != name:
+            raise SignInError(f"this sign-in is over, or was never begun here: {_AGAIN}")
+        if pending.person != person or not hmac.compare_digest(pending.browser_key.encode(), browser_key.encode()):
+            raise SignInError(f"this sign-in was begun by somebody else, or in another browser: {_AGAIN}")
+        del self._pending[answer.state]
+        if answer.error or not answer.code:
+            pending.authorization.cancel()
+            reason = answer.error[:_LONGEST_REASON] or "it sent no code"
+            raise SignInError(f"the provider did not sign you in to `{name}`: {reason}")
+        found = await pending.authorization.finish(code=answer.code, state=answer.state, issuer=answer.issuer)
+        try:
+            await asyncio.to_thread(self._sign_ins.keep, name, found)
+        except OSError as error:
+            raise ServerConfigurationError(f"the sign-in to `{name}` could not be kept: {error.strerror}") from None
+        in_background(self._restart(name), what=f"starting the MCP server {name}")
+
+    async def sign_out(self, name: str) -> None:
+        """Forget the sign-in to a server, here and at its provider; the server is stopped.
+
+        Raises
+        ------
+        UnknownServerError, ServerConfigurationError
+        """
+        server = self._servers.http_server(name)
+        oauth = await asyncio.to_thread(_import_oauth)
+        try:
+            await oauth.revoke(server, self._sign_ins)
+        except OSError as error:
+            raise ServerConfigurationError(
+                f"the sign-in to `{name}` could not be forgotten: {error.strerror}"
+            ) from None
+        await self._servers.signed_out(name)
+
+    def close(self) -> None:
+        """Give up all that are on their way."""
+        for pending in [*self._pending.values()]:
+            pending.authorization.cancel()
+
+    async def _restart(self, name: str) -> None:
+        await self._servers.restart(name)
+
+
+def _import_oauth() -> ModuleType:
+    # Late, and in a thread: see `import_connections`.
+    from jupyter_agentbox.mcp_client import oauth  # noqa: PLC0415
+
+    return oauth

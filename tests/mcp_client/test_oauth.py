@@ -1,0 +1,313 @@
+"""Signing in to a server, and what is sent afterwards, against a real provider on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.tools import ServerState
+from jupyter_agentbox.exceptions import ServerConfigurationError, SignInRequiredError, ToolServerError
+from jupyter_agentbox.mcp_client.configuration import HttpServer, OAuthClient
+from jupyter_agentbox.mcp_client.oauth import Authorization, is_safe_address, revoke
+from jupyter_agentbox.mcp_client.sign_ins import SignIn, SignIns
+from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
+from tests.oauth_server import OAuthServer, query_of, running_oauth_server
+
+from .conftest import Running
+
+REDIRECT = "http://127.0.0.1:8888/jupyter-agentbox/oauth/callback/remote"
+CALL = ToolCall(server="remote", tool="whoami", arguments={})
+
+
+@pytest.fixture
+def remote() -> Iterator[OAuthServer]:
+    with running_oauth_server() as server:
+        yield server
+
+
+@pytest.fixture
+def sign_ins(tmp_path: Path) -> SignIns:
+    return SignIns(tmp_path / "sign-ins.json", place="file")
+
+
+def server_at(url: str, **more: Any) -> HttpServer:
+    return HttpServer(name="remote", url=url, **more)
+
+
+async def sign_in(server: HttpServer, remote: OAuthServer, known: SignIn | None = None) -> SignIn:
+    """Sign in as ada."""
+    authorization = Authorization(server, redirect=REDIRECT, known=known)
+    await authorization.begin()
+    back = query_of(await asyncio.to_thread(remote.grant, authorization.address))
+    return await authorization.finish(code=back["code"], state=back["state"], issuer=back["iss"])
+
+
+async def signed_in(remote: OAuthServer, sign_ins: SignIns, **more: Any) -> SignIn:
+    server = server_at(remote.url, **more)
+    found = await sign_in(server, remote)
+    sign_ins.keep("remote", found)
+    return found
+
+
+async def test_a_server_that_wants_a_sign_in_says_so_at_once_and_works_after_it(
+    running: Running, remote: OAuthServer, sign_ins: SignIns
+) -> None:
+    async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
+        with pytest.raises(SignInRequiredError, match=r"Sign in.*`headers`"):
+            await servers.call_tool(CALL)
+        assert servers.servers()[0].state is ServerState.NEEDS_SIGN_IN
+        assert remote.clients == {}  # nothing is registered before a person wants that
+
+        await signed_in(remote, sign_ins)
+        assert (await servers.call_tool(CALL)).text == "you are ada"
+        (status,) = servers.servers()
+        assert (status.state, status.is_signed_in) == (ServerState.RUNNING, True)
+
+
+async def test_the_way_to_the_provider_has_pkce_a_state_and_the_resource(remote: OAuthServer) -> None:
+    authorization = Authorization(server_at(remote.url), redirect=REDIRECT)
+    await authorization.begin()
+    query = query_of(authorization.address)
+    authorization.cancel()
+
+    assert query["code_challenge_method"] == "S256"
+    assert len(query["code_challenge"]) == 43
+    assert query["state"] == authorization.state
+    assert query["resource"] == remote.url
+    assert query["redirect_uri"] == REDIRECT
+    (client,) = remote.clients.values()
+    assert (client["application_type"], client["redirect_uris"]) == ("native", [REDIRECT])
+
+
+async def test_a_configured_client_and_its_scopes_are_used_and_nothing_is_registered(remote: OAuthServer) -> None:
+    oauth = OAuthClient(client_id="ours", client_secret="s3cret", scopes=("read", "write"))
+    await sign_in(server_at(remote.url, oauth=oauth), remote)
+
+    (_, asked), (_, exchanged) = remote.asked
+    assert (asked["client_id"], asked["scope"], remote.clients) == ("ours", "read write", {})
+    assert "client_secret" not in exchanged  # it goes in a header of its own
+
+
+async def test_a_second_sign_in_uses_the_registration_of_the_first_unless_the_way_back_is_another(
+    remote: OAuthServer,
+) -> None:
+    server = server_at(remote.url)
+    found = await sign_in(server, remote)
+    await sign_in(server, remote, found)
+    assert len(remote.clients) == 1
+
+    other = Authorization(server, redirect=REDIRECT.replace("8888", "8889"), known=found)
+    await other.begin()
+    other.cancel()
+    assert len(remote.clients) == 2
+
+
+async def test_a_token_that_ends_is_renewed_without_a_word_and_the_next_one_is_kept(
+    running: Running, remote: OAuthServer, sign_ins: SignIns
+) -> None:
+    remote.expires_in = 5  # within the margin: it is renewed before it is ever sent
+    first = await signed_in(remote, sign_ins)
+    remote.valid.clear()
+    remote.expires_in = 3600
+    async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
+        results = await asyncio.gather(*(servers.call_tool(CALL) for _ in range(5)))
+
+    assert {result.text for result in results} == {"you are ada"}
+    assert [kind for kind, _ in remote.asked] == ["authorize", "authorization_code", "refresh_token"]
+    assert remote.asked[-1][1]["resource"] == remote.url
+    kept = sign_ins.load("remote", first.trust_key)
+    assert kept is not None
+    assert kept.tokens["access_token"] in remote.valid
+    assert remote.bearers.count(f"Bearer {first.tokens['access_token']}") == 1  # by the sign-in itself
+
+
+async def test_a_token_that_is_refused_is_renewed_once_and_the_call_is_sent_again(
+    running: Running, remote: OAuthServer, sign_ins: SignIns
+) -> None:
+    await signed_in(remote, sign_ins)
+    async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
+        await servers.list_tools("remote")
+        remote.valid.clear()
+        assert (await servers.call_tool(CALL)).text == "you are ada"
+
+
+async def test_a_sign_in_that_was_taken_back_says_so_and_is_forgotten(
+    running: Running, remote: OAuthServer, sign_ins: SignIns
+) -> None:
+    found = await signed_in(remote, sign_ins)
+    async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
+        await servers.list_tools("remote")
+        remote.valid.clear()
+        remote.refreshable.clear()
+        with pytest.raises(SignInRequiredError, match="the sign-in has ended"):
+            await servers.call_tool(CALL)
+        assert sign_ins.load("remote", found.trust_key) is None
+        with pytest.raises(SignInRequiredError):
+            await servers.call_tool(CALL)
+        assert servers.servers()[0].state is ServerState.NEEDS_SIGN_IN
+
+        await signed_in(remote, sign_ins)
+        assert (await servers.call_tool(CALL)).text == "you are ada"
+
+
+async def test_a_provider_that_is_down_loses_no_sign_in(
+    running: Running, remote: OAuthServer, sign_ins: SignIns
+) -> None:
+    found = await signed_in(remote, sign_ins)
+    async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
+        await servers.list_tools("remote")
+        remote.valid.clear()
+        remote.is_down = True
+        with pytest.raises(ToolServerError, match="could not be renewed") as caught:
+            await servers.call_tool(CALL)
+        assert type(caught.value) is ToolServerError
+        assert sign_ins.load("remote", found.trust_key) is not None
+        remote.is_down = False
+        assert (await servers.call_tool(CALL)).text == "you are ada"
+
+
+async def test_a_server_that_refuses_only_calls_can_be_signed_in_to(
+    running: Running, remote: OAuthServer, sign_ins: SignIns
+) -> None:
+    remote.is_open_until_called = True
+    async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
+        await servers.list_tools("remote")
+        with pytest.raises(SignInRequiredError):
+            await servers.call_tool(CALL)
+        await signed_in(remote, sign_ins)
+        assert (await servers.call_tool(CALL)).text == "you are ada"
+
+
+async def test_a_token_never_goes_to_another_address_of_the_same_name(
+    running: Running, remote: OAuthServer, sign_ins: SignIns
+) -> None:
+    await signed_in(remote, sign_ins)
+    with running_oauth_server() as thief:
+        async with running({"remote": {"url": thief.url}}, sign_ins=sign_ins) as servers:
+            with pytest.raises(SignInRequiredError):
+                await servers.call_tool(CALL)
+        assert set(thief.bearers) == {""}
+
+
+async def test_a_configured_header_wins_and_nobody_is_asked_to_sign_in(
+    running: Running, remote: OAuthServer, sign_ins: SignIns
+) -> None:
+    await signed_in(remote, sign_ins)
+    entry = {"url": remote.url, "headers": {"Authorization": "Bearer of-the-file"}}
+    async with running({"remote": entry}, sign_ins=sign_ins) as servers:
+        with pytest.raises(ToolServerError, match="`Authorization`") as caught:
+            await servers.call_tool(CALL)
+    assert type(caught.value) is ToolServerError
+    assert set(remote.bearers[3:]) == {"Bearer of-the-file"}
+    with pytest.raises(ServerConfigurationError):
+        await Authorization(server_at(remote.url, headers={"authorization": "x"}), redirect=REDIRECT).begin()
+
+
+async def test_without_a_place_for_sign_ins_the_error_names_headers(running: Running, remote: OAuthServer) -> None:
+    async with running({"remote": {"url": remote.url}}) as servers:
+        with pytest.raises(ToolServerError, match="`headers`") as caught:
+            await servers.call_tool(CALL)
+    assert type(caught.value) is ToolServerError
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"authorization_endpoint": "http://provider.example/authorize"},
+        {"registration_endpoint": "http://192.0.2.1/register"},
+        {"issuer": "https://other.example"},
+    ],
+)
+async def test_a_provider_that_leads_elsewhere_is_not_followed(remote: OAuthServer, metadata: dict[str, str]) -> None:
+    remote.metadata = metadata
+    with pytest.raises(ToolServerError, match="signing in to `remote` failed"):
+        await Authorization(server_at(remote.url), redirect=REDIRECT).begin()
+    assert [kind for kind, _ in remote.asked] == []
+
+
+async def test_a_provider_whose_page_is_no_page_is_not_believed(remote: OAuthServer) -> None:
+    remote.metadata = {"authorization_endpoint": "javascript:alert(1)"}
+    authorization = Authorization(server_at(remote.url), redirect=REDIRECT)
+    await authorization.begin()
+    authorization.cancel()
+    assert authorization.address.startswith(f"{remote.origin}/authorize?")
+
+
+async def test_a_code_of_another_provider_is_not_exchanged(remote: OAuthServer) -> None:
+    remote.metadata = {"authorization_response_iss_parameter_supported": True}
+    for issuer in ("https://other.example", None):
+        authorization = Authorization(server_at(remote.url), redirect=REDIRECT)
+        await authorization.begin()
+        back = query_of(await asyncio.to_thread(remote.grant, authorization.address))
+        with pytest.raises(ToolServerError):
+            await authorization.finish(code=back["code"], state=back["state"], issuer=issuer)
+    assert remote.valid == {}
+
+
+@pytest.mark.parametrize("url", ["http://shop.example/mcp", "http://127.0.0.1.evil.example/mcp"])
+async def test_nobody_signs_in_where_a_token_could_be_read_on_the_way(url: str) -> None:
+    with pytest.raises(ServerConfigurationError, match="https"):
+        await Authorization(server_at(url), redirect=REDIRECT).begin()
+
+
+@pytest.mark.parametrize(
+    ("address", "is_safe"),
+    [
+        ("https://provider.example/authorize?a=b", True),
+        ("http://localhost:9/x", True),
+        ("http://[::1]:9/x", True),
+        ("http://provider.example/", False),
+        ("javascript:alert(1)//https://a", False),
+        ("data:text/html,x", False),
+        ("https://google.com@evil.example/", False),
+        ("https:///x", False),
+        ("https://[", False),
+    ],
+)
+def test_only_tls_and_this_machine_are_safe_addresses(address: str, is_safe: bool) -> None:
+    assert is_safe_address(address) is is_safe
+
+
+async def test_signing_out_forgets_and_tells_the_provider(remote: OAuthServer, sign_ins: SignIns) -> None:
+    found = await signed_in(remote, sign_ins)
+    await revoke(server_at(remote.url), sign_ins)
+
+    assert sign_ins.load("remote", found.trust_key) is None
+    assert remote.refreshable == {}
+    assert remote.asked[-1][0] == "revoke"
+    await revoke(server_at(remote.url), sign_ins)  # once more changes nothing
+
+
+async def test_no_log_line_has_a_token_or_what_a_provider_answered(
+    running: Running, remote: OAuthServer, sign_ins: SignIns, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    found = await signed_in(remote, sign_ins)
+    async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
+        await servers.call_tool(CALL)
+        remote.valid.clear()
+        await servers.call_tool(CALL)
+        told = [repr(status.to_json()) for status in servers.servers()]
+    authorization = Authorization(server_at(remote.url), redirect=REDIRECT)
+    await authorization.begin()
+    with pytest.raises(ToolServerError) as caught:
+        await authorization.finish(code="wrong", state=authorization.state, issuer=remote.origin)
+
+    shown = "\n".join([caplog.text, *told, repr(found), repr(sign_ins), str(caught.value)])
+    assert len(remote.issued) == 4
+    assert [secret for secret in remote.secrets if secret in shown] == []
+
+
+def test_the_trust_key_that_binds_a_token_has_the_address_and_the_names_of_headers() -> None:
+    servers = [
+        server_at("https://a.example/mcp"),
+        server_at("https://b.example/mcp"),
+        server_at("https://a.example/mcp", headers={"X-Tenant": "1"}),
+    ]
+    assert len({trust_key_of(server) for server in servers}) == len(servers)
