@@ -10,11 +10,12 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from tornado import web
 
 from jupyter_agentbox.core.audit_search import AuditQuery, record_to_json
-from jupyter_agentbox.exceptions import StorageError
-from jupyter_agentbox.services.approvals.handlers import verdict_from_json
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, StorageError
+from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, named_from_json, verdict_from_json
 
-from .handlers import HubServiceHandler, JsonHandler
-from .reviews import ReviewRequest, persons_to_json
+from .handlers import HubServiceHandler, JsonHandler, status_of_error
+from .reviews import ReviewFilter, ReviewRequest, persons_to_json
 
 _MOST_OWN: Final = 100
 
@@ -25,7 +26,8 @@ class RequestsHandler(JsonHandler):
     async def get(self) -> None:
         """List requests."""
         reviews = self.parts.reviews
-        pending = await reviews.pending(self.caller)
+        given = {name: self.get_query_argument(name, "") for name in ("asked_by", "server", "tool")}
+        pending = await reviews.pending(self.caller, ReviewFilter(**given))
         own = await reviews.own(self.caller, limit=_MOST_OWN) if self.caller.is_user else ()
         self.finish_json({"pending": _listed(pending), "own": _listed(own)})
 
@@ -46,6 +48,21 @@ class DecisionHandler(JsonHandler):
         verdict = verdict_from_json(self.json_object())
         decided = await self.parts.reviews.decide(request_id, verdict, caller=self.caller)
         self.finish_json(decided.to_json())
+
+
+class DecisionsHandler(JsonHandler):
+    """A person's answers to several requests."""
+
+    async def post(self) -> None:
+        """Decide each as if it came alone, and say what became of each, in order."""
+        given = self.json_object()
+        entries = given.get("decisions")
+        if set(given) != {"decisions"} or not isinstance(entries, list) or len(entries) > MAX_DECISIONS:
+            raise InvalidDecisionError(f"`decisions` must be a list of at most {MAX_DECISIONS} decisions")
+        named = [named_from_json(entry) for entry in entries]
+        verdicts = [(request_id, verdict_from_json(rest)) for request_id, rest in named]
+        decided = await self.parts.reviews.decide_all(verdicts, caller=self.caller)
+        self.finish_json({"decisions": [_answered(one) for one in decided]})
 
 
 class AuditHandler(JsonHandler):
@@ -91,6 +108,12 @@ class ReadyHandler(HubServiceHandler):
             self.finish({"status": "the database cannot be used"})
         else:
             self.finish({"status": "ok"})
+
+
+def _answered(decided: ReviewRequest | AgentBoxError) -> JsonObject:
+    if isinstance(decided, AgentBoxError):
+        return {"status": status_of_error(decided), "message": str(decided), "reason": decided.code}
+    return {"status": 200, "request": decided.to_json(is_listed=True)}
 
 
 def _listed(requests: Sequence[ReviewRequest]) -> list[object]:

@@ -28,6 +28,7 @@ from jupyter_agentbox.storage.retention import RetentionLimits
 from .api_handlers import (
     AuditHandler,
     DecisionHandler,
+    DecisionsHandler,
     LiveHandler,
     MetricsHandler,
     ReadyHandler,
@@ -36,9 +37,10 @@ from .api_handlers import (
 )
 from .composition import HubBox, Settings, build
 from .handlers import SETTINGS_KEY, NoPageHandler, Parts
+from .inbox import DecisionsPageHandler, InboxHandler
 from .logs import log_as_json
 from .mcp_endpoint import McpHandler
-from .pages import InboxHandler, RequestPageHandler
+from .pages import RequestPageHandler
 from .policy_file import PolicyFile, PolicyFileError, read_policy_file
 
 log = logging.getLogger(__name__)
@@ -213,9 +215,11 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
     application = web.Application(
         [
             (prefix, InboxHandler),
+            (rf"{prefix}decisions", DecisionsPageHandler),
             (rf"{prefix}requests/{_ID}", RequestPageHandler),
             (rf"{prefix}oauth_callback", _CallbackHandler),
             (rf"{prefix}api/requests", RequestsHandler),
+            (rf"{prefix}api/decisions", DecisionsHandler),
             (rf"{prefix}api/requests/{_ID}", RequestHandler),
             (rf"{prefix}api/requests/{_ID}/decision", DecisionHandler),
             (rf"{prefix}api/audit", AuditHandler),

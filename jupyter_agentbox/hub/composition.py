@@ -177,7 +177,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         store=store,
         servers=servers,
         approvals=approvals,
-        reviews=ReviewManager(approvals=approvals, auditors=policy.auditors),
+        reviews=ReviewManager(approvals=approvals, auditors=policy.auditors, clock=clock),
         calls=CentralCalls(
             calls=calls,
             servers=servers,

@@ -142,7 +142,7 @@ class JsonHandler(HubServiceHandler):
         """Answer with the error's message, and its code as `reason`."""
         error = kwargs.get("exc_info", (None, None, None))[1]
         if isinstance(error, AgentBoxError):
-            self.set_status(_status_code_of(error))
+            self.set_status(status_of_error(error))
             self.finish_json({"message": str(error), "reason": error.code})
         else:
             message = error.log_message if isinstance(error, web.HTTPError) and status_code < 500 else None
@@ -168,7 +168,7 @@ class PageHandler(HubServiceHandler):
         """Show what went wrong."""
         error = kwargs.get("exc_info", (None, None, None))[1]
         if isinstance(error, AgentBoxError):
-            status_code = _status_code_of(error)
+            status_code = status_of_error(error)
             self.set_status(status_code)
         is_ours = isinstance(error, AgentBoxError) or (isinstance(error, web.HTTPError) and status_code < 500)
         message = str(error) if isinstance(error, AgentBoxError) else getattr(error, "log_message", None)
@@ -191,7 +191,7 @@ class NoPageHandler(PageHandler):
         """Check nothing: nothing can be changed here."""
 
 
-def _status_code_of(error: AgentBoxError) -> int:
+def status_of_error(error: AgentBoxError) -> int:
     """Return the status code of HTTP that an error is answered with; only here others than the user decide."""
     return 403 if isinstance(error, NotAnApproverError) else status_code_of(error)
 

@@ -1,13 +1,14 @@
-"""The pages of the Hub service: what waits for a person, and each request with its answer. They run no script."""
+"""The page of a request in the Hub service, with the buttons of those who decide it. It runs no script."""
 
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tornado import web
 
-from jupyter_agentbox.core.approvals import Answer, ApprovalRequest
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
 from jupyter_agentbox.core.look_alikes import look_alikes
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.services.approvals.handlers import MAX_REASON
@@ -17,24 +18,8 @@ from .callers import asker_of
 from .handlers import PageHandler
 from .reviews import ReviewRequest, approvers_of
 
-_MOST_OWN: Final = 50
-_ANSWERS: Final = {"allow": Answer.ALLOW_ONCE, "reject": Answer.REJECT_ONCE}
-
-
-class InboxHandler(PageHandler):
-    """What waits for the person who looks, and their own requests."""
-
-    async def get(self) -> None:
-        """Show both."""
-        reviews = self.parts.reviews
-        pending = await reviews.pending(self.caller)
-        self.render(
-            "inbox.html",
-            caller=self.caller,
-            prefix=self.parts.prefix,
-            pending=[row_of(one) for one in pending],
-            own=[row_of(one) for one in await reviews.own(self.caller, limit=_MOST_OWN)],
-        )
+#: What the buttons of the pages send, and what it means.
+ANSWERS: Final = {"allow": Answer.ALLOW_ONCE, "reject": Answer.REJECT_ONCE}
 
 
 class RequestPageHandler(PageHandler):
@@ -43,11 +28,13 @@ class RequestPageHandler(PageHandler):
     async def get(self, request_id: str) -> None:
         """Show it."""
         reviewed = await self.parts.reviews.get(request_id, self.caller)
-        self.render("request.html", caller=self.caller, prefix=self.parts.prefix, **view_of(reviewed))
+        self.render(
+            "request.html", caller=self.caller, prefix=self.parts.prefix, **view_of(reviewed, self.parts.reviews.now)
+        )
 
     async def post(self, request_id: str) -> None:
         """Take the answer of a button, and show the request as it stands then."""
-        answer = _ANSWERS.get(self.get_body_argument("answer", ""))
+        answer = ANSWERS.get(self.get_body_argument("answer", ""))
         reason = self.get_body_argument("reason", "")
         if answer is None or len(reason) > MAX_REASON:
             raise web.HTTPError(
@@ -58,7 +45,7 @@ class RequestPageHandler(PageHandler):
         self.redirect(f"{self.parts.prefix}requests/{request_id}", status=303)
 
 
-def row_of(reviewed: ReviewRequest) -> dict[str, Any]:
+def row_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
     """Return what a list says of a request. What comes from code, tools and persons has its odd characters shown."""
     request = reviewed.request
     return {
@@ -66,31 +53,54 @@ def row_of(reviewed: ReviewRequest) -> dict[str, Any]:
         "name": visible(request.call.qualified_name),
         "asked_by": visible(asker_of(request)),
         "status": status_of(request),
-        "created_at": request.created_at.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        "created_at": _told_time(request.created_at),
+        "ago": span(now - request.created_at),
+        "expires_at": _told_time(request.expires_at) if request.expires_at else "",
+        "left": span(request.expires_at - now) if request.expires_at else "",
         "may_decide": not reviewed.refusal,
     }
 
 
-def view_of(reviewed: ReviewRequest) -> dict[str, Any]:
+def view_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
     """Return what the page of a request says."""
     request = reviewed.request
     call, decision, rule = request.call, request.decision, request.evaluation.rule
-    shown = call.omitted.head if call.omitted is not None else _indented(dict(call.arguments))
-    odd = look_alikes(server=call.server, tool=call.tool, arguments=call.arguments)
     return {
-        **row_of(reviewed),
+        **row_of(reviewed, now),
         "digest": call.digest,
-        "arguments": visible(shown),
+        "arguments": shown_arguments(request),
         "is_shortened": call.omitted is not None,
-        "odd": [one.text for one in odd],
+        "odd": warnings_of(request),
         "description": visible(request.tool.description),
         "rule": visible(rule.reason or str(rule)) if rule is not None else "",
-        "expires_at": request.expires_at.strftime("%Y-%m-%d %H:%M:%S UTC") if request.expires_at else "",
+        "is_pending": request.status is Status.PENDING,
         "votes": [visible(f"{vote.reviewer.name} has approved{_told(vote.reason)}") for vote in request.votes],
         "decided": "" if decision is None else visible(f"{decision.reviewer.name}{_told(decision.reason)}"),
         "error": visible(request.outcome.error) if request.outcome is not None else "",
         "refusal": visible(reviewed.refusal),
     }
+
+
+def shown_arguments(request: ApprovalRequest) -> str:
+    """Return the arguments as text, with odd characters shown; of long ones that are not kept, the beginning."""
+    call = request.call
+    return visible(call.omitted.head if call.omitted is not None else _indented(dict(call.arguments)))
+
+
+def warnings_of(request: ApprovalRequest) -> list[str]:
+    """Return what to look at closely."""
+    call = request.call
+    return [one.text for one in look_alikes(server=call.server, tool=call.tool, arguments=call.arguments)]
+
+
+def span(time: timedelta) -> str:
+    """Return a length of time in its largest units: seconds below two minutes, minutes below two hours."""
+    seconds = max(0, int(time.total_seconds()))
+    if seconds < 120:
+        return f"{seconds} s"
+    if seconds < 7200:
+        return f"{seconds // 60} min"
+    return f"{seconds // 3600} h {seconds % 3600 // 60} min"
 
 
 def status_of(request: ApprovalRequest) -> str:
@@ -103,6 +113,10 @@ def status_of(request: ApprovalRequest) -> str:
         return visible(f"waits for {asker_of(request)}")
     left = approvers.count - len(request.votes)
     return visible(f"waits for {left} of {approvers.group}")
+
+
+def _told_time(time: datetime) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _indented(arguments: dict[str, Any]) -> str:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 from weakref import WeakValueDictionary
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status, request_to_json
 from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.ports import ApprovalQuery
+from jupyter_agentbox.core.ports import ApprovalQuery, Clock
 from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.core.times import json_time
-from jupyter_agentbox.exceptions import InvalidDecisionError, NeedsPersonError, NotAnApproverError, UnknownApprovalError
+from jupyter_agentbox.exceptions import (
+    AgentBoxError,
+    InvalidDecisionError,
+    NeedsPersonError,
+    NotAnApproverError,
+    UnknownApprovalError,
+)
 from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
 
 from .callers import Caller, asker_of
@@ -48,6 +55,34 @@ class ReviewRequest:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewFilter:
+    """Which requests are wanted: each text is a part of the name, in any case; empty is all.
+
+    Parameters
+    ----------
+    asked_by : str
+        Of the user whose code asks.
+    server, tool : str
+        Of the server and of the tool.
+    """
+
+    asked_by: str = ""
+    server: str = ""
+    tool: str = ""
+
+    def matches(self, request: ApprovalRequest) -> bool:
+        """Whether a request is wanted."""
+        call = request.call
+        pairs = ((self.asked_by, asker_of(request)), (self.server, call.server), (self.tool, call.tool))
+        return all(wanted.casefold() in name.casefold() for wanted, name in pairs)
+
+    def to_json(self) -> dict[str, str]:
+        """Return what is wanted, without what is empty."""
+        wanted = {"asked_by": self.asked_by, "server": self.server, "tool": self.tool}
+        return {name: text for name, text in wanted.items() if text}
+
+
 def persons_to_json(request: ApprovalRequest) -> JsonObject:
     """Return who asked, who has to approve, and who did without being enough."""
     approvers = approvers_of(request)
@@ -73,6 +108,10 @@ def approvers_of(request: ApprovalRequest) -> Approvers | None:
     return None if rule is None else rule.approvers
 
 
+#: No filter.
+EVERYTHING: Final = ReviewFilter()
+
+
 class ReviewManager:
     """Takes answers of persons by the approvers that a request's rule names.
 
@@ -82,12 +121,20 @@ class ReviewManager:
         Keeps the requests, and knows those that wait.
     auditors : frozenset of str
         Groups whose members see every request.
+    clock : Clock
+        The time.
     """
 
-    def __init__(self, *, approvals: ApprovalManager, auditors: frozenset[str]) -> None:
+    def __init__(self, *, approvals: ApprovalManager, auditors: frozenset[str], clock: Clock) -> None:
+        self._clock = clock
         self._approvals = approvals
         self._auditors = auditors
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    @property
+    def now(self) -> datetime:
+        """The time."""
+        return self._clock.now()
 
     def is_auditor(self, caller: Caller) -> bool:
         """Whether the caller may read all records."""
@@ -121,8 +168,8 @@ class ReviewManager:
             raise UnknownApprovalError(f"no approval request `{request_id}` of yours", request_id=request_id)
         return request
 
-    async def pending(self, caller: Caller) -> Sequence[ReviewRequest]:
-        """Return what waits and the caller may see, the newest first.
+    async def pending(self, caller: Caller, wanted: ReviewFilter = EVERYTHING) -> Sequence[ReviewRequest]:
+        """Return what waits, is wanted, and the caller may see, the newest first.
 
         Raises
         ------
@@ -133,7 +180,8 @@ class ReviewManager:
         while True:
             query = ApprovalQuery(statuses=(Status.PENDING,), limit=_PAGE, cursor=cursor)
             page = await self._approvals.list(query)
-            found += [self._reviewed(one, caller) for one in page.approvals if self._may_see(one, caller)]
+            seen = (one for one in page.approvals if wanted.matches(one) and self._may_see(one, caller))
+            found += [self._reviewed(one, caller) for one in seen]
             cursor = page.next
             if cursor is None:
                 return found
@@ -175,6 +223,25 @@ class ReviewManager:
         turn = self._turns.setdefault(request_id, asyncio.Lock())
         async with turn:  # two approvers at once are counted one after the other
             return self._reviewed(await self._decide(request_id, verdict, caller), caller)
+
+    async def decide_all(
+        self, verdicts: Sequence[tuple[str, Verdict]], *, caller: Caller
+    ) -> tuple[ReviewRequest | AgentBoxError, ...]:
+        """Take the caller's answers to several requests, each as `decide` does; one that is refused stops no other.
+
+        Returns
+        -------
+        tuple of ReviewRequest or AgentBoxError
+            For each answer, in order, the request as it stands then, or why it is unchanged.
+        """
+
+        async def take(request_id: str, verdict: Verdict) -> ReviewRequest | AgentBoxError:
+            try:
+                return await self.decide(request_id, verdict, caller=caller)
+            except AgentBoxError as error:
+                return error
+
+        return tuple(await asyncio.gather(*(take(request_id, verdict) for request_id, verdict in verdicts)))
 
     async def _decide(self, request_id: str, verdict: Verdict, caller: Caller) -> ApprovalRequest:
         reviewed = await self.get(request_id, caller)

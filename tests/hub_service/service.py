@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from http.cookies import SimpleCookie
 from pathlib import Path
@@ -147,13 +147,17 @@ class Service:
 
     async def press(self, request: Any, user: str, button: str, reason: str = "") -> HTTPResponse:
         """Press a button of a request's page."""
-        page = await self.get(f"requests/{request['id']}", session=user)
+        form = [("answer", button), ("digest", request["call"]["digest"]), ("reason", reason)]
+        return await self.send_form(f"requests/{request['id']}", user, form)
+
+    async def send_form(self, path: str, user: str, form: Sequence[tuple[str, str]]) -> HTTPResponse:
+        """Send a form of a page in a user's browser."""
+        page = await self.get(session=user)
         xsrf = SimpleCookie(page.headers["Set-Cookie"])["_xsrf"].value
-        form = {"answer": button, "digest": request["call"]["digest"], "reason": reason, "_xsrf": xsrf}
         return await AsyncHTTPClient().fetch(
-            f"{self.url}requests/{request['id']}",
+            f"{self.url}{path}",
             method="POST",
-            body=urlencode(form),
+            body=urlencode([*form, ("_xsrf", xsrf)]),
             headers={"Cookie": f"{self.cookie(f'session:{user}')}; _xsrf={xsrf}"},
             raise_error=False,
             follow_redirects=False,

@@ -1,0 +1,92 @@
+"""The pages on which a person finds what waits, and answers several requests at once. They run no script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from tornado import web
+
+from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.exceptions import AgentBoxError
+from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, MAX_REASON
+from jupyter_agentbox.services.approvals.manager import Verdict
+
+from .handlers import PageHandler
+from .pages import ANSWERS, row_of, shown_arguments, warnings_of
+from .reviews import ReviewFilter, ReviewRequest
+
+_MOST_OWN: Final = 50
+#: Longer arguments are cut on the list. Who wants to answer has all of them on the request's page.
+_BRIEF: Final = 300
+
+
+class InboxHandler(PageHandler):
+    """What waits for the person who looks, what waits for others, and their own requests."""
+
+    async def get(self) -> None:
+        """Show them. The list looks for changes by itself, but not while somebody selects."""
+        reviews = self.parts.reviews
+        wanted = self._filter()
+        pending = await reviews.pending(self.caller, wanted)
+        mine = sorted((one for one in pending if not one.refusal), key=_by_end)
+        self.render(
+            "inbox.html",
+            caller=self.caller,
+            prefix=self.parts.prefix,
+            wanted=wanted,
+            query=urlencode(wanted.to_json()),
+            selects=bool(self.get_query_argument("several", "")) and bool(mine),
+            mine=[self._listed(one) for one in mine],
+            others=[self._listed(one) for one in pending if one.refusal],
+            own=[row_of(one, reviews.now) for one in await reviews.own(self.caller, limit=_MOST_OWN)],
+        )
+
+    def _filter(self) -> ReviewFilter:
+        given = {name: self.get_query_argument(name, "").strip() for name in ("asked_by", "server", "tool")}
+        return ReviewFilter(**given)
+
+    def _listed(self, reviewed: ReviewRequest) -> dict[str, Any]:
+        shown, odd = shown_arguments(reviewed.request), warnings_of(reviewed.request)
+        is_whole = reviewed.request.call.omitted is None and len(shown) <= _BRIEF
+        return {
+            **row_of(reviewed, self.parts.reviews.now),
+            "digest": reviewed.request.call.digest,
+            "arguments": shown if is_whole else f"{shown[:_BRIEF]}…",
+            "is_selectable": is_whole and not odd,
+        }
+
+
+class DecisionsPageHandler(PageHandler):
+    """Answers several requests with one button."""
+
+    async def post(self) -> None:
+        """Take one answer for all that were selected, and show what became of each."""
+        answer = ANSWERS.get(self.get_body_argument("answer", ""))
+        reason = self.get_body_argument("reason", "")
+        selected = [text.partition(":") for text in self.get_body_arguments("request")]
+        if answer is None or len(reason) > MAX_REASON or len(selected) > MAX_DECISIONS:
+            raise web.HTTPError(
+                422,
+                f"an answer is `allow` or `reject`, for up to {MAX_DECISIONS} requests,"
+                f" and a reason has up to {MAX_REASON} characters",
+            )
+        verdicts = [(id, Verdict(answer=answer, digest=digest, reason=reason)) for id, _, digest in selected]
+        decided = await self.parts.reviews.decide_all(verdicts, caller=self.caller)
+        rows = self._told([id for id, _ in verdicts], decided)
+        self.render("decided.html", prefix=self.parts.prefix, rows=rows, failed=sum(one["failed"] for one in rows))
+
+    def _told(self, ids: Sequence[str], decided: Sequence[ReviewRequest | AgentBoxError]) -> list[dict[str, Any]]:
+        return [
+            {"id": visible(id), "name": visible(id), "status": visible(f"unchanged: {one}"), "failed": True}
+            if isinstance(one, AgentBoxError)
+            else {**row_of(one, self.parts.reviews.now), "failed": False}
+            for id, one in zip(ids, decided, strict=True)
+        ]
+
+
+def _by_end(reviewed: ReviewRequest) -> tuple[bool, float]:
+    """Put first what ends first."""
+    end = reviewed.request.expires_at
+    return end is None, 0.0 if end is None else end.timestamp()
