@@ -3,6 +3,7 @@
 Both packages ask the same model, a `MockModelServer` at the URL, in a process of its own and by the same interface, and
 wait for the turn's last message. With ``first`` as a third argument, this does one turn and prints what that took in
 milliseconds, with the import of the package and the start of all that it needs: each does much of it at another moment.
+What our first turn cannot do without is measured by itself: the import of the library that asks OpenAI's models.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ begin = time.perf_counter()
 PACKAGE, URL = sys.argv[1:3]
 FIRST = "first turn, with import and start"
 WARM = "a turn of one message"
+LIBRARY = "import of pydantic-ai for OpenAI alone"
+IMPORT = (
+    "import time; t = time.perf_counter(); import pydantic_ai.models.openai; print((time.perf_counter() - t) * 1000)"
+)
 
 #: Does a turn and returns the last message.
 Ask = Callable[[], Awaitable[str | None]]
@@ -79,6 +84,13 @@ async def openai_codex() -> AsyncIterator[Ask]:
         yield ask
 
 
+async def printed_by(*arguments: str) -> float:
+    """Return the number that Python, run with arguments, prints last."""
+    command = [sys.executable, *arguments]
+    done = await asyncio.to_thread(subprocess.run, command, stdout=subprocess.PIPE, text=True, check=True)
+    return float(done.stdout.splitlines()[-1])
+
+
 async def main() -> None:
     """Do the work."""
     is_first = sys.argv[3:] == ["first"]
@@ -88,9 +100,9 @@ async def main() -> None:
             print((time.perf_counter() - begin) * 1000, flush=True)
             return
         for _ in range(3):
-            command = [sys.executable, *sys.argv, "first"]
-            done = await asyncio.to_thread(subprocess.run, command, stdout=subprocess.PIPE, text=True, check=True)
-            samples[FIRST].append(float(done.stdout.splitlines()[-1]))
+            samples[FIRST].append(await printed_by(*sys.argv, "first"))
+            if PACKAGE == "jupyter_agentbox":
+                samples[LIBRARY].append(await printed_by("-c", IMPORT))
         for _ in range(30):
             start = time.perf_counter()
             answer = await ask()

@@ -56,8 +56,13 @@ def dump_history(messages: Sequence[ModelMessage], *, replaces: bool) -> bytes:
 
 def are_short(messages: Sequence[ModelMessage], most: int) -> bool:
     """Whether messages are texts alone, with so many characters in all at most."""
-    texts = [getattr(part, "args", None) or getattr(part, "content", "") for one in messages for part in one.parts]
-    return all(isinstance(text, str) for text in texts) and sum(map(len, texts)) <= most
+    said = (getattr(part, "args", None) or getattr(part, "content", "") for one in messages for part in one.parts)
+    count = 0
+    for text in said:
+        if not isinstance(text, str):
+            return False
+        count += len(text)
+    return count <= most
 
 
 def load_histories(kept: Sequence[bytes]) -> list[ModelMessage]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, model_serializer
-from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
 
 from jupyter_agentbox.agents.threads.histories import load_histories
 from jupyter_agentbox.agents.threads.turns import Conversation
@@ -43,6 +43,6 @@ async def test_a_short_one_is_written_at_once_since_a_thread_would_take_longer(m
     monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", no_thread)
     question, answer = ModelRequest(parts=[UserPromptPart("go")]), ToolReturnPart("run_code", "42", tool_call_id="c1")
     call = ModelResponse(parts=[ToolCallPart("run_code", '{"code": "6 * 7"}', tool_call_id="c1")])
-    said = [question, call, ModelRequest(parts=[answer])]
+    said: list[ModelMessage] = [question, call, ModelRequest(parts=[answer])]
 
     assert load_histories([await Conversation(said, 0).kept()]) == said
