@@ -109,6 +109,39 @@ def test_the_calls_of_a_loop_are_decided_one_by_one_in_one_place(person: Person,
     expect(cell.get_by_role("group", name="Calls of this cell")).to_be_visible()
 
 
+def test_of_hundreds_of_calls_only_rows_near_the_view_are_rendered_and_keys_lead_to_all(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(LOOP.format(count=300))
+    person.open(path)
+    person.run(0)
+    expect(person.status).to_have_text(re.compile("300$"))
+    person.open_panel()
+    table = table_of(person)
+    rows = rows_of(table)
+    expect(rows.first).to_have_attribute("aria-posinset", "1")
+    expect(rows.first).to_have_attribute("aria-setsize", "300")
+    assert rows.count() < 150
+    rows.first.focus()
+    person.keyboard.press("End")
+    last = table.locator("[aria-posinset='300']")
+    expect(last).to_be_focused()
+    expect(last).to_be_in_viewport()
+    # The rows around it are there, one below the other, and nothing is left blank.
+    for place in range(285, 301):
+        expect(table.locator(f"[aria-posinset='{place}']")).to_be_in_viewport()
+    assert rows.count() < 150
+    assert violations(person.page) == []
+    person.keyboard.press("ArrowUp")
+    expect(table.locator("[aria-posinset='299']")).to_be_focused()
+    person.keyboard.press("Home")
+    expect(table.locator("[aria-posinset='1']")).to_be_focused()
+    person.keyboard.press("Control+a")
+    table.get_by_role("button", name="Allow 300", exact=True).click()
+    expect(person.status).to_have_text(re.compile("^0$"))
+    assert {len(lab.approvals(path, status)) for status in ("pending", "rejected")} == {0}
+
+
 def test_sixty_calls_of_a_loop_are_decided_by_keyboard(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
     path = notebook(LOOP.format(count=60))
     table = open_table(person, path, 60)

@@ -13,6 +13,9 @@ import type { IColumn } from './batches';
 
 export interface IBatchRowProps {
   approval: IApproval;
+  /** Which row it is, from 1, of how many: those out of view are not rendered. */
+  place: number;
+  count: number;
   columns: readonly IColumn[];
   /** Whether the arguments stand in columns. */
   hasColumns: boolean;
@@ -62,6 +65,8 @@ function Row(props: IBatchRowProps): JSX.Element {
       <div
         role="row"
         aria-level={1}
+        aria-posinset={props.place}
+        aria-setsize={props.count}
         className={`jp-AgentBox-row ${states.join(' ')}`}
         data-row-id={id}
         tabIndex={props.isCurrent ? 0 : -1}

@@ -15,11 +15,13 @@ import { describeLoss } from '../../ui/text/connection';
 import { describeIsolation } from '../../ui/text/isolation';
 import { describeRisk, isGrave } from '../../ui/text/risk';
 import { label } from '../../ui/text/visibleText';
+import { ITEM_KEY, useWindow } from '../../ui/hooks/useWindow';
 import type { PersonalAnswer } from '../../internalTokens';
 import { BatchBar } from './BatchBar';
 import { BatchRow } from './BatchRow';
-import { cellKey, hasColumns, isWhollyShown, layoutOf } from './batches';
+import { hasColumns, isWhollyShown, layoutOf } from './batches';
 import type { ITableLayout } from './batches';
+import { byCell, entriesOf, reachable } from './tableEntries';
 import { useSelection } from './useSelection';
 import type { ISelection } from './useSelection';
 
@@ -54,6 +56,17 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
     ? selection.current
     : (pending[0]?.id ?? null);
   const onKeyDown = useRowKeys(root, { selection, opening, current, pending });
+  const entries = entriesOf(cells);
+  const grid = React.useRef<HTMLDivElement>(null);
+  const parts = useWindow(
+    grid,
+    entries.map(({ key }) => key),
+    new Set([
+      ...reachable(pending, current),
+      ...opening.open,
+      ...(props.wanted === null ? [] : [props.wanted])
+    ])
+  );
   const loss = describeLoss(model.connection, trans);
   const [first] = approvals;
   const name = label(qualifiedName(first.call));
@@ -75,6 +88,7 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
       <Head approval={first} count={pending.length} titleId={titleId} />
       <Same layout={layout} count={approvals.length} />
       <div
+        ref={grid}
         role="treegrid"
         className="jp-AgentBox-rows"
         aria-multiselectable="true"
@@ -93,37 +107,51 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
           selectable={selectable}
           selection={selection}
         />
-        {cells.map(([key, rows]) => (
-          <React.Fragment key={key}>
-            {cells.length > 1 ? (
-              <CellHead
-                rows={rows}
-                selectable={rows.filter(isSelectable)}
-                selection={selection}
+        {parts.map(part => {
+          if ('height' in part) {
+            const { gapBefore, height } = part;
+            return (
+              <div
+                key={`gap ${gapBefore}`}
+                role="presentation"
+                style={{ height }}
               />
-            ) : null}
-            {rows.map(approval => (
-              <BatchRow
-                key={approval.id}
-                approval={approval}
-                columns={layout.columns}
-                hasColumns={hasColumns(layout)}
-                isSelected={
-                  selection.selected.has(approval.id) && isSelectable(approval)
-                }
-                isSelectable={isSelectable(approval)}
-                isCurrent={approval.id === current}
-                isOpen={opening.open.has(approval.id)}
-                isBusy={isBusy && selection.selected.has(approval.id)}
-                failure={failures.get(approval.id) ?? ''}
-                onToggle={selection.toggle}
-                onExtend={selection.extendTo}
-                onOpen={opening.toggle}
-                onFailure={fail}
-              />
-            ))}
-          </React.Fragment>
-        ))}
+            );
+          }
+          const { key, approval, cell } = entries[part.index];
+          return (
+            <div key={key} role="presentation" {...{ [ITEM_KEY]: key }}>
+              {approval ? (
+                <BatchRow
+                  approval={approval}
+                  place={approvals.indexOf(approval) + 1}
+                  count={approvals.length}
+                  columns={layout.columns}
+                  hasColumns={hasColumns(layout)}
+                  isSelected={
+                    selection.selected.has(approval.id) &&
+                    isSelectable(approval)
+                  }
+                  isSelectable={isSelectable(approval)}
+                  isCurrent={approval.id === current}
+                  isOpen={opening.open.has(approval.id)}
+                  isBusy={isBusy && selection.selected.has(approval.id)}
+                  failure={failures.get(approval.id) ?? ''}
+                  onToggle={selection.toggle}
+                  onExtend={selection.extendTo}
+                  onOpen={opening.toggle}
+                  onFailure={fail}
+                />
+              ) : (
+                <CellHead
+                  rows={cell}
+                  selectable={cell.filter(isSelectable)}
+                  selection={selection}
+                />
+              )}
+            </div>
+          );
+        })}
       </div>
       <div className="jp-AgentBox-batchBar">
         {loss ? (
@@ -461,21 +489,6 @@ function describeFailure(
   return status === 'pending'
     ? trans.__('Not decided: %1', label(message, 300))
     : trans.__('Already over: your answer was discarded.');
-}
-
-/** Rows by the cell that they come from. */
-function byCell(approvals: readonly IApproval[]): [string, IApproval[]][] {
-  const cells = new Map<string, IApproval[]>();
-  for (const approval of approvals) {
-    const key = cellKey(approval.call);
-    const rows = cells.get(key);
-    if (rows) {
-      rows.push(approval);
-    } else {
-      cells.set(key, [approval]);
-    }
-  }
-  return [...cells];
 }
 
 /** The value as it was while it says the same, so that rows are not rendered for nothing. */

@@ -1,0 +1,51 @@
+/**
+ * What stands in a table of requests, from top to bottom, and which of it the keyboard leads to.
+ */
+import type { IApproval } from '../../api/protocol';
+import { cellKey } from './batches';
+
+/** Rows by the cell that they come from. */
+export function byCell(
+  approvals: readonly IApproval[]
+): [string, IApproval[]][] {
+  const cells = new Map<string, IApproval[]>();
+  for (const approval of approvals) {
+    const key = cellKey(approval.call);
+    const rows = cells.get(key);
+    if (rows) {
+      rows.push(approval);
+    } else {
+      cells.set(key, [approval]);
+    }
+  }
+  return [...cells];
+}
+
+/** What stands in the table below its heads: rows, and what is above those of a cell where they come from several. */
+export interface ITableEntry {
+  key: string;
+  /** The request of a row. */
+  approval: IApproval | null;
+  /** All requests of the cell. */
+  cell: readonly IApproval[];
+}
+
+export function entriesOf(
+  cells: readonly (readonly [string, readonly IApproval[]])[]
+): ITableEntry[] {
+  return cells.flatMap(([key, cell]) => [
+    ...(cells.length > 1 ? [{ key, approval: null, cell }] : []),
+    ...cell.map(approval => ({ key: approval.id, approval, cell }))
+  ]);
+}
+
+/** The rows that a key leads to: Tab, the arrows, Home and End. */
+export function reachable(
+  pending: readonly IApproval[],
+  current: string | null
+): string[] {
+  const at = pending.findIndex(({ id }) => id === current);
+  return [0, at - 1, at, at + 1, pending.length - 1]
+    .map(index => pending[index] as IApproval | undefined)
+    .flatMap(approval => (approval ? [approval.id] : []));
+}
