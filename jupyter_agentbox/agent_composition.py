@@ -14,6 +14,7 @@ from jupyter_agentbox.agents.threads.ports import ModeKeeper
 from jupyter_agentbox.analysis.analyzer import CodeAnalyzer
 from jupyter_agentbox.analysis.findings import AnalysisSettings
 from jupyter_agentbox.composition import AgentBox
+from jupyter_agentbox.core.site_policy import SitePolicy
 from jupyter_agentbox.core.threads import ThreadState
 from jupyter_agentbox.exceptions import AgentConfigurationError
 from jupyter_agentbox.services.threads.cell_kernel import CellServices
@@ -83,7 +84,12 @@ class AgentSettings:
 
 
 def build_threads(
-    settings: AgentSettings, *, kernels: CellKernels, modes: ModeKeeper, announce: Callable[[str, ThreadState], None]
+    settings: AgentSettings,
+    *,
+    kernels: CellKernels,
+    modes: ModeKeeper,
+    announce: Callable[[str, ThreadState], None],
+    site: Callable[[], SitePolicy] = SitePolicy,
 ) -> NotebookThreads:
     """Put the parts together. Opens and starts nothing.
 
@@ -97,6 +103,8 @@ def build_threads(
         Has calls decided as the modes of their threads say.
     announce : callable
         Told of a thread that changed.
+    site : callable, optional
+        Returns what the site lets its users do.
     """
     clock = SystemClock()
     store = SqlThreadStore(
@@ -123,6 +131,7 @@ def build_threads(
         announce=announce,
         clock=clock,
         default_model=settings.model,
+        site=site,
         review_model=settings.review_model,
         on_close=store.aclose,
     )

@@ -580,6 +580,7 @@ class AgentBoxApp(ExtensionApp):
                 kernels=self._cell_kernels,
                 modes=self._box.modes,
                 announce=self._announcer.thread_changed,
+                site=lambda: self._box.policies.site,
             )
         return self._threads
 

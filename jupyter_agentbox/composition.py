@@ -25,6 +25,8 @@ from jupyter_agentbox.mcp_client.registry import ServerRegistry
 from jupyter_agentbox.mcp_client.seen_tools import SeenTools
 from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.mcp_client.sign_ins import Place, SignIns
+from jupyter_agentbox.mcp_client.site_servers import FILE_NAME as SITE_SERVERS
+from jupyter_agentbox.mcp_client.site_servers import SiteServers
 from jupyter_agentbox.paths import keep_server, site_rules_paths
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
@@ -43,6 +45,7 @@ from jupyter_agentbox.services.servers.sign_ins import SignInManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.database import JournalMode
+from jupyter_agentbox.storage.protection import why_unprotected
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.storage.rule_files import RuleFiles, SitePlace
 from jupyter_agentbox.system import RandomIds, SystemClock
@@ -221,8 +224,15 @@ def build(
     files = ConfigurationFiles(settings.mcp_config_path, os.environ)
     project = _project(settings)
     sign_ins = None if settings.sign_ins is None else SignIns(settings.sign_ins, place=settings.sign_in_storage)
+    rules = rules or rule_files(user=None)
     tools = McpServers(
-        source=files if project is None else LayeredConfiguration(files, project),
+        source=SiteServers(
+            files if project is None else LayeredConfiguration(files, project),
+            policy=lambda: rules.load().site,
+            paths=[path.with_name(SITE_SERVERS) for path, _ in site_rules_paths()],
+            why_unprotected=why_unprotected,
+            environment=os.environ,
+        ),
         limits=settings.limits,
         on_change=announcer.servers_changed,
         on_log=on_log,
@@ -238,7 +248,7 @@ def build(
         announce=announcer.grants_changed,
         decide_with=settings.decide_with,
     )
-    policies = PolicyManager(policy=policy, source=rules or rule_files(user=None), grants=grants)
+    policies = PolicyManager(policy=policy, source=rules, grants=grants)
     timeout = timedelta(seconds=settings.approval_timeout) if settings.approval_timeout is not None else None
     approvals = ApprovalManager(
         store=kept,

@@ -29,6 +29,7 @@
     │   ├── NotDeciderError       who asks may use the server, and not decide there
     │   └── UnknownReviewerError  whether the reviewer may still decide cannot be found out now
     ├── SignInError               a sign-in to a server was not completed
+    ├── LockedError               the site's administrator has turned off what was asked for
     ├── InvalidRulesError         what was sent as rules is none
     ├── PolicyConflictError       the file of rules has changed since it was read
     ├── CodeGenerationError       a generator of code gave none
@@ -281,6 +282,12 @@ class SignInError(AgentBoxError):
     """A sign-in to an MCP server was not completed: it is over, was begun elsewhere, or was denied. Nothing is kept."""
 
     code = "sign_in"
+
+
+class LockedError(AgentBoxError):
+    """The site's administrator has turned off what was asked for; nothing was changed."""
+
+    code = "locked"
 
 
 class InvalidRulesError(AgentBoxError, ValueError):

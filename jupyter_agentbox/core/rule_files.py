@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final
 
@@ -14,6 +14,7 @@ from .calls import JsonObject, JsonValue
 from .isolation import Isolation
 from .located_json import Lines, LocatedJsonError, Node, parse
 from .policy import Effect, Layer, Rule
+from .site_policy import MORE, Feature, Lock, ServerPattern, SitePolicy
 from .text import one_line
 from .tools import ConfigurationProblem
 
@@ -35,6 +36,9 @@ _MOST_PROBLEMS: Final = 20
 _KEYS: Final = ("effect", "server", "tool", "arguments", "notebook", "isolation", "timeout", "reason")
 _APPROVERS_KEYS: Final = ("group", "count", "self")
 _FILE_KEYS: Final = ("rules", "$schema")
+#: What a site's file can have besides.
+_SITE_KEYS: Final = ("features", "servers")
+_SERVERS_KEYS: Final = ("allow", "deny")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +55,15 @@ class RuleText:
         What is wrong.
     schema : str or None
         What ``$schema`` says.
+    site : SitePolicy
+        What a site's file says besides rules.
     """
 
     rules: tuple[Rule, ...] = ()
     entries: tuple[JsonObject, ...] = ()
     problems: tuple[ConfigurationProblem, ...] = ()
     schema: str | None = None
+    site: SitePolicy = field(default_factory=SitePolicy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +100,14 @@ class RuleBook:
         What is wrong in the files.
     user : UserRules or None
         The user's file; ``None`` where there is none to write.
+    site : SitePolicy
+        What the site's files say besides rules; of a broken one, that all is off.
     """
 
     rules: tuple[Rule, ...] = ()
     problems: tuple[ConfigurationProblem, ...] = ()
     user: UserRules | None = None
+    site: SitePolicy = field(default_factory=SitePolicy)
 
 
 def refusal(problem: ConfigurationProblem, layer: Layer) -> Rule:
@@ -138,7 +148,7 @@ def read_text(text: str, *, path: str, layer: Layer) -> RuleText:
     except LocatedJsonError as error:
         return RuleText(problems=(problem(one_line(str(error)), error.at),))
     checker = RuleChecker()
-    checker.check(node)
+    checker.check(node, of_site=layer is Layer.SITE)
     if checker.found:
         return RuleText(problems=tuple(problem(one_line(message), at) for at, message in checker.shown()))
     entries = [(one.at, one.value) for one in items(node, "rules")]
@@ -149,6 +159,34 @@ def read_text(text: str, *, path: str, layer: Layer) -> RuleText:
         ),
         entries=tuple(entry for _, entry in entries if isinstance(entry, dict)),
         schema=schema.value if schema is not None and isinstance(schema.value, str) else None,
+        site=_site_policy(node, path),
+    )
+
+
+def _site_policy(node: Node, path: str) -> SitePolicy:
+    """Return what a site's file says besides rules, in which nothing is wrong."""
+    features, servers = member(node, "features"), member(node, "servers")
+    if features is None and servers is None:
+        return SitePolicy()
+    given = features.value if features is not None and isinstance(features.value, dict) else {}
+    lists = servers.value if servers is not None and isinstance(servers.value, dict) else {}
+    allowed = lists.get("allow")
+    return SitePolicy(
+        features={Feature(name): Lock(str(lock)) for name, lock in given.items()},
+        allowed=None if allowed is None else _patterns(allowed),
+        denied=_patterns(lists.get("deny")),
+        files=(path,),
+    )
+
+
+def _patterns(given: JsonValue) -> tuple[ServerPattern, ...]:
+    entries = [entry for entry in given if isinstance(entry, dict)] if isinstance(given, list) else []
+    return tuple(
+        ServerPattern(
+            command=tuple(str(part) for part in command) if isinstance(command := entry.get("command"), list) else (),
+            url=str(entry.get("url", "")),
+        )
+        for entry in entries
     )
 
 
@@ -223,12 +261,19 @@ class RuleChecker:
         if len(ordered) > _MOST_PROBLEMS:
             yield ordered[_MOST_PROBLEMS][0], f"and {len(ordered) - _MOST_PROBLEMS} more problems from here on"
 
-    def check(self, node: Node) -> None:
+    def check(self, node: Node, *, of_site: bool = False) -> None:
         """Look at a whole file."""
         if not isinstance(node.content, dict):
             self.say(node, 'a file of rules is an object with a list under "rules"')
             return
-        self.check_keys(node, _FILE_KEYS, "a file of rules")
+        if of_site:
+            self.check_keys(node, (*_FILE_KEYS, *_SITE_KEYS), "a site's file of rules")
+            self._check_features(member(node, "features"))
+            self._check_servers(member(node, "servers"))
+        elif is_sites := next((key for key in _SITE_KEYS if key in node.keys), ""):
+            self.found.append((node.keys[is_sites], f"`{is_sites}` can stand in a site's file only"))
+        else:
+            self.check_keys(node, _FILE_KEYS, "a file of rules")
         schema, rules = member(node, "$schema"), member(node, "rules")
         if schema is not None and not isinstance(schema.content, str):
             self.say(schema, "`$schema` must be a string")
@@ -239,6 +284,44 @@ class RuleChecker:
         else:
             for one in rules.content:
                 self.check_rule(one)
+
+    def _check_features(self, given: Node | None) -> None:
+        if given is None:
+            return
+        if not isinstance(given.content, dict):
+            self.say(given, '`features` must be an object: `{"grants": "force-off"}`')
+            return
+        self.check_keys(given, [feature.value for feature in Feature], "`features`")
+        for name in given.content:
+            if name in [feature.value for feature in Feature]:
+                self._check_choice(given, name, [lock.value for lock in Lock])
+
+    def _check_servers(self, given: Node | None) -> None:
+        if given is None:
+            return
+        if not isinstance(given.content, dict):
+            self.say(given, "`servers` must be an object with lists under `allow` and `deny`")
+            return
+        self.check_keys(given, _SERVERS_KEYS, "`servers`")
+        for name in _SERVERS_KEYS:
+            listed = member(given, name)
+            if listed is not None and not isinstance(listed.content, list):
+                self.say(listed, f"`{name}` must be a list")
+            for one in items(given, name):
+                self._check_server(one)
+
+    def _check_server(self, given: Node) -> None:
+        if not isinstance(given.content, dict) or len(given.content) != 1:
+            self.say(given, 'a server is `{"command": ["PROGRAM", "ARGUMENT"]}` or `{"url": "https://HOST/*"}`')
+            return
+        self.check_keys(given, ("command", "url"), "a server")
+        self.check_text(given, "url", MAX_PATTERN)
+        url = member(given, "url")
+        if url is not None and isinstance(url.content, str) and "://" not in url.content:
+            self.say(url, "`url` must begin with `https://` or `http://`")
+        command = member(given, "command")
+        if command is not None and not _is_command(command.value):
+            self.say(command, f"`command` must be a list of strings, the program first; a last `{MORE}` is any others")
 
     def check_rule(self, node: Node) -> None:
         """Look at a rule."""
@@ -329,6 +412,13 @@ class RuleChecker:
     def say(self, node: Node, message: str) -> None:
         """Note what is wrong with a value."""
         self.found.append((node.at, message))
+
+
+def _is_command(value: JsonValue) -> bool:
+    """Whether a value can be a command's pattern."""
+    if not isinstance(value, list) or not value or value[0] == MORE:
+        return False
+    return all(isinstance(part, str) and len(part) <= MAX_PATTERN for part in value)
 
 
 def _hint(tool: Node | None) -> str:

@@ -11,12 +11,14 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from jupyter_agentbox.core.calls import JsonValue
 from jupyter_agentbox.core.policy import Layer, Rule
 from jupyter_agentbox.core.rule_files import MAX_BYTES, RuleBook, RuleText, UserRules, read_text, refusal, write_text
+from jupyter_agentbox.core.site_policy import SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.exceptions import InvalidRulesError, PolicyConflictError, StorageError
 
@@ -97,6 +99,7 @@ class RuleFiles:
             rules=(*_rules(sites, Layer.SITE), *_rules(users, Layer.USER)),
             problems=problems,
             user=self._user_rules(users),
+            site=reduce(SitePolicy.with_stricter, map(_site_policy, sites), SitePolicy()),
         )
 
     def _user_rules(self, users: Sequence[_Found]) -> UserRules | None:
@@ -190,6 +193,13 @@ def _target(path: Path) -> Path:
 
 def _is_other(one: _Found, other: _Found) -> bool:
     return one is not other
+
+
+def _site_policy(part: _Found) -> SitePolicy:
+    """Return what a file of the site says besides rules; of a broken one, that all is off."""
+    if part.does_count and part.text.problems:
+        return SitePolicy.closed(part.text.problems[0].path)
+    return part.text.site
 
 
 def _rules(parts: Sequence[_Found], layer: Layer) -> list[Rule]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.rule_files import RuleText, read_text, refusal, write_text
+from jupyter_agentbox.core.site_policy import Feature, Lock, ServerPattern, SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from tests.samples import calls
 
@@ -199,3 +200,70 @@ def deep() -> Any:
 def test_what_is_no_json_is_not_written(entry: Any) -> None:
     with pytest.raises(ValueError, match=r"nested|JSON"):
         write_text([entry])
+
+
+def site(**more: Any) -> RuleText:
+    return read(json.dumps({"rules": [], **more}), Layer.SITE)
+
+
+def test_a_file_of_the_site_says_which_features_and_servers_its_users_have() -> None:
+    found = site(
+        features={"grants": "force-off", "edit": "user-choice"},
+        servers={"allow": [{"command": ["uvx", "mcp-*", "..."]}, {"url": "https://a.example.org/*"}], "deny": []},
+    )
+    assert found.problems == ()
+    assert found.site == SitePolicy(
+        features={Feature.GRANTS: Lock.FORCE_OFF, Feature.EDIT: Lock.USER_CHOICE},
+        allowed=(ServerPattern(command=("uvx", "mcp-*", "...")), ServerPattern(url="https://a.example.org/*")),
+        files=("rules.json",),
+    )
+    assert site().site == SitePolicy()
+    assert site(servers={}).site == SitePolicy(files=("rules.json",))
+    assert site(features={}).site == SitePolicy(files=("rules.json",))
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ({"features": []}, "`features` must be an object"),
+        ({"features": {"grant": "force-off"}}, "unknown key `grant`: did you mean `grants`?"),
+        ({"features": {"grants": "off"}}, "`grants` must be"),
+        ({"features": {"grants": False}}, "`grants` must be"),
+        ({"servers": []}, "`servers` must be an object"),
+        ({"servers": {"allowed": []}}, "unknown key `allowed`: did you mean `allow`?"),
+        ({"servers": {"allow": {}}}, "`allow` must be a list"),
+        ({"servers": {"allow": ["uvx"]}}, "a server is"),
+        ({"servers": {"allow": [{}]}}, "a server is"),
+        ({"servers": {"allow": [{"command": ["uvx"], "url": "https://x"}]}}, "a server is"),
+        ({"servers": {"allow": [{"name": "shop"}]}}, "unknown key `name`"),
+        ({"servers": {"allow": [{"command": "uvx"}]}}, "`command` must be a list"),
+        ({"servers": {"allow": [{"command": []}]}}, "`command` must be a list"),
+        ({"servers": {"allow": [{"command": ["..."]}]}}, "`command` must be a list"),
+        ({"servers": {"allow": [{"command": ["uvx", 1]}]}}, "`command` must be a list"),
+        ({"servers": {"deny": [{"url": "example.org"}]}}, "`url` must begin with"),
+        ({"servers": {"deny": [{"url": ""}]}}, "`url` is empty"),
+        ({"feature": {}}, "unknown key `feature`: did you mean `features`?"),
+    ],
+)
+def test_what_is_wrong_in_a_file_of_the_site_is_told(more: Any, problem: str) -> None:
+    found = site(**more)
+    assert problem in found.problems[0].message
+    assert found.site == SitePolicy()
+
+
+@pytest.mark.parametrize("key", ["features", "servers"])
+def test_what_only_a_site_says_makes_a_file_of_a_user_broken(key: str) -> None:
+    (found,) = read(json.dumps({"rules": [], key: {}})).problems
+    assert found.message == f"`{key}` can stand in a site's file only"
+
+
+@given(anything)
+def test_any_features_and_servers_are_read_or_told(value: Any) -> None:
+    for more in (
+        {"features": value},
+        {"servers": value},
+        {"servers": {"allow": value}},
+        {"servers": {"deny": [value]}},
+    ):
+        found = site(**more)
+        assert not (found.problems and found.site != SitePolicy())

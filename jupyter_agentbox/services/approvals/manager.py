@@ -27,6 +27,7 @@ from jupyter_agentbox.core.ports import (
 )
 from jupyter_agentbox.core.questions import QuestionRecord
 from jupyter_agentbox.core.reviewers import DecideWith, Reviewer
+from jupyter_agentbox.core.site_policy import Feature
 from jupyter_agentbox.core.tools import Progress, ToolDescription
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
@@ -467,10 +468,13 @@ class ApprovalManager:
             The person saw other arguments than the stored ones.
         InvalidDecisionError, ToolArgumentsError, ToolCallRejectedError
             The edited arguments cannot run, or a rule that was written meanwhile denies the call.
+        LockedError
+            The site's administrator has turned off lasting answers, or editing.
         StorageError
             The decision could not be kept, so it does not count.
         """
         reviewer.check(self.decide_with)
+        self._check_features(verdict)
         if verdict.arguments is not None:
             check_arguments(verdict.arguments)
         request = await self._get(request_id)
@@ -495,6 +499,13 @@ class ApprovalManager:
         await self._write(request, decided, grant=grant)
         await self._settle_waiting(grant)
         return decided
+
+    def _check_features(self, verdict: Verdict) -> None:
+        """Refuse an answer of a kind that the site has turned off."""
+        if verdict.arguments is not None:
+            self._policies.site.check(Feature.EDIT)
+        if verdict.answer is Answer.ALLOW_ALWAYS:
+            self._policies.site.check(Feature.GRANTS)
 
     async def decide_all(
         self, verdicts: Sequence[tuple[str, Verdict]], *, reviewer: Reviewer

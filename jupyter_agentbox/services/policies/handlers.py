@@ -103,6 +103,7 @@ class PolicyHandler(PolicyAPIHandler):
                 for rule in self.policies.file_and_program_rules()
             ],
             "problems": [problem.to_json() for problem in book.problems],
+            "features": book.site.to_json(),
         }
 
 

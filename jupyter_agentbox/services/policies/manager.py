@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from operator import is_
 
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
-from jupyter_agentbox.core.policy import Evaluation, Policy, Rule
+from jupyter_agentbox.core.policy import Effect, Evaluation, Policy, Rule
 from jupyter_agentbox.core.ports import RuleSource
 from jupyter_agentbox.core.rule_files import RuleBook
+from jupyter_agentbox.core.site_policy import Feature, SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem, ToolDescription
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.services.grants.manager import GrantManager
@@ -55,7 +56,9 @@ class PolicyManager:
         evaluation = self.in_force.evaluate(call, tool)
         if self._grants is None:
             return evaluation
-        evaluation = self._grants.apply(call, tool, evaluation)
+        found = self._grants.apply(call, tool, evaluation)
+        if found.effect is not Effect.ALLOW or not self.site.is_off(Feature.GRANTS):
+            evaluation = found
         if is_current and tool is not None:
             self._grants.void_changed(call, tool)
         return evaluation
@@ -75,6 +78,11 @@ class PolicyManager:
     def book(self) -> RuleBook:
         """The rules of files."""
         return self._source.load() if self._source is not None else _NO_BOOK
+
+    @property
+    def site(self) -> SitePolicy:
+        """What the site lets its users do."""
+        return self.book.site
 
     @property
     def is_writable(self) -> bool:

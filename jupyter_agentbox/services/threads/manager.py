@@ -13,6 +13,7 @@ from jupyter_agentbox.agents.threads.ports import AgentKernel
 from jupyter_agentbox.agents.threads.streams import TurnStream
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import Clock, ThreadQuery, ThreadStore
+from jupyter_agentbox.core.site_policy import Feature, SitePolicy
 from jupyter_agentbox.core.threads import (
     ApprovalMode,
     Thread,
@@ -60,6 +61,8 @@ class NotebookThreads:
         The model of new threads.
     review_model : str
         The model that reviews calls in the mode ``auto_review``; empty for the thread's own.
+    site : callable, optional
+        Returns what the site lets its users do.
     on_close : callable, optional
         Called last by `aclose`.
     """
@@ -74,6 +77,7 @@ class NotebookThreads:
         clock: Clock,
         default_model: str = "",
         review_model: str = "",
+        site: Callable[[], SitePolicy] = SitePolicy,
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._threads = threads
@@ -83,6 +87,7 @@ class NotebookThreads:
         self._clock = clock
         self._default_model = default_model
         self._review_model = review_model
+        self._site = site
         self._on_close = on_close
         self._adding = asyncio.Lock()
         self._watches: dict[str, TurnWatch] = {}
@@ -182,7 +187,10 @@ class NotebookThreads:
             The model cannot be used; it was asked nothing.
         AgentTurnError
             A limit per hour is reached, so the turn could ask no model; nothing of it is kept.
+        LockedError
+            The site's administrator has turned off agents, or the choice of their model.
         """
+        await self._check_site(thread_id, model)
         self._kernels.enter(thread_id, kernel, kernel_id=kernel_id)
         try:
             running = await self._threads.begin(thread_id, prompt, mode=mode, model=model, backend=backend, steps=steps)
@@ -194,6 +202,14 @@ class NotebookThreads:
         )
         self._announce_state(thread_id)
         return running
+
+    async def _check_site(self, thread_id: str, model: str | None) -> None:
+        site = self._site()
+        site.check(Feature.AGENTS)
+        if site.is_off(Feature.MODELS):
+            chosen = model or (await self._store.get(thread_id)).model
+            if chosen != self._default_model:
+                site.check(Feature.MODELS)
 
     async def list(self, query: ThreadQuery) -> tuple[Sequence[ThreadEntry], str | None]:
         """Return a page of threads, the last changed first, and the cursor of the next page.

@@ -26,6 +26,14 @@ export interface IPolicy {
   writable: boolean;
   effective: IEffectiveRule[];
   problems: IConfigurationProblem[];
+  /** What the site says of each feature; an older server says nothing. */
+  features?: Record<string, IFeatureLock>;
+}
+
+/** Who says whether a feature can be used. */
+export interface IFeatureLock {
+  lock: 'user-choice' | 'force-on' | 'force-off';
+  message: string | null;
 }
 
 /** Where the rule of an evaluation stands, if it is in a file. */

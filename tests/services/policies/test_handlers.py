@@ -13,6 +13,7 @@ from tornado.httpclient import HTTPClientError
 
 from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
+from jupyter_agentbox.core.site_policy import SitePolicy
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
 
@@ -75,6 +76,7 @@ async def test_without_rules_there_are_none(fetch: Any, rules_file: Path) -> Non
             "writable": True,
             "effective": [],
             "problems": [],
+            "features": SitePolicy().to_json(),
         },
     )
 

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import jupyter_core.paths
 import pytest
 
-from jupyter_agentbox.composition import Settings, build
+from jupyter_agentbox.composition import AgentBox, Settings, build
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
 from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.grant_uses import Scope
+from jupyter_agentbox.core.grants import GrantTerms
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
+from jupyter_agentbox.core.reviewers import Reviewer, Via
+from jupyter_agentbox.core.tools import ServerState, ToolDescription
+from jupyter_agentbox.exceptions import LockedError, ServerConfigurationError, ToolCallRejectedError
 from jupyter_agentbox.headless.rules import read_rules
 from jupyter_agentbox.paths import site_rules_paths, user_rules_path
-from jupyter_agentbox.testing import FakeAnnouncer
+from jupyter_agentbox.services.approvals.manager import Verdict
+from jupyter_agentbox.testing import FakeAnnouncer, FakeTools
 
+ADA = Reviewer(name="ada", via=Via.BROWSER)
+DROP = ToolDescription(name="drop")
 CALL = ToolCall(server="shop", tool="drop", arguments={})
 EVERYTHING = Policy((Rule(server="*", tool="*", effect=Effect.ALLOW),))
 
@@ -52,3 +63,73 @@ def test_a_file_that_a_program_is_given_is_read_as_a_whole_or_refused_with_each_
         read_rules(path)
     with pytest.raises(FileNotFoundError):
         read_rules(tmp_path / "none.json")
+
+
+def a_box(tmp_path: Path, **servers: Any) -> AgentBox:
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    database = f"sqlite:///{tmp_path / 'x.sqlite'}"
+    settings = Settings(mcp_config_path=(tmp_path / "mcp.json",), database_url=database)
+    return build(settings, announcer=FakeAnnouncer(), own_tools={"shop": FakeTools({"shop.drop": drop})})
+
+
+async def drop(call: ToolCall, report: Any) -> Any:
+    return "dropped"
+
+
+async def ask(box: AgentBox, verdict: dict[str, Any]) -> Any:
+    """Call a tool and answer; return the result, or the refusal of the answer once the call was withdrawn."""
+    waiting: asyncio.Queue[ApprovalRequest] = asyncio.Queue()
+    running = asyncio.create_task(box.calls.run(CALL, on_waiting=waiting.put_nowait, on_running=lambda _: None))
+    request = await waiting.get()
+    try:
+        await box.approvals.decide(request.id, Verdict(digest=request.call.digest, **verdict), reviewer=ADA)
+    except LockedError as error:
+        assert (await box.approvals.get(request.id)).status is Status.PENDING
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return error
+    return await running
+
+
+async def test_lasting_answers_and_edits_that_the_site_turned_off_are_refused(site_file: Path, tmp_path: Path) -> None:
+    box = a_box(tmp_path)
+    await box.start()
+    lasting: dict[str, Any] = {"answer": Answer.ALLOW_ALWAYS, "grant": GrantTerms(scope=Scope.USER, uses=9)}
+    edited = {"answer": Answer.ALLOW_ONCE, "arguments": {"id": 1}}
+    assert not isinstance(await ask(box, edited), LockedError)
+    assert not isinstance(await ask(box, lasting), LockedError)
+    assert box.policies.evaluate(CALL, DROP).effect is Effect.ALLOW
+
+    site_file.write_text(json.dumps({"rules": [], "features": {"grants": "force-off", "edit": "force-off"}}))
+    assert box.policies.evaluate(CALL, DROP).effect is Effect.ASK  # what was answered for good before, too
+    for refused in (lasting, edited):
+        error = await ask(box, refused)
+        assert isinstance(error, LockedError)
+        assert f"set by your administrator ({site_file})" in str(error)
+    assert not isinstance(await ask(box, {"answer": Answer.ALLOW_ONCE}), LockedError)
+    await box.aclose()
+
+
+async def test_a_lasting_refusal_holds_where_lasting_answers_that_allow_are_off(
+    site_file: Path, tmp_path: Path
+) -> None:
+    site_file.write_text(json.dumps({"rules": [], "features": {"grants": "force-off"}}))
+    box = a_box(tmp_path)
+    await box.start()
+    with pytest.raises(ToolCallRejectedError):
+        await ask(box, {"answer": Answer.REJECT_ALWAYS, "grant": GrantTerms(scope=Scope.USER, uses=9)})
+    assert box.policies.evaluate(CALL, DROP).effect is Effect.DENY
+    await box.aclose()
+
+
+async def test_servers_of_users_are_off_at_once_where_the_site_says_so(site_file: Path, tmp_path: Path) -> None:
+    box = a_box(tmp_path, own={"command": "true"})
+    (own,) = box.tools.servers()
+    assert own.state is ServerState.STOPPED
+    for text in ('{"rules": [], "features": {"local_servers": "force-off"}}', "{"):
+        site_file.write_text(text)
+        (own,) = box.tools.servers()
+        assert "set by your administrator" in own.error
+        with pytest.raises(ServerConfigurationError, match="set by your administrator"):
+            await box.tools.list_tools("own")
+    await box.aclose()

@@ -9,10 +9,12 @@ from jupyter_agentbox.agent_composition import AgentSettings, build_threads
 from jupyter_agentbox.agents.threads.limits import TurnLimits
 from jupyter_agentbox.app import AgentBoxApp
 from jupyter_agentbox.core.ports import ThreadQuery
+from jupyter_agentbox.core.site_policy import Feature, Lock, SitePolicy
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, ThreadState, Turn, TurnStatus
 from jupyter_agentbox.exceptions import (
     AgentConfigurationError,
     AgentTurnError,
+    LockedError,
     ThreadBusyError,
     ThreadError,
     UnknownThreadError,
@@ -354,3 +356,33 @@ def test_a_servers_limits_are_those_of_programs_unless_they_are_set() -> None:
 
     assert (app.agent_steps, app.agent_tokens, app.agent_seconds) == (limits.steps, limits.tokens, limits.seconds)
     assert (app.agent_hourly_requests, app.agent_hourly_tokens) == (limits.requests_per_hour, limits.tokens_per_hour)
+
+
+@pytest.mark.parametrize(
+    ("off", "model_of_thread", "message"),
+    [
+        (Feature.AGENTS, None, "agents are off"),
+        (Feature.MODELS, "openai:other", "the model of agents cannot be chosen"),
+        (Feature.MODELS, None, ""),
+        (Feature.EDIT, "openai:scripted", ""),
+    ],
+)
+async def test_what_the_site_turned_off_begins_no_turn(
+    settings: AgentSettings, model: MockModelServer, off: Feature, model_of_thread: str | None, message: str
+) -> None:
+    model.enqueue_message("done")
+    site = SitePolicy(features={off: Lock.FORCE_OFF})
+    threads = build_threads(
+        settings, kernels=CellKernels(), modes=ThreadModes(), announce=lambda *_: None, site=lambda: site
+    )
+    try:
+        thread = await threads.start(NOTEBOOK, model=model_of_thread)
+        if message:
+            with pytest.raises(LockedError, match=f"{message}: set by your administrator"):
+                await threads.begin(thread.id, "hello", kernel=ScriptedKernel())
+            assert model.requests == []
+        else:
+            turn = await (await threads.begin(thread.id, "hello", kernel=ScriptedKernel())).wait()
+            assert turn.status is TurnStatus.COMPLETED
+    finally:
+        await threads.aclose()

@@ -14,7 +14,7 @@ import { useSignal } from '../../ui/hooks/useSignal';
 import { label } from '../../ui/text/visibleText';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { RuleEditor, rulesOf } from './RuleEditor';
-import { effectText, ruleText } from './ruleWords';
+import { effectText, lockedTexts, ruleText } from './ruleWords';
 
 export interface IRuleListProps {
   rules: IRulesModel;
@@ -65,6 +65,7 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
       {policy.problems.map((problem, index) => (
         <Problem key={index} problem={problem} />
       ))}
+      <Locked policy={policy} />
       {failure ? <p className="jp-AgentBox-error">{failure}</p> : null}
       <RuleRows policy={policy} onEdit={setEdit} onRemove={remove} />
       {isNew || typeof edit === 'number' ? (
@@ -100,6 +101,17 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
         </div>
       ) : null}
     </section>
+  );
+}
+
+/** Says what the site's administrator turned off, if anything. */
+function Locked({ policy }: { policy: IPolicy }): JSX.Element | null {
+  const trans = useTrans();
+  const texts = lockedTexts(policy, trans);
+  return texts.length === 0 ? null : (
+    <p>
+      {trans.__('Set by your administrator:')} {texts.join(' ')}
+    </p>
   );
 }
 

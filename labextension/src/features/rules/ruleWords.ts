@@ -5,7 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { isObject, namesOf, stringify } from '../../api/json';
 import type { IJsonObject } from '../../api/json';
-import type { Effect, IDryRun } from '../../api/rules';
+import type { Effect, IDryRun, IPolicy } from '../../api/rules';
 import { label } from '../../ui/text/visibleText';
 
 /** What a rule does. */
@@ -16,6 +16,23 @@ export function effectText(effect: Effect, trans: TranslationBundle): string {
     deny: trans.__('Deny')
   };
   return texts[effect] ?? effect;
+}
+
+/** What the site's administrator turned off. */
+export function lockedTexts(
+  policy: IPolicy,
+  trans: TranslationBundle
+): string[] {
+  const texts: Record<string, string> = {
+    grants: trans.__('Lasting answers that allow are off.'),
+    edit: trans.__('Arguments cannot be edited.'),
+    local_servers: trans.__('MCP servers of your own are off.'),
+    agents: trans.__('Agents are off.'),
+    models: trans.__('The model of agents cannot be chosen.')
+  };
+  return Object.entries(policy.features ?? {})
+    .filter(([, { lock }]) => lock === 'force-off')
+    .map(([name]) => texts[name] ?? label(name, 80));
 }
 
 /** Which calls a rule is for. */

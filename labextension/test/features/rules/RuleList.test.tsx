@@ -157,3 +157,24 @@ test('without rules it says that every call asks', () => {
   show({ rules: [], effective: [] });
   expect(text()).toContain('There are no rules: every call asks.');
 });
+
+test('what the administrator turned off is said, and nothing of the rest', () => {
+  show({
+    features: {
+      grants: { lock: 'force-off', message: 'x' },
+      agents: { lock: 'force-on', message: null },
+      edit: { lock: 'user-choice', message: null },
+      'new\u202ething': { lock: 'force-off', message: 'x' }
+    }
+  });
+  expect(text()).toContain(
+    'Set by your administrator: Lasting answers that allow are off. new'
+  );
+  expect(text()).not.toContain('\u202e');
+  expect(text()).not.toContain('Agents are off');
+});
+
+test('where nothing is turned off nothing is said of an administrator', () => {
+  show();
+  expect(text()).not.toContain('administrator:');
+});

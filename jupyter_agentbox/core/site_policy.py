@@ -1,0 +1,210 @@
+"""What a site lets its users do besides what its rules say of calls: features, and servers of users' own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from fnmatch import fnmatchcase
+from typing import Final
+from urllib.parse import urlsplit
+
+from jupyter_agentbox.exceptions import LockedError
+
+from .calls import JsonObject
+from .globs import careful_matcher_of, matcher_of
+
+#: Stands at the end of a command's pattern for any further arguments.
+MORE: Final = "..."
+#: Variables that decide which program a command starts, or what is loaded into it.
+_STEERING: Final = (
+    *("PATH", "LD_*", "DYLD_*", "PYTHON*", "NODE_*"),
+    *("BASH_ENV", "ENV", "PERL5*", "RUBY*", "JAVA_TOOL_OPTIONS"),
+)
+
+
+class Feature(str, Enum):
+    """What an administrator can lock."""
+
+    GRANTS = "grants"
+    """Lasting answers that allow."""
+
+    EDIT = "edit"
+    """Allowing a call with other arguments than it asked for."""
+
+    LOCAL_SERVERS = "local_servers"
+    """MCP servers of users' own."""
+
+    AGENTS = "agents"
+    """Agents of notebooks."""
+
+    MODELS = "models"
+    """The choice of an agent's model."""
+
+
+class Lock(str, Enum):
+    """Who says whether a feature can be used. Of several files, the last of these that one says holds."""
+
+    USER_CHOICE = "user-choice"
+    FORCE_ON = "force-on"
+    FORCE_OFF = "force-off"
+
+
+_IN_WORDS: Final[Mapping[Feature, str]] = {
+    Feature.GRANTS: "lasting answers that allow are off",
+    Feature.EDIT: "arguments cannot be edited",
+    Feature.LOCAL_SERVERS: "MCP servers of your own are off",
+    Feature.AGENTS: "agents are off",
+    Feature.MODELS: "the model of agents cannot be chosen",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerPattern:
+    """Which MCP servers are meant: by what they start, or where they are; never by the name that a user gives them.
+
+    Parameters
+    ----------
+    command : tuple of str
+        Patterns of the program and of each argument; `MORE` at the end stands for any others.
+    url : str
+        A URL, with wildcards in its host and its path.
+    """
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+
+    def matches_command(self, command: Sequence[str], *, careful: bool) -> bool:
+        """Whether a server is meant that starts this; a careful one takes no wildcard for a step up in a path."""
+        patterns = self.command
+        if not patterns:
+            return False
+        if patterns[-1] == MORE:
+            patterns, command = patterns[:-1], command[: len(patterns) - 1]
+        matcher = careful_matcher_of if careful else matcher_of
+        return len(patterns) == len(command) and all(
+            matcher(pattern)(part) for pattern, part in zip(patterns, command, strict=True)
+        )
+
+    def matches_url(self, url: str, *, careful: bool) -> bool:
+        """Whether a server is meant that is there."""
+        if not self.url:
+            return False
+        wanted, given = urlsplit(self.url), urlsplit(url)
+        if careful and (given.username is not None or given.scheme != wanted.scheme or _port(url) != _port(self.url)):
+            return False
+        matcher = careful_matcher_of if careful else matcher_of
+        is_host = fnmatchcase((given.hostname or "").rstrip("."), wanted.hostname or "")
+        return is_host and matcher(wanted.path or "*")(given.path or "/")
+
+    def to_json(self) -> JsonObject:
+        """Return the pattern as it stands in a file."""
+        return {"command": list(self.command)} if self.command else {"url": self.url}
+
+
+def _port(url: str) -> int | None:
+    parts = urlsplit(url)
+    try:
+        return parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitePolicy:
+    """What a site lets its users do.
+
+    Parameters
+    ----------
+    features : mapping
+        What is said of features; of the others, the user chooses.
+    allowed : tuple of ServerPattern, or None
+        The only servers that users may have; ``None`` for any.
+    denied : tuple of ServerPattern
+        Servers that they may not have, also if they are allowed.
+    files : tuple of str
+        The files that say so.
+    """
+
+    features: Mapping[Feature, Lock] = field(default_factory=dict)
+    allowed: tuple[ServerPattern, ...] | None = None
+    denied: tuple[ServerPattern, ...] = ()
+    files: tuple[str, ...] = ()
+
+    @classmethod
+    def closed(cls, file: str) -> SitePolicy:
+        """Return the policy of a file that is not understood: all is off."""
+        return cls(features=dict.fromkeys(Feature, Lock.FORCE_OFF), files=(file,))
+
+    def lock(self, feature: Feature) -> Lock:
+        """Return who says whether a feature can be used."""
+        return self.features.get(feature, Lock.USER_CHOICE)
+
+    def is_off(self, feature: Feature) -> bool:
+        """Whether nobody can use a feature."""
+        return self.lock(feature) is Lock.FORCE_OFF
+
+    def check(self, feature: Feature) -> None:
+        """Refuse a feature that is off.
+
+        Raises
+        ------
+        LockedError
+        """
+        if self.is_off(feature):
+            raise LockedError(f"{_IN_WORDS[feature]}: set by your administrator ({', '.join(self.files)})")
+
+    def why_no_command(self, command: Sequence[str], variables: Sequence[str]) -> str:
+        """Return why users may not have a server that starts this with these variables; empty if they may."""
+        if why := self._why_off():
+            return why
+        if any(pattern.matches_command(command, careful=False) for pattern in self.denied):
+            return self._forbidden("what it starts")
+        if self.allowed is None:
+            return ""
+        if not any(pattern.matches_command(command, careful=True) for pattern in self.allowed):
+            return self._forbidden("what it starts")
+        steering = [name for name in variables if any(fnmatchcase(name.upper(), one) for one in _STEERING)]
+        return self._forbidden(f"its variable `{steering[0]}`") if steering else ""
+
+    def why_no_url(self, url: str) -> str:
+        """Return why users may not have a server that is there; empty if they may."""
+        if why := self._why_off():
+            return why
+        if any(pattern.matches_url(url, careful=False) for pattern in self.denied):
+            return self._forbidden("its address")
+        if self.allowed is None or any(pattern.matches_url(url, careful=True) for pattern in self.allowed):
+            return ""
+        return self._forbidden("its address")
+
+    def with_stricter(self, other: SitePolicy) -> SitePolicy:
+        """Return what both let users do."""
+        order = list(Lock)
+        features = {
+            feature: max(self.lock(feature), other.lock(feature), key=order.index)
+            for feature in Feature
+            if feature in self.features or feature in other.features
+        }
+        allowed = self.allowed if other.allowed is None else other.allowed
+        if self.allowed is not None and other.allowed is not None:
+            allowed = tuple(pattern for pattern in self.allowed if pattern in other.allowed)
+        files = (*self.files, *other.files)
+        return SitePolicy(features=features, allowed=allowed, denied=(*self.denied, *other.denied), files=files)
+
+    def to_json(self) -> JsonObject:
+        """Return the policy as the REST API sends it: each feature, and why what is off is off."""
+        return {
+            feature.value: {
+                "lock": self.lock(feature).value,
+                "message": f"{_IN_WORDS[feature]}: set by your administrator" if self.is_off(feature) else None,
+            }
+            for feature in Feature
+        }
+
+    def _why_off(self) -> str:
+        if self.is_off(Feature.LOCAL_SERVERS):
+            return f"{_IN_WORDS[Feature.LOCAL_SERVERS]}: set by your administrator ({', '.join(self.files)})"
+        return ""
+
+    def _forbidden(self, what: str) -> str:
+        return f"your administrator does not allow {what} ({', '.join(self.files)})"

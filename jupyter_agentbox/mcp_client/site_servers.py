@@ -1,0 +1,96 @@
+"""MCP servers of the site, and which of their own its users may have beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from jupyter_agentbox.core.site_policy import SitePolicy
+from jupyter_agentbox.core.tools import ConfigurationProblem
+
+from .configuration import (
+    Configuration,
+    ConfigurationSource,
+    HttpServer,
+    ServerConfiguration,
+    StdioServer,
+    UnusableServer,
+)
+from .configuration_files import ConfigurationFiles
+
+#: The name of a site's file of servers, in a system-wide configuration directory.
+FILE_NAME = "agentbox_mcp.json"
+
+
+class SiteServers:
+    """The site's servers, then those of users that it lets them have. A `ConfigurationSource`.
+
+    Parameters
+    ----------
+    users : ConfigurationSource
+        What users configured. A name that the site uses is the site's.
+    policy : callable
+        Returns what the site lets its users do.
+    paths : sequence of Path
+        Where the site's files of servers may be.
+    why_unprotected : callable
+        Returns why users can change a file, which then is none of the site's; empty if they cannot.
+    environment : mapping
+        Where variables come from.
+    """
+
+    def __init__(
+        self,
+        users: ConfigurationSource,
+        *,
+        policy: Callable[[], SitePolicy],
+        paths: Sequence[Path],
+        why_unprotected: Callable[[Path], str],
+        environment: Mapping[str, str],
+    ) -> None:
+        self._users = users
+        self._policy = policy
+        self._files = [(path, ConfigurationFiles([path], environment)) for path in paths]
+        self._why_unprotected = why_unprotected
+        self._parts: tuple[object, ...] = ()
+        self._configuration = Configuration()
+
+    def load(self) -> Configuration:
+        """Return the configuration; the same object as last time if nothing changed."""
+        users, policy = self._users.load(), self._policy()
+        own = [(path, files.load()) for path, files in self._files]
+        parts = (users, policy, *(configuration for _, configuration in own))
+        if len(parts) != len(self._parts) or any(map(_is_other, parts, self._parts)):
+            self._parts = parts
+            self._configuration = self._read(users, policy, own)
+        return self._configuration
+
+    def _read(
+        self, users: Configuration, policy: SitePolicy, own: Sequence[tuple[Path, Configuration]]
+    ) -> Configuration:
+        servers: dict[str, ServerConfiguration] = {}
+        problems: list[ConfigurationProblem] = []
+        for path, configuration in own:
+            if not configuration.servers and not configuration.problems:
+                continue
+            if why := self._why_unprotected(path):
+                problems.append(ConfigurationProblem(path=str(path), message=f"{why}: its servers do not count"))
+                continue
+            servers = {**configuration.servers, **servers}
+            problems += configuration.problems
+        admitted = {name: _admitted(server, policy) for name, server in users.servers.items() if name not in servers}
+        return Configuration(servers={**servers, **admitted}, problems=(*problems, *users.problems))
+
+
+def _admitted(server: ServerConfiguration, policy: SitePolicy) -> ServerConfiguration:
+    """Return a user's server, or what stands for it if the site does not let them have it."""
+    why = ""
+    if isinstance(server, StdioServer):
+        why = policy.why_no_command((server.command, *server.args), [*server.env])
+    elif isinstance(server, HttpServer):
+        why = policy.why_no_url(server.url)
+    return UnusableServer(name=server.name, transport=server.transport, error=why) if why else server
+
+
+def _is_other(one: object, other: object) -> bool:
+    return one is not other

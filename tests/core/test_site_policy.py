@@ -1,0 +1,134 @@
+"""What a site lets its users do: features that are off, and servers that they may have."""
+
+from __future__ import annotations
+
+import pytest
+
+from jupyter_agentbox.core.site_policy import Feature, Lock, ServerPattern, SitePolicy
+from jupyter_agentbox.exceptions import LockedError
+
+UVX = ServerPattern(command=("uvx", "mcp-server-*"))
+SHELL = ServerPattern(command=("bash", "..."))
+DATA = ServerPattern(command=("/opt/data", "/data/*", "..."))
+CENTRAL = ServerPattern(url="https://*.example.org/mcp/*")
+
+
+def test_what_nobody_says_the_user_chooses() -> None:
+    policy = SitePolicy()
+    assert {policy.lock(feature) for feature in Feature} == {Lock.USER_CHOICE}
+    for feature in Feature:
+        policy.check(feature)
+    assert policy.why_no_command(("anything",), ["LD_PRELOAD"]) == policy.why_no_url("http://anywhere") == ""
+
+
+@pytest.mark.parametrize("feature", list(Feature))
+def test_what_is_off_is_refused_with_the_file_that_says_so(feature: Feature) -> None:
+    policy = SitePolicy(features={feature: Lock.FORCE_OFF}, files=("/etc/jupyter/agentbox_rules.json",))
+    with pytest.raises(LockedError, match=r"set by your administrator .*/etc/jupyter"):
+        policy.check(feature)
+    said = policy.to_json()
+    assert said[feature.value] == {"lock": "force-off", "message": str(said[feature.value]["message"])}  # type: ignore[index,call-overload]  # an object
+    others = [name for name, one in said.items() if isinstance(one, dict) and one["message"] is None]
+    assert len(others) == len(Feature) - 1
+
+
+def test_of_a_file_that_is_not_understood_all_is_off() -> None:
+    policy = SitePolicy.closed("rules.json")
+    assert all(policy.is_off(feature) for feature in Feature)
+    assert "set by your administrator" in policy.why_no_command(("uvx", "x"), [])
+    assert "set by your administrator" in policy.why_no_url("https://a.example.org/")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "is_meant"),
+    [
+        (UVX, ("uvx", "mcp-server-git"), True),
+        (UVX, ("uvx", "mcp-server-git", "--repository", "."), False),
+        (UVX, ("uvx",), False),
+        (UVX, ("/home/eve/uvx", "mcp-server-git"), False),
+        (SHELL, ("bash",), True),
+        (SHELL, ("bash", "-c", "true"), True),
+        (SHELL, ("sh", "-c", "true"), False),
+        (DATA, ("/opt/data", "/data/a", "-v"), True),
+        (DATA, ("/opt/data", "/data/../etc", "-v"), False),
+        (CENTRAL, ("https://a.example.org/mcp/",), False),
+    ],
+)
+def test_a_server_is_known_by_what_it_starts(pattern: ServerPattern, command: tuple[str, ...], is_meant: bool) -> None:
+    policy = SitePolicy(allowed=(pattern,), files=("rules.json",))
+    why = policy.why_no_command(command, [])
+    assert (why == "") is is_meant
+    assert is_meant or why == "your administrator does not allow what it starts (rules.json)"
+
+
+@pytest.mark.parametrize(
+    ("url", "is_meant"),
+    [
+        ("https://a.example.org/mcp/shop", True),
+        ("https://a.example.org:443/mcp/shop?key=1", True),
+        ("https://a.example.org/other", False),
+        ("https://a.example.org/mcp/../other", False),
+        ("https://a.example.org:8443/mcp/shop", False),
+        ("https://a.example.org:port/mcp/shop", False),
+        ("http://a.example.org/mcp/shop", False),
+        ("https://a.example.org./mcp/shop", True),
+        ("https://evil.com/a.example.org/mcp/shop", False),
+        ("https://a.example.org@evil.com/mcp/shop", False),
+        ("https://eve@a.example.org/mcp/shop", False),
+        ("https://example.org.evil.com/mcp/shop", False),
+    ],
+)
+def test_a_server_is_known_by_its_address(url: str, is_meant: bool) -> None:
+    policy = SitePolicy(allowed=(UVX, CENTRAL), files=("rules.json",))
+    assert (policy.why_no_url(url) == "") is is_meant
+
+
+def test_a_pattern_without_a_path_is_for_all_of_a_host() -> None:
+    policy = SitePolicy(allowed=(ServerPattern(url="https://a.example.org"),))
+    assert policy.why_no_url("https://a.example.org/any/path") == ""
+
+
+def test_what_is_denied_is_denied_also_if_it_is_allowed() -> None:
+    policy = SitePolicy(
+        allowed=(SHELL, CENTRAL),
+        denied=(ServerPattern(command=("bash", "-c", "...")), ServerPattern(url="https://b.example.org/*")),
+    )
+    assert policy.why_no_command(("bash", "script"), []) == ""
+    assert policy.why_no_command(("bash", "-c", "true"), []) != ""
+    assert policy.why_no_url("https://a.example.org/mcp/x") == ""
+    # What is denied is denied by any way to that host.
+    assert policy.why_no_url("http://eve@b.example.org:8080/mcp/x") != ""
+
+
+@pytest.mark.parametrize("name", ["PATH", "LD_PRELOAD", "PYTHONPATH", "path", "NODE_OPTIONS"])
+def test_a_variable_that_steers_a_command_is_not_allowed_with_it(name: str) -> None:
+    command = ("uvx", "mcp-server-git")
+    assert f"`{name}`" in SitePolicy(allowed=(UVX,)).why_no_command(command, ["TOKEN", name])
+    assert SitePolicy(allowed=(UVX,)).why_no_command(command, ["TOKEN"]) == ""
+
+
+def test_of_two_files_the_stricter_holds() -> None:
+    one = SitePolicy(
+        features={Feature.GRANTS: Lock.FORCE_OFF, Feature.EDIT: Lock.USER_CHOICE},
+        allowed=(UVX, SHELL),
+        denied=(CENTRAL,),
+        files=("a",),
+    )
+    other = SitePolicy(
+        features={Feature.GRANTS: Lock.FORCE_ON, Feature.EDIT: Lock.FORCE_ON}, allowed=(UVX,), files=("b",)
+    )
+    both = SitePolicy(
+        features={Feature.GRANTS: Lock.FORCE_OFF, Feature.EDIT: Lock.FORCE_ON},
+        allowed=(UVX,),
+        denied=(CENTRAL,),
+        files=("a", "b"),
+    )
+    assert one.with_stricter(other) == both
+    assert SitePolicy().with_stricter(one) == one == one.with_stricter(SitePolicy())
+
+
+def test_a_pattern_is_written_as_it_stands_in_a_file() -> None:
+    assert (UVX.to_json(), CENTRAL.to_json()) == (
+        {"command": ["uvx", "mcp-server-*"]},
+        {"url": "https://*.example.org/mcp/*"},
+    )
