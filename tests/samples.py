@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Outcome, OutcomeState, Status
-from jupyter_agentbox.core.approvers import Approvers
+from jupyter_agentbox.core.approvers import Approvers, Escalation
 from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.grant_uses import GrantUse, Scope, Void, VoidGrant
 from jupyter_agentbox.core.isolation import Isolation
@@ -92,7 +92,15 @@ tools = st.builds(
 )
 rules = st.builds(
     Rule,
-    approvers=st.none() | st.builds(Approvers, group=texts, count=st.integers(1, 20), self_counts=st.booleans()),
+    approvers=st.none()
+    | st.builds(
+        Approvers,
+        group=texts,
+        count=st.integers(1, 20),
+        self_counts=st.booleans(),
+        delegates=st.lists(texts, max_size=2).map(tuple),
+        escalation=st.none() | st.builds(Escalation, group=texts, after=st.integers(1, 9).map(float)),
+    ),
     server=texts,
     tool=texts,
     effect=st.sampled_from(Effect),

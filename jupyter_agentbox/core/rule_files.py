@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final
 
-from .approvers import Approvers
+from .approvers import Approvers, approvers_from_json
 from .argument_conditions import problem_of
 from .calls import JsonObject, JsonValue
 from .isolation import Isolation
@@ -34,7 +34,9 @@ MAX_APPROVERS: Final = 20
 _MOST_PROBLEMS: Final = 20
 
 _KEYS: Final = ("effect", "server", "tool", "arguments", "notebook", "isolation", "timeout", "reason")
-_APPROVERS_KEYS: Final = ("group", "count", "self")
+MAX_DELEGATES: Final = 20
+_APPROVERS_KEYS: Final = ("group", "count", "self", "delegates", "escalation")
+_ESCALATION_KEYS: Final = ("group", "after")
 _FILE_KEYS: Final = ("rules", "$schema")
 #: What a site's file can have besides.
 _SITE_KEYS: Final = ("features", "servers")
@@ -228,12 +230,7 @@ def rule_from_json(entry: JsonObject, layer: Layer, path: str, line: int) -> Rul
 def _approvers(given: JsonValue) -> Approvers | None:
     if not isinstance(given, dict):
         return None
-    count = given.get("count", 1)
-    return Approvers(
-        group=str(given["group"]),
-        count=count if isinstance(count, int) else 1,
-        self_counts=given.get("self", False) is True,
-    )
+    return approvers_from_json(given)
 
 
 class RuleChecker:
@@ -408,6 +405,31 @@ class RuleChecker:
             self.say(count, f"`count` must be a number from 1 to {MAX_APPROVERS}")
         if itself is not None and not isinstance(itself.content, bool):
             self.say(itself, "`self` must be true or false")
+        self._check_delegates(member(given, "delegates"))
+        self._check_escalation(member(given, "escalation"))
+
+    def _check_delegates(self, given: Node | None) -> None:
+        if given is None:
+            return
+        if not isinstance(given.content, list) or len(given.content) > MAX_DELEGATES:
+            self.say(given, f"`delegates` must be a list of at most {MAX_DELEGATES} groups")
+            return
+        for group in given.content:
+            if not isinstance(group.content, str) or not 0 < len(group.content) <= MAX_PATTERN:
+                self.say(group, "the name of a group must be a string that is not empty")
+
+    def _check_escalation(self, given: Node | None) -> None:
+        if given is None:
+            return
+        if not isinstance(given.content, dict):
+            self.say(given, '`escalation` must be an object: `{"group": "managers", "after": 900}`')
+            return
+        self.check_keys(given, _ESCALATION_KEYS, "`escalation`")
+        self.check_text(given, "group", MAX_PATTERN, missing="`group` is missing: who may answer then?")
+        after = member(given, "after")
+        seconds = None if after is None else after.content
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
+            self.say(after or given, "`after` must be a number of seconds above 0")
 
     def say(self, node: Node, message: str) -> None:
         """Note what is wrong with a value."""

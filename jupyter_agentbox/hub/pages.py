@@ -16,7 +16,7 @@ from jupyter_agentbox.services.approvals.manager import Verdict
 
 from .callers import asker_of
 from .handlers import PageHandler
-from .reviews import ReviewRequest, approvers_of
+from .reviews import ReviewRequest, approvers_of, deciding_groups
 
 #: What the buttons of the pages send, and what it means.
 ANSWERS: Final = {"allow": Answer.ALLOW_ONCE, "reject": Answer.REJECT_ONCE}
@@ -52,7 +52,7 @@ def row_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
         "id": request.id,
         "name": visible(request.call.qualified_name),
         "asked_by": visible(asker_of(request)),
-        "status": status_of(request),
+        "status": status_of(request, now),
         "created_at": _told_time(request.created_at),
         "ago": span(now - request.created_at),
         "expires_at": _told_time(request.expires_at) if request.expires_at else "",
@@ -103,8 +103,8 @@ def span(time: timedelta) -> str:
     return f"{seconds // 3600} h {seconds % 3600 // 60} min"
 
 
-def status_of(request: ApprovalRequest) -> str:
-    """Say where a request stands, and for whom it waits."""
+def status_of(request: ApprovalRequest, now: datetime) -> str:
+    """Say where a request stands, and for whom it waits now."""
     if request.status.value != "pending":
         outcome = request.outcome
         return request.status.value if outcome is None else f"{request.status.value}, {outcome.state.value}"
@@ -112,7 +112,8 @@ def status_of(request: ApprovalRequest) -> str:
     if approvers is None:
         return visible(f"waits for {asker_of(request)}")
     left = approvers.count - len(request.votes)
-    return visible(f"waits for {left} of {approvers.group}")
+    others = sorted(deciding_groups(request, now) - {approvers.group})
+    return visible(f"waits for {left} of {' or '.join((approvers.group, *others))}")
 
 
 def _told_time(time: datetime) -> str:

@@ -256,22 +256,30 @@ class ReviewManager:
     def _may_see(self, request: ApprovalRequest, caller: Caller) -> bool:
         if self.is_auditor(caller) or (caller.is_user and asker_of(request) == caller.name):
             return True
-        approvers = approvers_of(request)
-        return approvers is not None and caller.is_in(frozenset({approvers.group}))
+        return caller.is_in(deciding_groups(request, self.now))
 
     def _reviewed(self, request: ApprovalRequest, caller: Caller) -> ReviewRequest:
-        return ReviewRequest(request=request, refusal=_refusal(request, caller))
+        return ReviewRequest(request=request, refusal=_refusal(request, caller, self.now))
 
 
-def _refusal(request: ApprovalRequest, caller: Caller) -> str:
+def deciding_groups(request: ApprovalRequest, now: datetime) -> frozenset[str]:
+    """Return the groups whose members may answer a request, or could when it ended."""
+    approvers = approvers_of(request)
+    ended = request.decision.decided_at if request.decision is not None else request.lapsed_at
+    waited = ((ended or now) - request.created_at).total_seconds()
+    return frozenset() if approvers is None else approvers.groups_after(waited)
+
+
+def _refusal(request: ApprovalRequest, caller: Caller, now: datetime) -> str:
     """Return why the caller cannot answer a request; empty if they can."""
     approvers, is_asker = approvers_of(request), caller.is_user and asker_of(request) == caller.name
     if request.status is not Status.PENDING:
         return f"it is {request.status.value}"
     if approvers is None:
         return "" if is_asker else "only the person whose code asks decides it"
-    if not caller.is_in(frozenset({approvers.group})):
-        return f"only members of the group {approvers.group} decide it"
+    groups = deciding_groups(request, now)
+    if not caller.is_in(groups):
+        return f"only members of the group {' or '.join(sorted(groups))} decide it"
     if is_asker and not approvers.self_counts:
         return "another person has to decide it: your code asks"
     if any(vote.reviewer.name == caller.name for vote in request.votes):

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Outcome, OutcomeState, Status
-from jupyter_agentbox.core.approvers import Approvers
+from jupyter_agentbox.core.approvers import approvers_from_json
 from jupyter_agentbox.core.calls import HEAD, Omission, Origin, ToolCall
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.pagination import microseconds
@@ -286,13 +286,9 @@ def _rule_from_json(rule: Mapping[str, Any]) -> Rule:
             **_names(rule),
             "effect": Effect(rule["effect"]),
             "layer": Layer(rule["layer"]),
-            "approvers": None if approvers is None else _approvers_from_json(approvers),
+            "approvers": None if approvers is None else approvers_from_json(approvers),
         }
     )
-
-
-def _approvers_from_json(value: Mapping[str, Any]) -> Approvers:
-    return Approvers(group=value["group"], count=value["count"], self_counts=value["self"])
 
 
 def _names(rule: Mapping[str, Any]) -> Mapping[str, Any]:

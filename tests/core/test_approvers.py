@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Lapse
-from jupyter_agentbox.core.approvers import Approvers
+from jupyter_agentbox.core.approvers import Approvers, Escalation
 from jupyter_agentbox.core.located_json import parse
 from jupyter_agentbox.core.policy import Layer
 from jupyter_agentbox.core.reviewers import Reviewer, Via
@@ -34,6 +34,10 @@ def a_vote(request: ApprovalRequest, name: str, **changes: Any) -> Decision:
     [
         ({"group": "stewards"}, Approvers(group="stewards")),
         ({"group": "g", "count": 2, "self": True}, Approvers(group="g", count=2, self_counts=True)),
+        (
+            {"group": "g", "delegates": ["h", "i"], "escalation": {"group": "j", "after": 900}},
+            Approvers(group="g", delegates=("h", "i"), escalation=Escalation(group="j", after=900)),
+        ),
     ],
 )
 def test_a_rule_names_its_approvers_as_its_file_does(given: Any, approvers: Approvers) -> None:
@@ -45,7 +49,14 @@ def test_a_rule_names_its_approvers_as_its_file_does(given: Any, approvers: Appr
     assert rule.to_json()["approvers"] == {"count": 1, "self": False, **given}
 
 
-@pytest.mark.parametrize("given", ['{"group": "g"}', '{"group": "g", "count": 20, "self": false}'])
+@pytest.mark.parametrize(
+    "given",
+    [
+        '{"group": "g"}',
+        '{"group": "g", "count": 20, "self": false}',
+        '{"group": "g", "delegates": ["h"], "escalation": {"group": "i", "after": 0.5}}',
+    ],
+)
 def test_approvers_are_a_group_and_how_many_of_it(given: str) -> None:
     assert problems(ASK % given) == []
 
@@ -60,11 +71,32 @@ def test_approvers_are_a_group_and_how_many_of_it(given: str) -> None:
         ('{"group": "g", "count": true}', "`count` must be a number from 1 to 20"),
         ('{"group": "g", "count": "2"}', "`count` must be a number from 1 to 20"),
         ('{"group": "g", "self": 1}', "`self` must be true or false"),
-        ('{"group": "g", "quorum": 1}', "unknown key `quorum`: `approvers` has group, count, self"),
+        (
+            '{"group": "g", "quorum": 1}',
+            "unknown key `quorum`: `approvers` has group, count, self, delegates, escalation",
+        ),
+        ('{"group": "g", "delegates": "h"}', "`delegates` must be a list of at most 20 groups"),
+        ('{"group": "g", "delegates": [""]}', "the name of a group must be a string that is not empty"),
+        ('{"group": "g", "delegates": [1]}', "the name of a group must be a string that is not empty"),
+        (
+            '{"group": "g", "escalation": 900}',
+            '`escalation` must be an object: `{"group": "managers", "after": 900}`',
+        ),
+        ('{"group": "g", "escalation": {"after": 1}}', "`group` is missing: who may answer then?"),
+        ('{"group": "g", "escalation": {"group": "h"}}', "`after` must be a number of seconds above 0"),
+        ('{"group": "g", "escalation": {"group": "h", "after": 0}}', "`after` must be a number of seconds above 0"),
+        ('{"group": "g", "escalation": {"group": "h", "after": true}}', "`after` must be a number of seconds above 0"),
     ],
 )
 def test_what_is_wrong_with_approvers_is_told(given: str, problem: str) -> None:
     assert problems(ASK % given) == [problem]
+
+
+def test_delegates_may_answer_from_the_start_and_others_after_a_time() -> None:
+    approvers = Approvers(group="g", delegates=("h",), escalation=Escalation(group="i", after=900))
+    assert approvers.groups_after(0) == approvers.groups_after(899) == {"g", "h"}
+    assert approvers.groups_after(900) == {"g", "h", "i"}
+    assert Approvers(group="g").groups_after(900) == {"g"}
 
 
 def test_only_a_rule_that_asks_has_approvers() -> None:

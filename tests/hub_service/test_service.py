@@ -168,6 +168,29 @@ async def test_of_two_persons_one_who_rejects_is_enough(tmp_path: Path) -> None:
         assert "not today" in result.text
 
 
+async def test_delegates_decide_in_place_of_the_approvers(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="managers", delegates=["data-stewards"])) as asked:
+        assert (await asked.service.decide(asked.request, "bob"))[1]["status"] == "approved"
+        assert not (await asked.result()).is_error
+
+
+@pytest.mark.parametrize("after", [0.001, 3600])
+async def test_others_see_and_decide_what_has_waited_for_so_long(tmp_path: Path, after: float) -> None:
+    rule = ask(group="analysts", self=True, escalation={"group": "data-stewards", "after": after})
+    async with asking(tmp_path, rule, seen_by="ada") as asked:
+        service, request = asked.service, asked.request
+
+        seen = await service.pending("bob")
+        code, _ = await service.decide(request, "bob")
+        page = (await service.get(f"requests/{request['id']}", session="ada")).body.decode()
+
+        if after < 1:
+            assert ([one["id"] for one in seen], code) == ([request["id"]], 200)
+        else:
+            assert (seen, code) == ([], 404)
+            assert "waits for 1 of analysts<" in page
+
+
 async def test_two_approvers_at_the_same_moment_are_both_counted(tmp_path: Path) -> None:
     async with asking(tmp_path, ask(group="data-stewards", count=3)) as asked:
         service, request = asked.service, asked.request
