@@ -23,7 +23,7 @@ from .policy import Effect, Evaluation
 from .questions import QuestionRecord
 from .reviewers import Reviewer
 from .times import json_time
-from .tools import Progress, ToolDescription
+from .tools import Activity, ToolDescription
 
 
 class Status(str, Enum):
@@ -392,7 +392,7 @@ def comment_for(request: ApprovalRequest) -> str:
 
 
 def request_to_json(
-    request: ApprovalRequest, progress: Progress | None = None, *, is_listed: bool = False
+    request: ApprovalRequest, activity: Activity | None = None, *, is_listed: bool = False
 ) -> JsonObject:
     """Return the request as the REST API sends it.
 
@@ -400,8 +400,8 @@ def request_to_json(
     ----------
     request : ApprovalRequest
         The request.
-    progress : Progress or None
-        How far a running call is.
+    activity : Activity or None
+        What was said while the call runs.
     is_listed : bool
         Whether it is one of many; then long arguments are left out.
     """
@@ -431,7 +431,7 @@ def request_to_json(
         else decision_to_json(decision, request.effective_call.digest, is_listed=is_listed),
         "outcome": None
         if outcome is None
-        else {**outcome_to_json(outcome), "progress": progress.to_json() if progress is not None else None},
+        else {**outcome_to_json(outcome), **(activity or Activity()).to_json()},
     }
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import isfinite
+from typing import Final
 
 from .calls import JsonObject, JsonValue, canonical_json
+
+#: How many log messages a page is shown of a running call, and how many characters of each.
+MOST_MESSAGES: Final = 5
+LONGEST_MESSAGE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +153,38 @@ class LogMessage:
 
     def __str__(self) -> str:
         return f"[{self.level}]{f' {self.logger}:' if self.logger else ''} {self.text}"
+
+    def to_json(self) -> JsonObject:
+        """Return the message as the REST API sends it."""
+        return {"level": self.level, "logger": self.logger, "text": self.text}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """What is said while a call runs: it is shown, and never kept.
+
+    Parameters
+    ----------
+    progress : Progress or None
+        How far the tool said last that it is.
+    messages : tuple of LogMessage
+        What its server logged last, oldest first.
+    """
+
+    progress: Progress | None = None
+    messages: tuple[LogMessage, ...] = ()
+
+    def with_message(self, message: LogMessage) -> Activity:
+        """Return it with one message more, without those of long ago."""
+        text = message.text
+        if len(text) > LONGEST_MESSAGE:
+            message = replace(message, text=text[: LONGEST_MESSAGE - 1] + "…")
+        return replace(self, messages=(*self.messages, message)[-MOST_MESSAGES:])
+
+    def to_json(self) -> JsonObject:
+        """Return it as the REST API sends it."""
+        progress = self.progress.to_json() if self.progress is not None else None
+        return {"progress": progress, "messages": [message.to_json() for message in self.messages]}
 
 
 class ServerState(str, Enum):

@@ -13,6 +13,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.calls import JsonObject, Origin, TurnRef
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.reviewers import Via
+from jupyter_agentbox.core.tools import Progress
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError
 from jupyter_agentbox.protocol.messages import COMM_PREFIX
 
@@ -86,6 +87,8 @@ class LocalBackend:
         #: The turn of an agent that works in the kernel, for the record.
         self.turn: TurnRef | None = None
         self._services: LocalServices | None = None
+        #: How far each running call said last that it is.
+        self._reported: dict[str, Progress] = {}
         self.requests = RequestQueue(self.decide)
 
     def attach(self, kernel: CommKernel) -> None:
@@ -205,9 +208,14 @@ class LocalBackend:
             return  # a registration: whoever began it knows
         self._on_change(request)
         is_running = request.outcome is not None and request.outcome.state is OutcomeState.RUNNING
-        if is_running and self._services is not None:
-            progress = self._services.box.approvals.progress_of(request.id)
-            if progress is not None:
+        if not is_running:
+            self._reported.pop(request.id, None)
+        elif self._services is not None:
+            activity = self._services.box.approvals.activity_of(request.id)
+            progress = activity.progress if activity is not None else None
+            # It is the same after a log message, which is reported by the server.
+            if progress is not None and progress is not self._reported.get(request.id):
+                self._reported[request.id] = progress
                 self._on_report(progress_of(request, progress))
 
     def servers_changed(self) -> None:

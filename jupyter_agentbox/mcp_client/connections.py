@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
@@ -86,8 +88,8 @@ async def _connect(
 ) -> Session:
     modes = _modes(server)
     for mode in modes:
-        wire = Wire(log.add, on_log_message)
         calls = RunningCalls()
+        wire = Wire(log.add, partial(_pass_on, redact=redact, listeners=(on_log_message, calls.logged)))
         transport = _transport(server, wire, limits, redact, sign_ins)
         client = mcp.Client(
             transport,
@@ -112,6 +114,13 @@ async def _connect(
             raise _start_error(server, transport, error, limits, redact) from None
         return Session(client, transport, wire=wire, calls=calls, name=server.name, log=log, redact=redact)
     raise AssertionError("the last mode returns or raises")
+
+
+def _pass_on(message: LogMessage, *, redact: Redactor, listeners: tuple[Callable[[LogMessage], None], ...]) -> None:
+    """Tell what the server logs, without the secrets of its configuration."""
+    clean = replace(message, logger=redact(message.logger), text=redact(message.text))
+    for listener in listeners:
+        listener(clean)
 
 
 async def _first(kept: asyncio.Task[None], helper: asyncio.Task[bool]) -> None:

@@ -16,7 +16,7 @@ SHORTEST: Final = 4
 #: Lines are cut after this many characters.
 LONGEST_LINE: Final = 2000
 #: How much of a log message is looked at, in characters.
-_LONGEST_LOG_MESSAGE: Final = 16 * 1024
+LONGEST_LOG_MESSAGE: Final = 16 * 1024
 _LONGEST_NAME: Final = 100
 
 
@@ -94,5 +94,5 @@ def read_log_message(params: Mapping[str, Any]) -> LogMessage:
     return LogMessage(
         level=str(params.get("level", "info"))[:_LONGEST_NAME],
         logger=str(params.get("logger") or "")[:_LONGEST_NAME],
-        text=text[:_LONGEST_LOG_MESSAGE],
+        text=text[:LONGEST_LOG_MESSAGE],
     )

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer, ServerQuestion
+from jupyter_agentbox.core.tools import LogMessage
 
 from .deliveries import Delivery
 
@@ -70,6 +71,11 @@ class RunningCalls:
         finally:
             self._calls.remove(call)
             call.end()
+
+    def logged(self, message: LogMessage) -> None:
+        """Tell the one call that runs what its server logs: with several it is not known which one it is about."""
+        if len(self._calls) == 1 and (listener := self._calls[0].listener) is not None:
+            listener.logged(message)
 
     async def ask(self, question: ServerQuestion, delivery: Delivery | None) -> QuestionAnswer | None:
         """Put a question to a person; ``None`` if no call runs that has one.

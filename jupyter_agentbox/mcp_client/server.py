@@ -7,7 +7,6 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -330,7 +329,7 @@ class ManagedServer:
                         log=self._log,
                         redact=self._redact,
                         on_tools_changed=self._tools_changed,
-                        on_log_message=self._logged,
+                        on_log_message=self._on_log_message,
                         sign_ins=self._sign_ins,
                     )
                 )
@@ -373,9 +372,6 @@ class ManagedServer:
 
     def _tools_changed(self) -> None:
         self._wake.set()
-
-    def _logged(self, message: LogMessage) -> None:
-        self._on_log_message(replace(message, logger=self._redact(message.logger), text=self._redact(message.text)))
 
     def _fail(self, error: ToolServerError) -> None:
         self._failures += 1

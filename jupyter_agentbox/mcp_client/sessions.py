@@ -32,7 +32,7 @@ from jupyter_agentbox.exceptions import SignInRequiredError, ToolCallInterrupted
 
 from .deliveries import Delivery, Fate, current, following
 from .elicitation import question_of, result_of
-from .logs import LogRing, Redactor
+from .logs import LONGEST_LINE, LONGEST_LOG_MESSAGE, LogRing, Redactor
 from .running_calls import RunningCall, RunningCalls
 from .server_errors import text_of
 from .tool_lists import MOST_TOOLS, describe, is_wrapper
@@ -231,7 +231,7 @@ class Session:
                 CallToolRequest(params=params),
                 _RESULT,
                 request_read_timeout_seconds=_FOR_EVER,
-                progress_callback=_progress(listener),
+                progress_callback=_progress(listener, self._redact),
             )
             if isinstance(result, CallToolResult):
                 return result
@@ -361,12 +361,13 @@ def describe_exit(transport: StdioTransport) -> str:
     return f"the server ended with status {status}"
 
 
-def _progress(listener: CallListener | None) -> ProgressFnT | None:
+def _progress(listener: CallListener | None, redact: Redactor) -> ProgressFnT | None:
     if listener is None:
         return None
 
     async def report(progress: float, total: float | None, message: str | None) -> None:
-        listener.progressed(Progress(progress=progress, total=total, message=message or ""))
+        text = redact((message or "")[:LONGEST_LOG_MESSAGE])[:LONGEST_LINE]
+        listener.progressed(Progress(progress=progress, total=total, message=text))
 
     return report
 

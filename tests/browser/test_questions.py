@@ -57,6 +57,9 @@ def test_a_server_asks_and_gets_its_answer_from_the_card_or_the_panel(
     fetched: list[str] = []
     page.context.on("request", lambda request: fetched.append(request.url))
     person.run(1)
+    # Meanwhile the call runs, and its card says what the server says of it.
+    expect(person.cell(1)).to_contain_text("42 of 100")
+    expect(person.cell(1)).to_contain_text("asking: opened the <b>orders</b>")
     person.execute("jupyter-agentbox:open-panel")
     listed = page.get_by_role("region", name="Questions of servers", exact=True)
     asked = listed.get_by_role("group", name="The server “asking” asks you")

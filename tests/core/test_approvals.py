@@ -25,7 +25,7 @@ from jupyter_agentbox.core.approvals import (
 from jupyter_agentbox.core.calls import LONG
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
-from jupyter_agentbox.core.tools import Progress
+from jupyter_agentbox.core.tools import Activity, Progress
 from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionError, StaleDigestError
 from tests.samples import NOON, a_call, a_decision, a_request
 
@@ -238,7 +238,7 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
         Outcome(state=OutcomeState.RUNNING, started_at=NOON)
     )
 
-    value = request_to_json(running, Progress(progress=1, total=2, message="half"))
+    value = request_to_json(running, Activity(progress=Progress(progress=1, total=2, message="half")))
 
     assert value["call"]["arguments"] == {"order_id": 7}  # type: ignore[call-overload, index]  # JSON
     assert value["evaluation"] == {
@@ -274,6 +274,7 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
         "error": "",
         "questions": [],
         "progress": {"progress": 1, "total": 2, "message": "half"},
+        "messages": [],
     }
 
 

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from jupyter_agentbox.core.tools import (
+    LONGEST_MESSAGE,
+    MOST_MESSAGES,
+    Activity,
     ConfigurationProblem,
     LogMessage,
     Progress,
@@ -111,3 +115,16 @@ def test_a_problem_is_said_with_its_place_as_compilers_do() -> None:
 def test_a_log_message_is_a_line_with_its_level_and_the_part_that_says_it() -> None:
     assert str(LogMessage(level="info", logger="db", text="opened")) == "[info] db: opened"
     assert str(LogMessage(level="error", logger="", text="closed")) == "[error] closed"
+
+
+def test_of_what_a_server_logs_during_a_call_the_last_is_kept_and_cut() -> None:
+    activity = Activity(progress=Progress(progress=1))
+    for number in range(MOST_MESSAGES + 2):
+        activity = activity.with_message(LogMessage(level="info", logger="db", text=f"row {number}"))
+    activity = activity.with_message(LogMessage(level="error", logger="", text="x" * 10_000))
+
+    said = activity.to_json()
+    assert said["progress"] == {"progress": 1, "total": None, "message": ""}
+    messages: Any = said["messages"]
+    assert [message["text"] for message in messages[:-1]] == ["row 3", "row 4", "row 5", "row 6"]
+    assert messages[-1] == {"level": "error", "logger": "", "text": "x" * (LONGEST_MESSAGE - 1) + "…"}

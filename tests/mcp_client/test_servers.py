@@ -422,6 +422,34 @@ async def test_who_listens_gets_what_a_server_logs_without_its_secrets(running: 
     assert len(long[1].text) < 20_000
 
 
+async def test_a_call_hears_what_its_server_logs_without_its_secrets_while_it_runs_alone(
+    running: Running, script: Script
+) -> None:
+    alone, first, second = Hears(), Hears(), Hears()
+    entry = script("raw.py", env={"TOKEN": "s3cret-token"})
+    said = {"data": "denied: s3cret-token"}
+    async with running({"raw": entry}) as servers:
+        await servers.call_tool(call("log_message", params=said), listener=alone)
+        waiting = asyncio.create_task(servers.call_tool(call("wait"), listener=first))
+        await servers.call_tool(call("echo"))
+        await servers.call_tool(call("log_message", params=said), listener=second)
+        await servers.call_tool(call("release"))
+        await waiting
+
+    assert alone.messages == [LogMessage(level="info", logger="", text="denied: ***")]
+    assert (first.messages, second.messages) == ([], [])
+
+
+async def test_a_call_hears_progress_without_the_servers_secrets(running: Running, script: Script) -> None:
+    seen: list[Progress] = []
+    async with running({"raw": script("raw.py", env={"TOKEN": "step"})}) as servers:
+        await servers.call_tool(call("progress"), listener=Hears(seen.append))
+    assert [progress.message for progress in seen] == ["step 1", "step 2"]  # too short to be taken for a secret
+    async with running({"raw": script("raw.py", env={"TOKEN": "step 1"})}) as servers:
+        await servers.call_tool(call("progress"), listener=Hears(seen.append))
+    assert [progress.message for progress in seen[2:]] == ["***", "step 2"]
+
+
 async def test_a_list_of_tools_that_is_too_long_is_not_read(running: Running, script: Script) -> None:
     async with running({"raw": script("raw.py", "long-list")}) as servers:
         with pytest.raises(ToolServerError, match=r"17\.0 MB, more than the 16\.0 MB"):

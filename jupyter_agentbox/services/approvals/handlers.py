@@ -104,12 +104,12 @@ class ApprovalsAPIHandler(AgentBoxHandler):
         return self.services.approvals
 
     def to_json(self, request: ApprovalRequest) -> JsonObject:
-        """Return the request with how far its call is."""
-        return request_to_json(request, self.approvals.progress_of(request.id))
+        """Return the request with what is said while its call runs."""
+        return request_to_json(request, self.approvals.activity_of(request.id))
 
     def listed(self, request: ApprovalRequest) -> JsonObject:
         """Return the request without long arguments, for who has them."""
-        return request_to_json(request, self.approvals.progress_of(request.id), is_listed=True)
+        return request_to_json(request, self.approvals.activity_of(request.id), is_listed=True)
 
 
 class ApprovalsHandler(ApprovalsAPIHandler):
@@ -127,10 +127,10 @@ class ApprovalsHandler(ApprovalsAPIHandler):
         if is_summary:
             self.finish_json({"approvals": [summary_to_json(one) for one in page.approvals], "next": page.next})
             return
-        progress = {request.id: self.approvals.progress_of(request.id) for request in page.approvals}
+        activity = {request.id: self.approvals.activity_of(request.id) for request in page.approvals}
 
         def to_text() -> str:
-            listed = [request_to_json(one, progress[one.id], is_listed=True) for one in page.approvals]
+            listed = [request_to_json(one, activity[one.id], is_listed=True) for one in page.approvals]
             return json.dumps({"approvals": listed, "next": page.next})
 
         # In a thread: a page of requests takes longer than others should wait.
@@ -169,8 +169,8 @@ class ApprovalHandler(ApprovalsAPIHandler):
         """Read an approval request, with all of its arguments if they are kept."""
         request = await self.approvals.get(request_id)
         if is_long(request.call.arguments):
-            progress = self.approvals.progress_of(request_id)
-            text = await asyncio.to_thread(lambda: json.dumps(request_to_json(request, progress)))
+            activity = self.approvals.activity_of(request_id)
+            text = await asyncio.to_thread(lambda: json.dumps(request_to_json(request, activity)))
             self.finish_text(text)
         else:
             self.finish_json(self.to_json(request))

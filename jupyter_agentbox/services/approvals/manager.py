@@ -28,7 +28,7 @@ from jupyter_agentbox.core.ports import (
 from jupyter_agentbox.core.questions import QuestionRecord
 from jupyter_agentbox.core.reviewers import DecideWith, Reviewer
 from jupyter_agentbox.core.site_policy import Feature
-from jupyter_agentbox.core.tools import Progress, ToolDescription
+from jupyter_agentbox.core.tools import Activity, LogMessage, Progress, ToolDescription
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
     ApprovalCancelledError,
@@ -168,7 +168,7 @@ class ApprovalManager:
         self._waiting: Counter[str | None] = Counter()
         self._live: dict[str, ApprovalRequest] = {}
         self._settled: dict[str, asyncio.Future[ApprovalRequest]] = {}
-        self._progress: dict[str, Progress] = {}
+        self._activity: dict[str, Activity] = {}
         self._recordings: set[asyncio.Future[None]] = set()
         self._recovery: asyncio.Future[None] | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -698,14 +698,21 @@ class ApprovalManager:
 
     def set_progress(self, request_id: str, progress: Progress) -> None:
         """Note how far a running call is and tell the pages."""
+        self._set_activity(request_id, lambda activity: replace(activity, progress=progress))
+
+    def add_message(self, request_id: str, message: LogMessage) -> None:
+        """Note what the server of a running call logs, and tell the pages."""
+        self._set_activity(request_id, lambda activity: activity.with_message(message))
+
+    def activity_of(self, request_id: str) -> Activity | None:
+        """Return what was said while a call runs; ``None`` if nothing was, or it has ended."""
+        return self._activity.get(request_id)
+
+    def _set_activity(self, request_id: str, change: Callable[[Activity], Activity]) -> None:
         request = self._live.get(request_id)
         if request is not None:
-            self._progress[request_id] = progress
+            self._activity[request_id] = change(self._activity.get(request_id, Activity()))
             self._announcer.approval_changed(request)
-
-    def progress_of(self, request_id: str) -> Progress | None:
-        """Return how far a running call said it is."""
-        return self._progress.get(request_id)
 
     def running(self, request_id: str) -> ApprovalRequest | None:
         """Return a request whose call runs here; ``None`` if it does not."""
@@ -849,7 +856,7 @@ class ApprovalManager:
         self._kept.discard(request_id)
         if known is not None and known.status is Status.PENDING:
             self._uncount(known.call.origin.kernel_id)
-        self._progress.pop(request_id, None)
+        self._activity.pop(request_id, None)
         self._trust_keys.pop(request_id, None)
         settled = self._settled.pop(request_id, None)
         if settled is not None and not settled.done():

@@ -19,7 +19,7 @@ class RunningCall:
     request : ApprovalRequest
         The call.
     approvals : ApprovalManager
-        Shows how far it is.
+        Shows how far it is, and what its server logs.
     questions : QuestionManager
         Puts questions to a person.
     on_asked : callable
@@ -44,7 +44,8 @@ class RunningCall:
         self._approvals.set_progress(self._request.id, progress)
 
     def logged(self, message: LogMessage) -> None:
-        """Do nothing: the server's log has it."""
+        """Show what the tool's server logs."""
+        self._approvals.add_message(self._request.id, message)
 
     async def ask(self, question: ServerQuestion) -> QuestionAnswer:
         """Put a question to a person."""

@@ -168,6 +168,13 @@ export interface IProgress {
   message: string;
 }
 
+/** What the server of a running call logs. All of it is untrusted. */
+export interface ILogMessage {
+  level: string;
+  logger: string;
+  text: string;
+}
+
 /** What became of an approved call. */
 export interface IOutcome {
   state: OutcomeState;
@@ -177,6 +184,8 @@ export interface IOutcome {
   /** What the server asked a person meanwhile. */
   questions?: IQuestionRecord[];
   progress?: IProgress | null;
+  /** The last ones, oldest first; an older server does not send them. */
+  messages?: ILogMessage[];
 }
 
 /** What is kept of a server's question. */

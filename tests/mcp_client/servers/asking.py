@@ -39,6 +39,8 @@ async def order(to: Annotated[ElicitationResult[Delivery], Resolve(ask_delivery)
 @app.tool()
 async def visit(ctx: Context, url: str) -> str:
     """Have a page opened, in the middle of the call."""
+    await ctx.report_progress(42, 100, "Sorting")
+    await ctx.info("opened the <b>orders</b>")
     answer = await ctx.elicit_url("Sign the order", url, "e1")
     return answer.action
 
@@ -50,14 +52,6 @@ async def visit_first(ctx: Context, url: str) -> str | InputRequiredResult:
         return ctx.input_responses["page"].action
     params = ElicitRequestURLParams(message="Sign the order", url=url)
     return InputRequiredResult(input_requests={"page": ElicitRequest(params=params)})
-
-
-@app.tool()
-async def ask_and_log(ctx: Context) -> str:
-    """Say how far it is and what it does."""
-    await ctx.report_progress(42, 100, "reading")
-    await ctx.info("opened the file")
-    return "done"
 
 
 @app.tool()

@@ -1,10 +1,11 @@
 /**
  * What became of a request: one line, and the progress of a running call.
  */
+import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { useNameOf, useTrans } from '../context';
-import type { IApproval, IProgress } from '../../api/protocol';
+import type { IApproval, ILogMessage, IProgress } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
 import type { Mood } from '../text/summary';
 import { summarize } from '../text/summary';
@@ -59,6 +60,12 @@ export function Outcome({ approval }: IOutcomeProps): JSX.Element {
         {timeOf(new Date(ended))}
       </time>
       {mood === 'running' ? <Progress progress={progress ?? null} /> : null}
+      {mood === 'running' ? (
+        <Messages
+          server={approval.call.server}
+          messages={approval.outcome?.messages ?? []}
+        />
+      ) : null}
     </span>
   );
 }
@@ -69,6 +76,33 @@ function timeOf(time: Date): string {
   return isToday
     ? time.toLocaleTimeString([], CLOCK)
     : time.toLocaleString([], { ...CLOCK, ...DATE });
+}
+
+/** Log messages that are shown. */
+const MOST_MESSAGES = 3;
+
+/** Levels of MCP that need no word. */
+const USUAL_LEVELS: readonly string[] = ['debug', 'info', 'notice'];
+
+interface IMessagesProps {
+  server: string;
+  messages: readonly ILogMessage[];
+}
+
+/** What the server logs while the call runs: each line begins with who says it. Not read out, because it may be a flood. */
+function Messages(props: IMessagesProps): JSX.Element | null {
+  const shown = props.messages.slice(-MOST_MESSAGES);
+  return shown.length > 0 ? (
+    <span className="jp-AgentBox-messages">
+      {shown.map(({ level, text }, index) => (
+        <span key={index}>
+          <b>{label(props.server, 40)}:</b>{' '}
+          {USUAL_LEVELS.includes(level) ? '' : `[${label(level, 20)}] `}
+          {label(text, 200)}
+        </span>
+      ))}
+    </span>
+  ) : null;
 }
 
 interface IProgressProps {
@@ -91,15 +125,31 @@ function Progress({ progress }: IProgressProps): JSX.Element {
       ) : (
         <progress aria-label={trans.__('Progress')} />
       )}
-      {isKnown ? (
-        <span>
-          {trans.__(
-            '%1%',
-            Math.min(100, Math.round((100 * progress.progress) / total))
-          )}
-        </span>
-      ) : null}
+      {progress ? <span>{describeProgress(progress, trans)}</span> : null}
       {message ? <span>{message}</span> : null}
     </span>
   );
+}
+
+/** Beyond this, digits say nothing to a person. */
+const MOST = 1e15;
+
+/** How far a tool says it is: “42 of 100” where it counts, and else in percent. */
+function describeProgress(
+  { progress, total }: IProgress,
+  trans: TranslationBundle
+): string {
+  const isCount = Number.isInteger(progress) && Math.abs(progress) < MOST;
+  if (typeof total !== 'number' || total <= 0) {
+    return isCount && progress > 0 ? progress.toLocaleString() : '';
+  }
+  if (isCount && total > 1 && Number.isInteger(total) && total < MOST) {
+    return trans.__(
+      '%1 of %2',
+      progress.toLocaleString(),
+      total.toLocaleString()
+    );
+  }
+  const percent = Math.round((100 * progress) / total);
+  return trans.__('%1%', Math.max(0, Math.min(100, percent)));
 }

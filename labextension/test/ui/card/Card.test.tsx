@@ -278,3 +278,63 @@ test('a text that stands in the place of another is shown as a difference', () =
   expect(group.textContent).toContain('Removed:two');
   expect(group.textContent).toContain('Added:zwei');
 });
+
+/** The text of a running call's card. */
+function running(outcome: Partial<IApproval['outcome']>): HTMLElement {
+  const item = allowed({ status: 'approved' });
+  item.outcome = {
+    state: 'running',
+    started_at: null,
+    finished_at: null,
+    error: '',
+    ...outcome
+  };
+  return show(item);
+}
+
+test.each([
+  [42, 100, '42 of 100'],
+  [1234, 5678, '1,234 of 5,678'],
+  [0.25, 1, '25%'],
+  [3, null, '3'],
+  [7, 5, '7 of 5'],
+  [1e300, 2, '100%'],
+  [-0.5, 2, '0%'],
+  [1e300, null, '']
+])('a running call is at %s of %s', (progress, total, text) => {
+  const node = running({ progress: { progress, total, message: '' } });
+  const shown = node.querySelector('.jp-AgentBox-progress')?.textContent;
+  expect(shown).toBe(text);
+});
+
+test('the last lines that a server logs are its words, shown as text and cut', () => {
+  const message = (level: string, text: string) => ({
+    level,
+    logger: '',
+    text
+  });
+  const node = running({
+    messages: [
+      message('info', 'long ago'),
+      message('info', '<img src=x> \u202eopened'),
+      message('error', 'x'.repeat(500)),
+      message('debug', 'sorted')
+    ]
+  });
+  const lines = node.querySelectorAll('.jp-AgentBox-messages > span');
+  const texts = [...lines].map(line => line.textContent ?? '');
+  expect(texts[0]).toBe('shop: <img src=x> \\u202eopened');
+  expect(texts[1]).toMatch(/^shop: \[error\] x{100,199}…$/);
+  expect(texts[2]).toBe('shop: sorted');
+  expect(node.querySelector('[role="status"]')?.textContent).not.toContain(
+    'sorted'
+  );
+});
+
+test('what a server logged is not shown when the call is over', () => {
+  const node = running({
+    state: 'succeeded',
+    messages: [{ level: 'info', logger: '', text: 'sorted' }]
+  });
+  expect(node.textContent).not.toContain('sorted');
+});
