@@ -392,7 +392,7 @@ def comment_for(request: ApprovalRequest) -> str:
 
 
 def request_to_json(
-    request: ApprovalRequest, activity: Activity | None = None, *, is_listed: bool = False
+    request: ApprovalRequest, activity: Activity | None = None, *, mark: str | None = None, is_listed: bool = False
 ) -> JsonObject:
     """Return the request as the REST API sends it.
 
@@ -402,6 +402,8 @@ def request_to_json(
         The request.
     activity : Activity or None
         What was said while the call runs.
+    mark : str or None
+        ``"new"`` or ``"changed"`` if the tool is another one than a person has looked at.
     is_listed : bool
         Whether it is one of many; then long arguments are left out.
     """
@@ -420,6 +422,7 @@ def request_to_json(
             "description": request.tool.description,
             "annotations": request.tool.annotations,
             "input_schema": request.tool.input_schema,
+            "mark": mark,
         },
         "evaluation": evaluation_to_json(request.evaluation),
         "created_at": json_time(request.created_at),
@@ -429,9 +432,7 @@ def request_to_json(
         "decision": None
         if decision is None
         else decision_to_json(decision, request.effective_call.digest, is_listed=is_listed),
-        "outcome": None
-        if outcome is None
-        else {**outcome_to_json(outcome), **(activity or Activity()).to_json()},
+        "outcome": None if outcome is None else {**outcome_to_json(outcome), **(activity or Activity()).to_json()},
     }
 
 

@@ -61,7 +61,7 @@ def test_a_server_asks_and_gets_its_answer_from_the_card_or_the_panel(
     expect(person.cell(1)).to_contain_text("42 of 100")
     expect(person.cell(1)).to_contain_text("asking: opened the <b>orders</b>")
     person.execute("jupyter-agentbox:open-panel")
-    listed = page.get_by_role("region", name="Questions of servers", exact=True)
+    listed = page.get_by_role("region", name="Questions from servers", exact=True)
     asked = listed.get_by_role("group", name="The server “asking” asks you")
     expect(asked.locator(".jp-AgentBox-address strong")).to_have_text(lab.url.split("/")[2])
     assert not [url for url in fetched if "sign?order=7" in url]

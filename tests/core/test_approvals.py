@@ -195,6 +195,7 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
             "description": "",
             "annotations": {},
             "input_schema": {"type": "object"},
+            "mark": None,
         },
         "evaluation": {
             "effect": "ask",

@@ -1,4 +1,4 @@
-"""Questions of servers to the user, in both protocol eras and over both transports."""
+"""Questions from servers to the user, in both protocol eras and over both transports."""
 
 from __future__ import annotations
 

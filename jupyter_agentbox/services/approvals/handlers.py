@@ -105,11 +105,18 @@ class ApprovalsAPIHandler(AgentBoxHandler):
 
     def to_json(self, request: ApprovalRequest) -> JsonObject:
         """Return the request with what is said while its call runs."""
-        return request_to_json(request, self.approvals.activity_of(request.id))
+        return request_to_json(request, self.approvals.activity_of(request.id), mark=self.mark_of(request))
 
     def listed(self, request: ApprovalRequest) -> JsonObject:
         """Return the request without long arguments, for who has them."""
-        return request_to_json(request, self.approvals.activity_of(request.id), is_listed=True)
+        activity = self.approvals.activity_of(request.id)
+        return request_to_json(request, activity, mark=self.mark_of(request), is_listed=True)
+
+    def mark_of(self, request: ApprovalRequest) -> str | None:
+        """Return whether a person who decides has not seen the tool as it is now."""
+        if request.status is not Status.PENDING:
+            return None
+        return self.services.seen_tools.marks(request.call.server, (request.tool,)).get(request.tool.name)
 
 
 class ApprovalsHandler(ApprovalsAPIHandler):
@@ -130,7 +137,9 @@ class ApprovalsHandler(ApprovalsAPIHandler):
         activity = {request.id: self.approvals.activity_of(request.id) for request in page.approvals}
 
         def to_text() -> str:
-            listed = [request_to_json(one, activity[one.id], is_listed=True) for one in page.approvals]
+            listed = [
+                request_to_json(one, activity[one.id], mark=self.mark_of(one), is_listed=True) for one in page.approvals
+            ]
             return json.dumps({"approvals": listed, "next": page.next})
 
         # In a thread: a page of requests takes longer than others should wait.
@@ -169,9 +178,7 @@ class ApprovalHandler(ApprovalsAPIHandler):
         """Read an approval request, with all of its arguments if they are kept."""
         request = await self.approvals.get(request_id)
         if is_long(request.call.arguments):
-            activity = self.approvals.activity_of(request_id)
-            text = await asyncio.to_thread(lambda: json.dumps(request_to_json(request, activity)))
-            self.finish_text(text)
+            self.finish_text(await asyncio.to_thread(lambda: json.dumps(self.to_json(request))))
         else:
             self.finish_json(self.to_json(request))
 

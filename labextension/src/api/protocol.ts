@@ -68,6 +68,8 @@ export interface IToolDescription {
   description: string;
   annotations: IJsonObject;
   input_schema: IJsonObject;
+  /** Of a request that waits: whether it is another one than somebody has looked at. */
+  mark?: 'new' | 'changed' | null;
 }
 
 /** The way an answer came, as the server observed it. */

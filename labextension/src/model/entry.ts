@@ -66,6 +66,7 @@ function isSame(a: IApproval, b: IApproval): boolean {
     a.status === b.status &&
     a.expires_at === b.expires_at &&
     a.call.digest === b.call.digest &&
+    a.tool.mark === b.tool.mark &&
     !a.call.omitted === !b.call.omitted &&
     a.decision?.decided_at === b.decision?.decided_at &&
     JSON.stringify(a.outcome) === JSON.stringify(b.outcome)

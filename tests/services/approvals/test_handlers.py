@@ -45,6 +45,25 @@ def a_call(id: int = 7, kernel: str = "k1", path: str = "a.ipynb") -> ToolCall:
     return ToolCall(server="shop", tool="delete_order", arguments={"id": id}, origin=origin)
 
 
+async def test_a_request_says_whether_a_person_has_looked_at_the_tool_as_it_is(
+    approvals: ApprovalManager, fetch: Any, jp_serverapp: Any
+) -> None:
+    seen = jp_serverapp.web_app.settings[SETTINGS_KEY].seen_tools
+    request = await approvals.open(a_call(), TOOL, ASK)
+
+    async def marks() -> list[Any]:
+        bodies = [(await fetch("approvals", request.id))[1], *(await fetch("approvals"))[1]["approvals"]]
+        return [body["tool"]["mark"] for body in bodies]
+
+    assert await marks() == [None, None]
+    seen.look("shop", {"other": "x"})
+    assert await marks() == ["new", "new"]
+    seen.look("shop", {"delete_order": "another"})
+    assert await marks() == ["changed", "changed"]
+    await approvals.lapse(request.id, Lapse.WITHDRAWN)
+    assert await marks() == [None, None]
+
+
 async def test_a_request_reads_as_the_reference_says(approvals: ApprovalManager, fetch: Any) -> None:
     request = await approvals.open(a_call(), TOOL, ASK)
 
@@ -71,6 +90,7 @@ async def test_a_request_reads_as_the_reference_says(approvals: ApprovalManager,
         "description": "For good.",
         "annotations": {},
         "input_schema": SCHEMA,
+        "mark": None,
     }
     assert body["evaluation"] == {
         "effect": "ask",

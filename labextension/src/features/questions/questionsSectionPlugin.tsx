@@ -27,7 +27,7 @@ export const questionsSectionPlugin: JupyterFrontEndPlugin<void> = {
       <CardProvider value={context}>
         <section
           className="jp-AgentBox-questions"
-          aria-label={context.trans.__('Questions of servers')}
+          aria-label={context.trans.__('Questions from servers')}
         >
           <QuestionList questions={questions} />
         </section>
@@ -39,7 +39,7 @@ export const questionsSectionPlugin: JupyterFrontEndPlugin<void> = {
       if (isWanted && !section) {
         section = panel.addSection({
           id: 'questions',
-          label: context.trans.__('Questions of servers'),
+          label: context.trans.__('Questions from servers'),
           rank: 90,
           tab: 'pending',
           widget: new Section(content, () => void questions.refresh())

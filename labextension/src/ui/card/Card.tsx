@@ -22,7 +22,7 @@ import { OpenForms } from './forms';
 import { useKeptWaiting } from './useKeptWaiting';
 import { LookAlikes } from './LookAlikes';
 import { Outcome } from './Outcome';
-import { Facts, RiskLine, Says } from './ToolFacts';
+import { Facts, Mark, RiskLine, Says } from './ToolFacts';
 import { UnseenNote, UnseenReport, useUnseen } from '../components/Unseen';
 import { useSending } from './useSending';
 import { VoidedNote } from './VoidedNote';
@@ -191,6 +191,7 @@ function Header(props: ICardProps & { titleId: string }): JSX.Element {
         <RiskLine approval={approval} />
       </div>
       <Says approval={approval} />
+      <Mark approval={approval} />
       <LookAlikes found={call.look_alikes} />
       <Origin {...props} />
     </div>

@@ -5,7 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { useNameOf, useTrans } from '../context';
-import type { IApproval } from '../../api/protocol';
+import type { IApproval, IQuestionRecord } from '../../api/protocol';
 import type { IRulePlace } from '../../api/rules';
 import { firstSentence, isOneSentence } from '../text/firstSentence';
 import { describeRisk, isOwn } from '../text/risk';
@@ -77,6 +77,21 @@ export function Says({ approval }: IRiskLineProps): JSX.Element | null {
   );
 }
 
+/** Says of a tool that its server changed it, or has it since, that nobody has looked at it as it is now. */
+export function Mark({ approval }: IRiskLineProps): JSX.Element | null {
+  const trans = useTrans();
+  const { mark } = approval.tool;
+  return mark ? (
+    <p className="jp-AgentBox-warning" role="note">
+      {mark === 'new'
+        ? trans.__(
+            'This tool is new since somebody looked at the tools of its server.'
+          )
+        : trans.__('This tool has changed since somebody looked at it.')}
+    </p>
+  ) : null;
+}
+
 export interface IFactsProps {
   approval: IApproval;
   /** Whether the first sentence of the description is shown elsewhere. */
@@ -124,6 +139,10 @@ function Record({ approval }: IFactsProps): JSX.Element {
         : trans.__('Why you were not asked'),
       whyOf(approval, nameOf, trans)
     ],
+    [
+      trans.__('Called in the panel by'),
+      call.person && nameOf({ ...PERSON, reviewer: call.person })
+    ],
     [trans.__('Notebook'), call.notebook_path],
     [trans.__('Cell'), call.cell_id],
     [trans.__('Kernel'), call.kernel_id],
@@ -131,6 +150,10 @@ function Record({ approval }: IFactsProps): JSX.Element {
     [trans.__('Decided by'), decision && decidedBy(approval, nameOf, trans)],
     [trans.__('Decided'), decision && time(decision.decided_at)],
     [reasonName(approval, trans), decision?.reason],
+    ...(outcome?.questions ?? []).map((question): [string, string] => [
+      trans.__('The server asked'),
+      describeQuestion(question, nameOf, trans)
+    ]),
     [trans.__('Finished'), outcome?.finished_at && time(outcome.finished_at)],
     [trans.__('Error'), outcome?.error],
     [trans.__('Request'), approval.id],
@@ -138,9 +161,9 @@ function Record({ approval }: IFactsProps): JSX.Element {
   ];
   return (
     <dl className="jp-AgentBox-record">
-      {rows.map(([name, value]) =>
+      {rows.map(([name, value], index) =>
         value ? (
-          <div key={name}>
+          <div key={index}>
             <dt>{name}</dt>
             <dd>
               <VisibleText text={value} />
@@ -150,6 +173,34 @@ function Record({ approval }: IFactsProps): JSX.Element {
       )}
     </dl>
   );
+}
+
+/** Somebody who made a call with the browser. */
+const PERSON = {
+  reviewer_kind: 'user' as const,
+  reviewer_name: null,
+  via: 'browser' as const
+};
+
+/** What a server asked while its tool ran, and what became of that. */
+function describeQuestion(
+  { message, url, action, reviewer }: IQuestionRecord,
+  nameOf: NameOf,
+  trans: TranslationBundle
+): string {
+  const asked = url === null ? `“${message}”` : `“${message}” ${url}`;
+  if (reviewer === null) {
+    return trans.__('%1 Nobody answered.', asked);
+  }
+  const name = nameOf({ ...PERSON, reviewer });
+  switch (action) {
+    case 'accept':
+      return trans.__('%1 Answered by %2.', asked, name);
+    case 'decline':
+      return trans.__('%1 Declined by %2.', asked, name);
+    case 'cancel':
+      return trans.__('%1 Closed by %2.', asked, name);
+  }
 }
 
 function reasonName(approval: IApproval, trans: TranslationBundle): string {

@@ -338,3 +338,42 @@ test('what a server logged is not shown when the call is over', () => {
   });
   expect(node.textContent).not.toContain('sorted');
 });
+
+test.each([
+  ['changed', 'This tool has changed since somebody looked at it.'],
+  ['new', 'This tool is new since somebody looked'],
+  [null, '']
+] as const)(
+  'a tool that is %s since somebody looked says so before the buttons',
+  (mark, text) => {
+    const item = approval();
+    item.tool = { ...item.tool, mark };
+    show(item);
+    const notes = screen.queryAllByRole('note');
+    expect(notes.map(note => note.textContent)).toEqual(
+      mark ? [expect.stringContaining(text)] : []
+    );
+  }
+);
+
+test('the details of a call say what its server asked, and who made the call without code', () => {
+  const item = allowed();
+  item.call = { ...item.call, person: 'ada' };
+  const asked = { mode: 'form', url: null, message: 'Where to?' } as const;
+  item.outcome = {
+    state: 'succeeded',
+    started_at: null,
+    finished_at: null,
+    error: '',
+    questions: [
+      { ...asked, action: 'accept', reviewer: 'bob' },
+      { ...asked, action: 'decline', reviewer: 'bob' },
+      { ...asked, url: 'https://shop/sign', action: 'cancel', reviewer: null }
+    ]
+  };
+  const text = show(item).textContent;
+  expect(text).toContain('Called in the panel byada');
+  expect(text).toContain('The server asked“Where to?” Answered by bob.');
+  expect(text).toContain('The server asked“Where to?” Declined by bob.');
+  expect(text).toContain('“Where to?” https://shop/sign Nobody answered.');
+});
