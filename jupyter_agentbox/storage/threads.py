@@ -7,9 +7,9 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from sqlalchemy import Connection, Row, Select, func, select, tuple_
+from sqlalchemy import Connection, Row, Select, bindparam, func, select, tuple_
 
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.pagination import Cursor, microseconds
@@ -32,10 +32,22 @@ from jupyter_agentbox.exceptions import StorageError, ThreadBusyError, UnknownTh
 from .database import JournalMode
 from .json_text import dump_json, text_key
 from .schema import summaries, threads, turns
+from .statements import execute
 from .store import SqlStore
 from .thread_retention import ThreadLimits, ThreadRetention, remove
 
 T = TypeVar("T")
+
+_ADD_TURN: Final = turns.insert()
+_PUT_TURN: Final = (
+    turns.update()
+    .where(turns.c.id == bindparam("sought"), turns.c.owner == bindparam("old_owner"))
+    .values({name: bindparam(name) for name in ("owner", "turn", "history")})
+)
+_ADD_SUMMARY: Final = summaries.insert()
+_PUT_SUMMARY: Final = (
+    summaries.update().where(summaries.c.id == bindparam("sought")).values(summary=bindparam("summary"))
+)
 
 
 class SqlThreadStore(SqlStore):
@@ -138,12 +150,10 @@ class SqlThreadStore(SqlStore):
 
     async def put_turn(self, turn: Turn, history: bytes) -> None:
         """Keep what became of a turn that this process began, and the model's own history of it."""
-        own = (turns.c.id == text_key(turn.id)) & (turns.c.owner == self._owner)
 
         def job(connection: Connection) -> int:
             row = self._turn_row(turn, number=0, history=history)  # here: a long turn takes a while
-            values = {name: row[name] for name in ("owner", "turn", "history")}
-            written = connection.execute(turns.update().where(own).values(values)).rowcount
+            written = execute(connection, _PUT_TURN, {**row, "sought": row["id"], "old_owner": self._owner})
             if written:
                 _update_summary(connection, turn)
             return written
@@ -275,8 +285,8 @@ class SqlThreadStore(SqlStore):
         return turn
 
     def _insert(self, connection: Connection, turn: Turn, *, number: int, history: bytes) -> None:
-        connection.execute(turns.insert().values(self._turn_row(turn, number=number, history=history)))
-        connection.execute(summaries.insert().values(_summary_row(turn)))
+        execute(connection, _ADD_TURN, self._turn_row(turn, number=number, history=history))
+        execute(connection, _ADD_SUMMARY, _summary_row(turn))
 
     def _turn_row(self, turn: Turn, *, number: int, history: bytes) -> dict[str, Any]:
         return {
@@ -305,7 +315,7 @@ def _summary_row(turn: Turn) -> dict[str, Any]:
 
 def _update_summary(connection: Connection, turn: Turn) -> None:
     row = _summary_row(turn)
-    connection.execute(summaries.update().where(summaries.c.id == row["id"]).values(row))
+    execute(connection, _PUT_SUMMARY, {**row, "sought": row["id"]})
 
 
 def _list_statement(query: ThreadQuery) -> Select[Any]:
