@@ -18,6 +18,7 @@ from sqlalchemy.pool import NullPool
 from jupyter_agentbox.exceptions import StorageError
 
 from .backfill import bring_up_to_date
+from .file_systems import shared_file_system
 from .tenants import check_tenant
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,8 @@ class Database:
     url : str
         A SQLAlchemy URL of SQLite or PostgreSQL.
     journal_mode : {"wal", "delete"} or None
-        SQLite's; where the file system refuses ``wal``, ``delete`` is taken. ``None`` leaves what the file has.
+        SQLite's; where the file system refuses ``wal``, or machines share it, ``delete`` is taken. ``None`` leaves what
+        the file has.
     busy_timeout : float
         How long to wait for another process's lock, in seconds.
     on_connect : function
@@ -237,15 +239,26 @@ class Database:
     def _set_journal_mode(self, connection: sqlite3.Connection) -> str:
         if self._journal_mode is None:
             return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
+        wanted = self._safe_journal_mode(self._journal_mode)
         try:
-            mode = self._ask_for_journal_mode(connection, self._journal_mode)
+            mode = self._ask_for_journal_mode(connection, wanted)
         except sqlite3.OperationalError as error:
-            if self._journal_mode == "delete" or error.sqlite_errorcode & 0xFF not in _WAL_REFUSALS:
+            if wanted == "delete" or error.sqlite_errorcode & 0xFF not in _WAL_REFUSALS:
                 raise
             mode = self._ask_for_journal_mode(connection, "delete")
-        if mode != self._journal_mode:
-            log.info("%s: SQLite refused journal mode `%s` and uses `%s`", self, self._journal_mode, mode)
+        if mode != wanted:
+            log.info("%s: SQLite refused journal mode `%s` and uses `%s`", self, wanted, mode)
         return mode
+
+    def _safe_journal_mode(self, wanted: JournalMode) -> JournalMode:
+        """Return the mode that does no harm where the file is: SQLite does not always refuse the other."""
+        shared = shared_file_system(self.path) if wanted == "wal" and self.path is not None else ""
+        if not shared:
+            return wanted
+        log.warning(
+            "%s is on a file system of type `%s`: journal mode `delete` is used in place of `wal`", self, shared
+        )
+        return "delete"
 
     def _ask_for_journal_mode(self, connection: sqlite3.Connection, wanted: JournalMode) -> str:
         deadline = time.monotonic() + self._busy_timeout
