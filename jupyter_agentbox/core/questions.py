@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final
 from urllib.parse import urlsplit
 
-from .calls import JsonObject, JsonValue, Origin
+from .calls import JsonObject, JsonValue, Origin, canonical_json
 from .reviewers import Reviewer
 from .times import json_time
 
@@ -265,11 +265,20 @@ def _limits(source: JsonObject, kind: str) -> JsonObject:
     kept: JsonObject = {}
     for key, types in _KEPT[kind].items():
         value = source.get(key)
-        if isinstance(value, types) and isinstance(value, bool) == (bool in types):
-            kept[key] = value
+        if isinstance(value, types) and isinstance(value, bool) == (bool in types) and _is_json(value):
+            kept[key] = _short(value, LONGEST_MESSAGE) if isinstance(value, str) else value
     if kind == "string" and source.get("format") in _FORMATS:
         kept["format"] = source["format"]
     return kept
+
+
+def _is_json(value: object) -> bool:
+    """Whether a value is none of the numbers that JSON does not have, and none that nothing can show."""
+    try:
+        canonical_json(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _texts(source: JsonObject) -> JsonObject:

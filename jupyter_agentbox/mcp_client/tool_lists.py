@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, Final, cast
 
@@ -10,7 +9,7 @@ import mcp_types
 from mcp_types import methods
 from pydantic import ValidationError
 
-from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.calls import JsonObject, canonical_json
 from jupyter_agentbox.core.tools import ToolDescription
 
 #: Of a server's tools, this many are taken.
@@ -51,8 +50,8 @@ def repair_tool_list(result: dict[str, Any], version: str, log: Callable[[str], 
             log(f"tool number {number + 1} is left out: it has no name")
         elif name in repaired:
             log(f"tool `{name}` is listed twice; the first one counts")
-        elif (size := len(json.dumps(tool))) > _LARGEST_TOOL:
-            log(f"tool `{name:.100}` is left out: its description has {size / 1e6:.1f} MB")
+        elif problem := _problem_of(tool):
+            log(f"tool `{name:.100}` is left out: {problem}")
         elif (usable := _repair_tool(result, tool, version, log)) is not None:
             repaired[name] = usable
     return {**result, "tools": list(repaired.values())}
@@ -67,13 +66,22 @@ def _is_right(result: dict[str, Any], tools: list[Any], version: str) -> bool:
     has_types = all(tool["inputSchema"].get("type") is not None and None not in tool.values() for tool in tools)
     if "" in names or len(names) < len(tools) or not has_types:
         return False
-    if any(len(json.dumps(tool)) > _LARGEST_TOOL for tool in tools):
+    if any(map(_problem_of, tools)):
         return False
     try:
         methods.validate_server_result("tools/list", version, {**result, "tools": tools})
     except (ValueError, KeyError):
         return False
     return True
+
+
+def _problem_of(tool: dict[str, Any]) -> str:
+    """Return why a description can be neither kept nor named by a digest; empty if it can."""
+    try:
+        size = len(canonical_json(tool))
+    except (TypeError, ValueError) as error:
+        return f"its description is not JSON: {error}"
+    return f"its description has {size / 1e6:.1f} MB" if size > _LARGEST_TOOL else ""
 
 
 def _repair_tool(

@@ -47,6 +47,7 @@ from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manual import ManualCalls
 from jupyter_agentbox.services.grants.manager import GrantManager
+from jupyter_agentbox.services.json_answers import answer_text
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.manager import PageManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
@@ -160,7 +161,7 @@ class AgentBoxHandler(APIHandler):
 
     def finish_json(self, value: JsonObject) -> None:
         """Answer with JSON that no cache keeps."""
-        self.finish_text(json.dumps(value))
+        self.finish_text(answer_text(value))
 
     def finish_text(self, text: str) -> None:
         """Answer with JSON that was written already, and that no cache keeps."""

@@ -114,6 +114,8 @@ def test_a_required_that_is_no_list_requires_nothing() -> None:
 def test_a_message_that_is_too_long_is_refused() -> None:
     with pytest.raises(ValueError, match="4,000"):
         ServerQuestion.of_form("x" * (LONGEST_MESSAGE + 1), form())
+    with pytest.raises(ValueError, match="4,000"):
+        flat_schema(form(a={"type": "string", "default": "x" * (LONGEST_MESSAGE + 1)}))
 
 
 @pytest.mark.parametrize(

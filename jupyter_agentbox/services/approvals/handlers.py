@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from jupyter_agentbox.exceptions import (
 )
 from jupyter_agentbox.services.grants.terms import terms_from_json
 from jupyter_agentbox.services.handlers import AgentBoxHandler, status_code_of
+from jupyter_agentbox.services.json_answers import answer_text
 from jupyter_agentbox.services.reviewers import reviewer_of
 
 from .manager import ApprovalManager, Verdict
@@ -140,7 +140,7 @@ class ApprovalsHandler(ApprovalsAPIHandler):
             listed = [
                 request_to_json(one, activity[one.id], mark=self.mark_of(one), is_listed=True) for one in page.approvals
             ]
-            return json.dumps({"approvals": listed, "next": page.next})
+            return answer_text({"approvals": listed, "next": page.next})
 
         # In a thread: a page of requests takes longer than others should wait.
         self.finish_text(await asyncio.to_thread(to_text))
@@ -178,7 +178,7 @@ class ApprovalHandler(ApprovalsAPIHandler):
         """Read an approval request, with all of its arguments if they are kept."""
         request = await self.approvals.get(request_id)
         if is_long(request.call.arguments):
-            self.finish_text(await asyncio.to_thread(lambda: json.dumps(self.to_json(request))))
+            self.finish_text(await asyncio.to_thread(lambda: answer_text(self.to_json(request))))
         else:
             self.finish_json(self.to_json(request))
 

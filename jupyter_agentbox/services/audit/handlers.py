@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import Enum
@@ -22,6 +21,7 @@ from jupyter_agentbox.core.audit_search import (
 )
 from jupyter_agentbox.core.times import json_time
 from jupyter_agentbox.services.handlers import AgentBoxHandler
+from jupyter_agentbox.services.json_answers import answer_text
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:audit"
 MAX_LIMIT: Final = 500
@@ -31,7 +31,7 @@ E = TypeVar("E", bound=Enum)
 
 
 def _json_line(request: ApprovalRequest) -> str:
-    return json.dumps(record_to_json(request)) + "\n"
+    return answer_text(record_to_json(request)) + "\n"
 
 
 #: Of each format: its type, what comes first, and what writes a record.
@@ -126,7 +126,7 @@ class AuditHandler(AgentBoxHandler):
 
 
 def _page_text(page: AuditPage) -> str:
-    return json.dumps(
+    return answer_text(
         {
             "records": [record_to_json(request) for request in page.records],
             "next": page.next,

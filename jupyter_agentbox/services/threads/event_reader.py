@@ -6,13 +6,13 @@ The format: https://html.spec.whatwg.org/multipage/server-sent-events.html.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from typing import Final
 
 from jupyter_agentbox.agents.threads.event_json import event_to_json
 from jupyter_agentbox.agents.threads.events import TurnCompleted, TurnEvent
 from jupyter_agentbox.agents.threads.streams import TurnStream
+from jupyter_agentbox.services.json_answers import answer_text
 
 #: Seconds after which a stream without events says that it is still there, so that no proxy ends it.
 HEARTBEAT: Final = 15.0
@@ -70,4 +70,4 @@ def _texts_of(events: Sequence[TurnEvent], first: int) -> str:
 
 
 def _text_of(event: TurnEvent, number: int) -> str:
-    return f"id: {number}\ndata: {json.dumps(event_to_json(event))}\n\n"
+    return f"id: {number}\ndata: {answer_text(event_to_json(event))}\n\n"

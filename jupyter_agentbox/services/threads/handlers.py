@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -17,6 +16,7 @@ from jupyter_agentbox.core.ports import ThreadQuery
 from jupyter_agentbox.core.threads import ApprovalMode, Turn, turn_to_json
 from jupyter_agentbox.exceptions import InvalidDecisionError
 from jupyter_agentbox.services.handlers import AgentBoxHandler
+from jupyter_agentbox.services.json_answers import answer_text
 
 if TYPE_CHECKING:
     from .event_reader import EventReader
@@ -93,7 +93,7 @@ class ThreadHandler(ThreadsAPIHandler):
         entry = await self.threads.read(thread_id)
 
         def to_text() -> str:
-            return json.dumps({**entry.to_json(), "turns": [turn_to_json(turn) for turn in entry.thread.turns]})
+            return answer_text({**entry.to_json(), "turns": [turn_to_json(turn) for turn in entry.thread.turns]})
 
         # In a thread: a long conversation takes longer than others should wait.
         self.finish_text(await asyncio.to_thread(to_text))
@@ -150,7 +150,7 @@ class ThreadMessagesHandler(ThreadsAPIHandler):
     async def get(self, thread_id: str) -> None:
         """Read what the model was sent and answered."""
         messages = await self.threads.messages(thread_id)
-        self.finish_text(await asyncio.to_thread(json.dumps, {"messages": messages}))
+        self.finish_text(await asyncio.to_thread(answer_text, {"messages": messages}))
 
 
 class TurnHandler(ThreadsAPIHandler):
@@ -161,7 +161,7 @@ class TurnHandler(ThreadsAPIHandler):
     async def get(self, turn_id: str) -> None:
         """Read a turn."""
         turn = await self.threads.turn(turn_id)
-        self.finish_text(await asyncio.to_thread(lambda: json.dumps(turn_to_json(turn))))
+        self.finish_text(await asyncio.to_thread(lambda: answer_text(turn_to_json(turn))))
 
 
 class TurnSteerHandler(ThreadsAPIHandler):

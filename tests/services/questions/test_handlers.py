@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from jupyter_agentbox.core.calls import Origin, ToolCall
+from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.questions import QuestionAction, QuestionAnswer, ServerQuestion
 from jupyter_agentbox.core.reviewers import Via
@@ -71,6 +71,19 @@ async def test_a_question_is_listed_read_and_answered_once(fetch: Any, services:
     code, late = await fetch(question["id"], "answer", body={"action": "decline"})
     assert (code, late["reason"]) == (409, "not_pending")
     assert (await fetch())[1] == {"questions": []}
+
+
+async def test_a_number_that_json_does_not_have_hides_no_question(
+    jp_fetch: Any, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd: JsonValue = [float("nan"), [float("-inf"), 1.5]]
+    monkeypatch.setitem(FORM.schema, "odd", odd)
+    answer, _ = await asked(services)
+
+    listed = (await jp_fetch("jupyter-agentbox", "questions")).body.decode()
+
+    assert '"odd": [null, [null, 1.5]]' in listed
+    answer.cancel()
 
 
 @pytest.mark.parametrize(
