@@ -12,8 +12,9 @@ from typing import Final, TypeAlias
 Matcher: TypeAlias = Callable[[str], bool]
 
 _WILD: Final = re.compile(r"[*?[]")
-#: A step up in a path or a URL.
-_STEP_UP: Final = re.compile(r"(?:^|[/\\])(?:\.|%2e){2}(?:[/\\]|$)", re.IGNORECASE)
+#: A step up in a path or a URL, also as browsers and programs decode it: they leave line breaks and tabs out.
+_STEP_UP: Final = re.compile(r"(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\;?#]|%2f|%5c|$)", re.IGNORECASE)
+_LEFT_OUT: Final = re.compile(r"[\t\r\n]|%0[9ad]", re.IGNORECASE)
 
 
 def literal(text: str) -> str:
@@ -50,8 +51,12 @@ def careful_matcher_of(pattern: str) -> Matcher:
         return matches
     start = pattern[:-1]
     if pattern.endswith("*") and is_literal(start):
-        return lambda text: text.startswith(start) and _STEP_UP.search(text) is None
-    return lambda text: matches(text) and _STEP_UP.search(text) is None
+        return lambda text: text.startswith(start) and not _steps_up(text)
+    return lambda text: matches(text) and not _steps_up(text)
+
+
+def _steps_up(text: str) -> bool:
+    return _STEP_UP.search(_LEFT_OUT.sub("", text)) is not None
 
 
 def _always(_text: str) -> bool:

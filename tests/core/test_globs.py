@@ -31,7 +31,10 @@ def test_a_text_without_wildcards_is_its_own_pattern(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["/data/../etc", "/data/..", "/data/a/../../b", "\\data\\..\\x", "/data/%2e%2E/x", "/data/.%2e/x", "../data"],
+    [
+        *("/data/../etc", "/data/..", "/data/a/../../b", "\\data\\..\\x", "/data/%2e%2E/x", "/data/.%2e/x", "../data"),
+        *("/data/..%2fx", "/data%5c..\\x", "/data/.\t./x", "/data/%0a../x", "/data/..;/x"),
+    ],
 )
 def test_a_careful_pattern_matches_no_step_up(text: str) -> None:
     assert not careful_matcher_of("*")(text)
