@@ -28,6 +28,8 @@ from .times import json_time
 
 #: What a spreadsheet takes for a formula.
 _FORMULA: Final = re.compile(" *[=+\\-@\t\r＝＋－＠]")
+#: The same where a spreadsheet of another country begins a cell at each semicolon, whatever the quotes say.
+_INNER_FORMULA: Final = re.compile(";(?=[ \"']*[=+\\-@＝＋－＠])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +212,7 @@ def _json(value: object) -> str:
 
 def _cell(value: object) -> str:
     text = "" if value is None else visible(str(value)).replace("\n", " ")
+    text = _INNER_FORMULA.sub(";'", text)
     return f"'{text}" if _FORMULA.match(text) else text
 
 

@@ -132,6 +132,13 @@ def test_no_cell_is_a_formula(start: str) -> None:
         assert not value.lstrip(" ").startswith(("=", "+", "-", "@", "＝"))
 
 
+def test_no_cell_is_a_formula_where_a_semicolon_begins_a_cell() -> None:
+    evil = "select 1; =cmd|' /C calc'!A0;\"@SUM(1)"
+    line = record_to_csv(a_request(call=a_call(server=evil, tool=evil, arguments={evil: evil})))
+    assert not any(cell.strip(" '\"").startswith(("=", "@")) and cell[0] != "'" for cell in line.split(";")[1:])
+    assert "select 1;' =cmd" in line
+
+
 def test_nothing_in_a_cell_steers_a_terminal() -> None:
     line = record_to_csv(a_request(call=a_call(tool="\x1b]0;owned\x07\x9b2J\u202e\r\nx")))
     assert line.endswith("\r\n")
