@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from .secret_names import may_hide_variable
+from .secret_names import is_credential_variable
 from .variables import names_in
 
 #: Bytes of the largest file that is looked at. A program may have written it.
@@ -27,7 +27,7 @@ def credential_variables(paths: Iterable[Path]) -> frozenset[str]:
     paths : iterable of Path
         The files. One that cannot be read names none.
     """
-    return frozenset(name for path in paths for name in names_in(_text_of(path)) if may_hide_variable(name))
+    return frozenset(name for path in paths for name in names_in(_text_of(path)) if is_credential_variable(name))
 
 
 def _text_of(path: Path) -> str:

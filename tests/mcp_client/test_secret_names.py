@@ -42,6 +42,20 @@ def test_variables_that_tell_of_a_secret_may_be_hidden(name: str) -> None:
         *("GIT_SSH_COMMAND", "LD_PRELOAD", "LD_AUDIT_KEY", "DYLD_INSERT_LIBRARIES_KEY", "PYTHONPATH", "PYTHONSECRET"),
         *("PYTHON_KEYRING_BACKEND", "NODE_OPTIONS", "KEY_NODE_OPTIONS", "RUBYOPT", "PERL5OPT", "JAVA_TOOL_OPTIONS"),
         *("TOKEN_COMMAND", "AUTH_CMD", "CREDENTIAL_HELPER", "SECRET_FILE", "KEY_PATH", "AWS_CREDENTIAL_PROCESS"),
+        *(
+            "DBUS_SESSION_BUS_ADDRESS",
+            "SSLKEYLOGFILE",
+            "GOAUTH",
+            "CARGO_REGISTRY_GLOBAL_CREDENTIAL_PROVIDERS",
+            "LESSKEY",
+        ),
+        *(
+            "XAUTHORITY",
+            "AUTH_URL",
+            "KEY_SERVER",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        ),
         *("DOCKER_AUTH_CONFIG", "SSH_AUTH_SOCK", "UV_KEYRING_PROVIDER", "PWD", "OLDPWD", "HOME", "MODE", "api_key"),
     ],
 )
