@@ -6,10 +6,12 @@ Only what is kept is redacted. What runs, and what a person decides about, is wh
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import Final
 
 from .approvals import ApprovalRequest
@@ -55,10 +57,19 @@ _SCHEME: Final = re.compile(r"\b((?:bearer|basic|token)[ \t]+)[\w.~+/=-]{8,}", r
 _IN_ADDRESS: Final = re.compile(r"(://[^\s:/@]{0,200}:)[^\s/@]{1,500}(?=@)")
 #: A name and its value, as shells, headers and most languages write them. An unquoted value of a few characters is more
 #: often the name of a type.
-_NAMED: Final = re.compile(r"""(?<![\w-])([A-Za-z_][\w-]{0,100})\\?["']?[ \t]{0,4}[=:][ \t]{0,4}""")
+_NAMED: Final = re.compile(r"""(?<![\w-])-{0,2}([A-Za-z_][\w-]{0,100})\\?["']?\]?[ \t]{0,4}(?::=|[=:])[ \t]{0,4}""")
+#: An option of a command, before the word that is its value.
+_OPTION: Final = re.compile(r"""(?<![\w-])--?([A-Za-z][\w-]{0,100})(?:[ \t]{1,4}|\\?["'],[ \t]{0,4})(?!-)""")
+_OPTION_ALONE: Final = re.compile(r"--?([A-Za-z][\w-]{0,100})")
 _VALUE: Final = re.compile(
-    r"""(\\?")[^"\n]*?\1|(\\?')[^'\n]*?\2|[^\s"'`,;()\[\]{}&<>\\]{4,}""",
+    r"""[A-Za-z]{0,2}(?P<long>\"{3}|'{3})(?s:(?!(?P=long)).){0,10000}?(?P=long)"""
+    r"""|[A-Za-z]{0,2}(?P<short>\\?["'])(?:(?!(?P=short))(?:\\.|[^\n])){0,10000}?(?P=short)"""
+    r"""|[^\s"'`,;()\[\]{}&<>\\]{4,}""",
 )
+
+
+#: Names of secrets that are words of their own in a sentence.
+_COMMON: Final = frozenset({"pass", "auth", "bearer", "cookie", "cookies"})
 
 
 class Redaction:
@@ -78,11 +89,18 @@ class Redaction:
         """Whether values of this name are redacted."""
         known = self._known.get(name)
         if known is None:
-            words = _WORDS.sub("_", name).replace("-", "_").replace(" ", "_").lower()
+            plain = name if name.isascii() else _without_disguise(name)
+            words = _WORDS.sub("_", plain).replace("-", "_").replace(" ", "_").lower()
             known = any(fnmatchcase(words, pattern) for pattern in self._patterns)
             if len(self._known) < 10_000 and len(name) < 200:
                 self._known[name] = known
         return known
+
+    def mentions_secret(self, text: str) -> bool:
+        """Whether a text for people asks for a secret: a word of it, or two together, are such a name."""
+        words = [word for word in re.findall(r"[^\W_]+", _without_disguise(text)) if word.lower() not in _COMMON]
+        pairs = (f"{one}_{next_one}" for one, next_one in pairwise(words))
+        return any(map(self.is_secret, (*words, *pairs)))
 
     def call(self, call: ToolCall) -> tuple[ToolCall, frozenset[str]]:
         """Return the call as it is kept, with the digest that it has, and the secrets that it had."""
@@ -131,8 +149,9 @@ class Redaction:
     def question(self, asked: OpenQuestion, answer: QuestionAnswer, *, at: datetime) -> QuestionRecord:
         """Return what is kept of a server's question and its answer.
 
-        A value is kept only if neither its name nor its title tells of a secret, in the words of the setting or in the
-        usual ones: people type passwords into any form. Of a page's address, what stands before its query is kept.
+        A value is kept only if nothing tells of a secret, in the words of the setting or in the usual ones: not its
+        name, its title or its description, and for what can be typed freely not the message either. People type
+        passwords into any form. Of a page's address, what stands before its query is kept.
 
         Parameters
         ----------
@@ -148,7 +167,7 @@ class Redaction:
         fields = properties if isinstance(properties, dict) else {}
         usual = Redaction()
         content = tuple(
-            (name, REDACTED if self._tells_of_secret(name, fields.get(name), usual) else value)
+            (name, REDACTED if self._tells_of_secret(name, fields.get(name), question.message, usual) else value)
             for name, value in answer.content.items()
         )
         record = QuestionRecord(
@@ -163,9 +182,15 @@ class Redaction:
         )
         return self._question(record)
 
-    def _tells_of_secret(self, name: str, described: JsonValue, usual: Redaction) -> bool:
-        title = str(described.get("title", "")) if isinstance(described, dict) else ""
-        return any(names.is_secret(text) for names in (self, usual) for text in (name, title))
+    def _tells_of_secret(self, name: str, described: JsonValue, message: str, usual: Redaction) -> bool:
+        field = described if isinstance(described, dict) else {}
+        is_free = "enum" not in field and field.get("type") not in ("boolean", "array")
+        title = str(field.get("title", ""))
+        prose = (title, str(field.get("description", "")), message if is_free else "")
+        return any(
+            names.is_secret(name) or names.is_secret(title) or any(map(names.mentions_secret, prose))
+            for names in (self, usual)
+        )
 
     def _question(self, record: QuestionRecord) -> QuestionRecord:
         content = tuple(
@@ -182,20 +207,22 @@ class Redaction:
             text = text.replace(secret, REDACTED)
         if ":" in text or "=" in text:
             text = _IN_ADDRESS.sub(rf"\1{REDACTED}", text)
-            text = self._without_assigned(text)
+            text = self._without_values(_NAMED, text)
+        if "-" in text:
+            text = self._without_values(_OPTION, text)
         return _SCHEME.sub(rf"\1{REDACTED}", _TOKENS.sub(REDACTED, text))
 
-    def _without_assigned(self, text: str) -> str:
-        """Return a text without what it gives to names of secrets."""
+    def _without_values(self, named: re.Pattern[str], text: str) -> str:
+        """Return a text without what it gives to names of secrets, in one way of writing that."""
         pieces: list[str] = []
         place = 0
-        for found in _NAMED.finditer(text):
+        for found in named.finditer(text):
             if found.start() < place or not self.is_secret(found[1]):
                 continue
             value = _VALUE.match(text, found.end())
             if value is None or REDACTED[1:-1] in value[0] or _SCHEMES.match(text, value.start()):
                 continue  # `Authorization: Bearer …`: what follows is redacted by itself
-            quote = value[1] or value[2] or ""
+            quote = value["long"] or value["short"] or ""
             pieces += [text[place : value.start()], quote, REDACTED, quote]
             place = value.end()
         return "".join([*pieces, text[place:]])
@@ -208,10 +235,20 @@ class Redaction:
             if isinstance(value, dict):
                 rest.extend((is_secret or self._is_secret_in(name, value), item) for name, item in value.items())
             elif isinstance(value, list):
-                rest.extend((is_secret, item) for item in value)
+                named = self._values_of_options(value)
+                rest.extend((is_secret or place in named, item) for place, item in enumerate(value))
             elif is_secret and isinstance(value, str | int | float) and not isinstance(value, bool):
                 found.add(str(value))
         return frozenset(secret for secret in found if len(secret) >= _SHORTEST and secret != REDACTED)
+
+    def _values_of_options(self, words: list[JsonValue]) -> frozenset[int]:
+        """Return which words of a command are the values of options such as ``--password``."""
+        options = [_OPTION_ALONE.fullmatch(word) if isinstance(word, str) else None for word in words[:-1]]
+        return frozenset(
+            place
+            for place, option in enumerate(options, 1)
+            if option and self.is_secret(option[1]) and not str(words[place]).startswith("-")
+        )
 
     def _is_secret_in(self, name: str, holder: Mapping[str, JsonValue]) -> bool:
         """Whether a key's value is a secret; in `{"name": "API_KEY", "value": …}` that of `value` is."""
@@ -228,13 +265,21 @@ class Redaction:
         if isinstance(value, str):
             return self.text(value, secrets)
         if isinstance(value, list):
-            return [self._value(item, secrets) for item in value]
+            kept = [self._value(item, secrets) for item in value]
+            for place in self._values_of_options(value):
+                kept[place] = REDACTED
+            return kept
         if isinstance(value, dict):
             return {
                 name: _hidden(item) if self._is_secret_in(name, value) else self._value(item, secrets)
                 for name, item in value.items()
             }
         return value
+
+
+def _without_disguise(text: str) -> str:
+    """Return a text without characters that have no shape, and in plain forms of letters."""
+    return "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
 
 
 def _hidden(value: JsonValue) -> JsonValue:

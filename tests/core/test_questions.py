@@ -53,6 +53,7 @@ def asked(question: ServerQuestion) -> OpenQuestion:
         ),
         ({"type": "string", "format": "password", "default": "x"}, {"type": "string", "default": "x"}),
         ({"type": "number", "minimum": 0.5, "maximum": True}, {"type": "number", "minimum": 0.5}),
+        ({"type": "number", "minimum": float("nan"), "maximum": 10**4000}, {"type": "number"}),
         (
             {"type": "integer", "default": 3, "description": "How many"},
             {"type": "integer", "default": 3, "description": "How many"},
@@ -198,6 +199,32 @@ def test_what_is_kept_has_no_value_whose_name_or_title_tells_of_a_secret(names: 
         "asked_at": "2026-05-01T12:00:00.000Z",
         "answered_at": "2026-05-01T12:00:05.000Z",
     }
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        ("Please enter your GitHub token.", {"type": "string"}),
+        ("What is the API key?", {"type": "number"}),
+        ("Who are you?", {"type": "string", "description": "The password of your account"}),
+        ("Who are you?", {"type": "string", "title": "Your pass\u200bword, please"}),
+    ],
+)
+def test_a_value_that_any_text_of_the_question_calls_a_secret_is_not_kept(message: str, field: JsonObject) -> None:
+    question = asked(ServerQuestion.of_form(message, form(value=field, sure={"type": "boolean"})))
+    content: JsonObject = {"value": "hunter2", "sure": True}
+    answer = QuestionAnswer(action=QuestionAction.ACCEPT, content=content, reviewer=ADA)
+    assert Redaction().question(question, answer, at=NOON).content == (("value", REDACTED), ("sure", True))
+
+
+def test_a_choice_and_a_plain_word_are_no_secret() -> None:
+    fields = form(scope={"type": "string", "enum": ["read", "write"]}, seat={"type": "string"})
+    answer = QuestionAnswer(action=QuestionAction.ACCEPT, content={"scope": "read"}, reviewer=ADA)
+    for message, kept in (("Which scope has the token?", "read"), ("Pass me the salt, and a cookie", "read")):
+        question = asked(ServerQuestion.of_form(message, fields))
+        assert Redaction().question(question, answer, at=NOON).content == (("scope", kept),)
+    seat = QuestionAnswer(action=QuestionAction.ACCEPT, content={"seat": "12A"}, reviewer=ADA)
+    assert Redaction().question(question, seat, at=NOON).content == (("seat", "12A"),)
 
 
 def test_what_was_kept_before_a_name_was_a_secrets_is_not_shown_any_more() -> None:

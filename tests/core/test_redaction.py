@@ -18,7 +18,13 @@ KEY = "hunter2-and-more"
         *("password", "Password", "db_password", "dbPassword", "PGPASSWORD", "passphrase", "pwd", "client_secret"),
         *("token", "access_token", "accessToken", "GITHUB_TOKEN", "Authorization", "Proxy-Authorization", "auth"),
         *("apiKey", "api-key", "X-Api-Key", "OPENAI_API_KEY", "aws_secret_access_key", "privateKey", "credentials"),
-        *("Cookie", "Set-Cookie", "connectionString"),
+        *(
+            "Cookie",
+            "Set-Cookie",
+            "connectionString",
+            "pass\u200bword",
+            "\uff50\uff41\uff53\uff53\uff57\uff4f\uff52\uff44",
+        ),
     ],
 )
 def test_names_of_secrets_are_known_however_they_are_written(name: str) -> None:
@@ -42,6 +48,8 @@ def test_other_names_are_not(name: str) -> None:
         ({"headers": [{"Authorization": f"Bearer {KEY}"}]}, {"headers": [{"Authorization": REDACTED}]}),
         ({"env": [{"name": "API_KEY", "value": KEY}]}, {"env": [{"name": "API_KEY", "value": REDACTED}]}),
         ({"token": KEY, "command": f"login {KEY}"}, {"token": REDACTED, "command": f"login {REDACTED}"}),
+        ({"args": ["--password", KEY, "-x", KEY]}, {"args": ["--password", REDACTED, "-x", REDACTED]}),
+        ({"args": ["--token", "--x", 7, "-pwd"]}, {"args": ["--token", "--x", 7, "-pwd"]}),
         ({"rows": [1, 2.5, True, None]}, {"rows": [1, 2.5, True, None]}),
     ],
 )
@@ -64,6 +72,14 @@ def test_values_of_such_names_are_redacted_wherever_they_are(arguments: Any, kep
         (f'{{"api_key": "{KEY}"}}', f'{{"api_key": "{REDACTED}"}}'),
         (f'{{\\"api_key\\": \\"{KEY}\\"}}', f'{{\\"api_key\\": \\"{REDACTED}\\"}}'),
         (f"curl -H 'X-Api-Key: {KEY}'", f"curl -H 'X-Api-Key: {REDACTED}'"),
+        (f"srv --password={KEY} --port=80", f"srv --password={REDACTED} --port=80"),
+        (f"srv --db-password {KEY} --pwd --verbose", f"srv --db-password {REDACTED} --pwd --verbose"),
+        (f"run(['srv', '--token', '{KEY}'])", f"run(['srv', '--token', '{REDACTED}'])"),
+        (f"os.environ['API_KEY'] = '{KEY}'", f"os.environ['API_KEY'] = '{REDACTED}'"),
+        (f"if (password := '{KEY}'): pass", f"if (password := '{REDACTED}'): pass"),
+        (f'password = """{KEY}\nx"""', f'password = """{REDACTED}"""'),
+        (f"password = rb'{KEY}'", f"password = '{REDACTED}'"),
+        (f"password = '{KEY}\\'{KEY}'", f"password = '{REDACTED}'"),
         (f"Authorization: Bearer {KEY}", f"Authorization: Bearer {REDACTED}"),
         (f"https://ada:{KEY}@example.org/x", f"https://ada:{REDACTED}@example.org/x"),
         ("key sk-proj-abcdefghijklmnop12 was refused", f"key {REDACTED} was refused"),
