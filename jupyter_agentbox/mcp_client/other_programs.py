@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.redaction import REDACTED, Redaction
 from jupyter_agentbox.core.text import one_line
 
 from . import jsonc
@@ -17,7 +18,7 @@ from .configuration import SERVER_KEYS
 from .plain_files import read_plain_text
 from .registration import HIDDEN, masked, object_of
 from .secret_names import is_secret
-from .servers_file import ENTRY_KEYS, problem_of
+from .servers_file import ENTRY_KEYS, has_secret, problem_of
 
 #: The longest file that is read, in bytes: Claude Code keeps its history there, too.
 _LONGEST: Final = 20_000_000
@@ -26,6 +27,12 @@ _MOST: Final = 200
 _PLACEHOLDER: Final = re.compile(r"\$\{([^{}]*)\}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?::-.*)?", re.DOTALL)
 _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
+#: A name and its value, as ``env`` and ``docker -e`` take a variable, and as a header is written.
+_ASSIGNED: Final = re.compile(r"((?:--env=|-e)?[A-Za-z_][A-Za-z0-9_-]*)(?:(=)(\S+)|( *: *)(.+))", re.DOTALL)
+#: What follows an option and begins like one, but is none.
+_LONG_VALUE: Final = re.compile(r"-(?=[^-])[^=]{8,}")
+_WORD: Final = re.compile(r"[A-Za-z0-9]")
+_REDACTION: Final = Redaction()
 _SCHEME: Final = re.compile(r"(?i)(bearer|basic|token) +")
 #: Keys of an entry with values that may be secrets.
 _HOLDING_SECRETS: Final = ("env", "headers", "oauth", "auth")
@@ -167,11 +174,13 @@ class _Translation:
                 whole[key] = {name: self._secret(key, name, self._value(value, name)) for name, value in values.items()}
         if isinstance(args := whole.get("args"), list):
             whole["args"] = self._arguments(args)
+        if isinstance(command := whole.get("command"), str):
+            whole["command"] = self._text(command)
         for key in ("cwd", "envFile"):
             if isinstance(place := whole.get(key), str) and not place.startswith(("/", "~", "${")):
                 whole[key] = str(self.path.parent / place)
         url = whole.get("url")
-        if isinstance(url, str) and HIDDEN in str(masked({"url": url})["url"]):
+        if isinstance(url, str) and (HIDDEN in str(masked({"url": url})["url"]) or has_secret(url)):
             raise _CannotTranslateError("its address holds a secret: add it by hand, with `${NAME}` in its place")
         return whole
 
@@ -196,7 +205,7 @@ class _Translation:
         if text in fixed:
             return fixed[text]
         if kind == "env" and _VARIABLE.fullmatch(rest):
-            return f"${{{rest}}}"
+            return self._variable(rest, name)
         if kind == "input" and rest:
             variable = name if _VARIABLE.fullmatch(name) else _variable_name(rest)
             self.notes.append(
@@ -205,12 +214,24 @@ class _Translation:
             )
             return f"${{{variable}}}"
         if self.program.startswith("Claude") and _VARIABLE.fullmatch(text):
-            return found[0]
+            return self._variable(text, name)
         raise _CannotTranslateError(f"nothing here stands for `{one_line(found[0], 60)}`: add the server by hand")
+
+    def _variable(self, text: str, name: str) -> str:
+        """Return a reference without a default that is a secret."""
+        variable, sign, default = text.partition(":-")
+        if default and (is_secret(variable) or is_secret(name) or has_secret(default)):
+            return self._reference(variable, variable)
+        return f"${{{variable}{sign}{default}}}"
 
     def _secret(self, key: str, name: str, value: JsonValue) -> JsonValue:
         """Return a reference in the place of a secret."""
-        if not is_secret(name) or not isinstance(value, str) or "${" in value or not value:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            return value
+        value = str(value)
+        if not is_secret(name):
+            return self._text(value)
+        if not _has_value(value):
             return value
         scheme = _SCHEME.match(value) if key == "headers" else None
         is_plain = key == "env" and _VARIABLE.fullmatch(name)
@@ -225,14 +246,26 @@ class _Translation:
             text = arg if isinstance(arg, str) else ""
             name, sign, value = text.partition("=")
             is_option = text.startswith("-")
-            if option and not is_option and "${" not in text:
+            is_value = not is_option or _LONG_VALUE.fullmatch(text) is not None
+            if option and is_value and "${" not in text:
                 shown.append(self._reference(option, f"{self.prefix}_{_variable_name(option)}"))
             elif is_option and sign and value and is_secret(name) and "${" not in value:
                 shown.append(f"{name}={self._reference(name, f'{self.prefix}_{_variable_name(name)}')}")
             else:
                 shown.append(arg)
             option = text if is_option and not sign and is_secret(text) else ""
-        return shown
+        return [self._text(arg) if isinstance(arg, str) else arg for arg in shown]
+
+    def _text(self, text: str) -> str:
+        """Return a text with references in the place of what looks like a secret in it."""
+        if assigned := _ASSIGNED.fullmatch(text):
+            name, sign, value = assigned[1], assigned[2] or assigned[4], assigned[3] or assigned[5]
+            if is_secret(name) and _has_value(value):
+                scheme = _SCHEME.match(value)
+                return f"{name}{sign}{scheme[0] if scheme else ''}{self._reference(name, _variable_name(name))}"
+        if not has_secret(text):
+            return text
+        return _REDACTION.text(text).replace(REDACTED, self._reference("a part of it", f"{self.prefix}_SECRET"))
 
     def _reference(self, name: str, variable: str) -> str:
         self.notes.append(
@@ -240,6 +273,11 @@ class _Translation:
             f" variable `{variable}` for the Jupyter server"
         )
         return f"${{{variable}}}"
+
+
+def _has_value(text: str) -> bool:
+    """Whether a text says anything itself, and not only by references."""
+    return _WORD.search(_PLACEHOLDER.sub("", _SCHEME.sub("", text))) is not None
 
 
 def _variable_name(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import stat
 import tempfile
@@ -16,6 +17,7 @@ from typing import Final
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, canonical_json
 from jupyter_agentbox.core.located_json import LocatedJsonError, Node
 from jupyter_agentbox.core.located_json import parse as parse_located
+from jupyter_agentbox.core.redaction import REDACTED, Redaction
 from jupyter_agentbox.core.text import did_you_mean
 from jupyter_agentbox.exceptions import ServerConfigurationError
 
@@ -33,6 +35,8 @@ ENTRY_KEYS: Final = (
 #: The longest file, and the longest new entry, in bytes.
 _LONGEST: Final = 5_000_000
 _LONGEST_ENTRY: Final = 50_000
+_REDACTION: Final = Redaction()
+_REFERENCE: Final = re.compile(r"\$\{[^{}]*\}")
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -242,11 +246,25 @@ def check_no_secrets(configuration: Mapping[str, JsonValue]) -> None:
                     f"the value of `{name:.80}` would stand in the file for everybody who can read it: write"
                     f" `${{NAME}}`, and set that variable for the Jupyter server"
                 )
+    args = configuration.get("args")
+    words = [configuration.get("command"), *(args if isinstance(args, list) else [])]
+    words += [value for key in ("env", "headers") for value in object_of(configuration.get(key)).values()]
+    if any(isinstance(word, str) and has_secret(word) for word in words):
+        raise ServerConfigurationError(
+            "an argument or a value holds a secret: write `${NAME}` in its place, and set that variable for the Jupyter"
+            " server"
+        )
     url = configuration.get("url")
-    if isinstance(url, str) and HIDDEN in str(masked({"url": url})["url"]) and "${" not in url:
+    if isinstance(url, str) and ((HIDDEN in str(masked({"url": url})["url"]) and "${" not in url) or has_secret(url)):
         raise ServerConfigurationError(
             "the address holds a secret: write `${NAME}` in its place, and set that variable for the Jupyter server"
         )
+
+
+def has_secret(text: str) -> bool:
+    """Whether a text has what looks like a secret, beside its references to variables."""
+    said = _REFERENCE.sub(REDACTED, text)
+    return _REDACTION.text(said) != said
 
 
 def _revision(content: bytes | None) -> str:
