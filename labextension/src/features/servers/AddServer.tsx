@@ -87,6 +87,8 @@ export function AddServer(props: IAddServerProps): JSX.Element {
       <div className="jp-AgentBox-buttons">
         {shown ? (
           <PersonButton
+            key="add"
+            isDecisive
             label={trans.__(
               'Add and start: %1',
               visible(shown.addition.starts)
@@ -96,6 +98,7 @@ export function AddServer(props: IAddServerProps): JSX.Element {
           />
         ) : (
           <PersonButton
+            key="preview"
             label={trans.__('Preview')}
             isDisabled={isBusy}
             onActivate={() => run(preview)}

@@ -4,6 +4,7 @@ import React from 'react';
 import type { IAddition, IOtherServer } from '../../../src/api/protocol';
 import { Configuration } from '../../../src/features/servers/Configuration';
 import type { IServersModel } from '../../../src/internalTokens';
+import { GUARD_TIME } from '../../../src/ui/guarded/guardTime';
 import { byPerson } from '../../person';
 
 const ADDITION: IAddition = {
@@ -58,6 +59,21 @@ async function preview(): Promise<void> {
   await press('Preview');
 }
 
+/** Let the time pass in which the new button takes no gesture. */
+function wait(milliseconds = GUARD_TIME): void {
+  act(() => {
+    jest.advanceTimersByTime(milliseconds);
+  });
+}
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
 test('a server is added as it was shown, by a button that names what it starts', async () => {
   const { servers } = show();
   await preview();
@@ -66,6 +82,7 @@ test('a server is added as it was shown, by a button that names what it starts',
   expect(text).toContain('from line 4');
   expect(text).toContain('the variable is not set');
   expect(servers.addServer).not.toHaveBeenCalled();
+  wait();
   await press('Add and start: npx -y \\u202eshop');
   expect(servers.addServer).toHaveBeenCalledWith(
     'shop',
@@ -75,9 +92,25 @@ test('a server is added as it was shown, by a button that names what it starts',
   expect(screen.getByRole('button', { name: 'Add server…' })).toBeTruthy();
 });
 
+test('the second click of a double click on “Preview”, and a held key, add nothing', async () => {
+  const { servers } = show();
+  await preview();
+  await press(/^Add and start/);
+  wait(GUARD_TIME - 1);
+  await press(/^Add and start/);
+  expect(servers.addServer).not.toHaveBeenCalled();
+  wait(1);
+  const add = screen.getByRole('button', { name: /^Add and start/ });
+  expect(fireEvent.keyDown(add, { key: 'Enter', repeat: true })).toBe(false);
+  expect(fireEvent.keyDown(add, { key: 'Enter' })).toBe(true);
+  await press(/^Add and start/);
+  expect(servers.addServer).toHaveBeenCalledTimes(1);
+});
+
 test('no script adds a server', async () => {
   const { servers } = show();
   await preview();
+  wait();
   fireEvent.click(screen.getByRole('button', { name: /^Add and start/ }));
   expect(servers.addServer).not.toHaveBeenCalled();
 });
@@ -93,6 +126,7 @@ test('a file that changed meanwhile is told, and nothing that was typed is lost'
   const addServer = jest.fn(() => Promise.reject(new Error('has changed')));
   show({ addServer });
   await preview();
+  wait();
   await press(/^Add and start/);
   expect(screen.getByRole('alert').textContent).toBe('has changed');
   expect(screen.getByLabelText<HTMLInputElement>('Program').value).toBe('npx');
