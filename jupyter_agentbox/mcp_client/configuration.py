@@ -199,6 +199,9 @@ def parse_configuration(
         return Configuration(problems=(problem,))
     except RecursionError:
         return Configuration(problems=(ConfigurationProblem(path=str(path), message="nested too deeply"),))
+    except ValueError:  # of a file that somebody else wrote, all else must not be lost
+        message = "not valid JSON: a number has too many digits"
+        return Configuration(problems=(ConfigurationProblem(path=str(path), message=message),))
     found = [value[key] for key in SERVER_KEYS if key in value] if isinstance(value, dict) else [None]
     if isinstance(value, dict) and value and not found:
         message = f'has no "mcpServers": write {{"mcpServers": {{{json.dumps(next(iter(value)))}: ...}}}}'
