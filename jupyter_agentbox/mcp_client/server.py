@@ -259,7 +259,15 @@ class ManagedServer:
         ready: asyncio.Future[Session] = asyncio.get_running_loop().create_future()
         ready.add_done_callback(_look_at_exception)
         self._set_state(ServerState.STARTING)
-        return asyncio.create_task(self._own(ready), name=f"MCP server {name}"), ready
+        task = asyncio.create_task(self._own(ready), name=f"MCP server {name}")
+        task.add_done_callback(lambda ended: self._ended(ended, ready))
+        return task, ready
+
+    def _ended(self, task: asyncio.Task[None], ready: asyncio.Future[Session]) -> None:
+        """Let nobody wait for a task that was cancelled before its first step: not a line of it has run."""
+        if self._task is task:
+            self._end(ServerState.STOPPED, "")
+        _reject(ready, ToolServerError(f"the server `{self.configuration.name}` was stopped"))
 
     async def _own(self, ready: asyncio.Future[Session]) -> None:
         """Open the connection, keep it, close it: all in this one task."""

@@ -23,6 +23,7 @@ import type {
   IOtherServer,
   IQuestion,
   IServerList,
+  ISignInPage,
   IToolCall,
   IWholeTool,
   QuestionAction
@@ -169,6 +170,9 @@ export interface IServersModel {
     revision: string
   ): Promise<void>;
   listOtherServers(): Promise<IOtherServer[]>;
+  /** Begin a person's sign-in to a remote server; nothing opens. */
+  beginSignIn(name: string): Promise<ISignInPage>;
+  signOut(name: string): Promise<void>;
   /** Raise the request that asks whether to trust a server of the project. */
   review(name: string): Promise<void>;
 }

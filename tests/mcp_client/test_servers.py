@@ -743,3 +743,14 @@ async def test_what_is_wrong_with_the_configuration_is_in_the_log_once(
     assert [record.getMessage().partition(": not")[0] for record in caplog.records] == [
         f"MCP servers: {tmp_path / 'mcp.json'}:2:8"
     ]
+
+
+async def test_a_start_that_is_stopped_before_its_first_step_holds_nobody_up(running: Running, script: Script) -> None:
+    async with running({"one": script("official.py")}) as servers, asyncio.timeout(10):
+        using = asyncio.create_task(servers.list_tools("one"))
+        await asyncio.sleep(0)  # it has begun to start, and the task that does so has not run
+        await servers.stop("one")
+        with pytest.raises(ToolServerError, match="was stopped"):
+            await using
+        assert servers.servers()[0].state is ServerState.STOPPED
+        assert await servers.list_tools("one")

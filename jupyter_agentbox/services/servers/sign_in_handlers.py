@@ -143,12 +143,12 @@ class SignInCallbackHandler(SignInBaseHandler):
         return (self.get_query_argument(name, "", strip=False) or "")[:_LONGEST]
 
     def _finish_page(self, title: str, text: str) -> None:
-        self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
         self.set_header("Referrer-Policy", "no-referrer")
         self.set_header("X-Content-Type-Options", "nosniff")
         self.set_header("Cache-Control", "no-store")
-        self.finish(_PAGE.format(title=escape(title), text=escape(visible(text))))
+        page = _PAGE.format(title=escape(title), text=escape(visible(text)))
+        self.finish(page, set_content_type="text/html; charset=utf-8")
 
 
 def _cookie_of(state: str) -> str:

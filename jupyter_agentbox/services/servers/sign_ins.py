@@ -28,8 +28,11 @@ class SignInServers(Protocol):
     def http_server(self, name: str) -> HttpServer:
         """Return a server to which people may sign in."""
 
-    async def restart(self, name: str) -> ServerStatus:
-        """Stop the server and start it anew."""
+    async def stop(self, name: str) -> ServerStatus:
+        """Stop the server until its next use."""
+
+    async def start(self, name: str) -> ServerStatus:
+        """Start the server unless it runs."""
 
     async def signed_out(self, name: str) -> None:
         """Stop a server whose sign-in was forgotten."""
@@ -166,7 +169,9 @@ class SignInManager:
             await asyncio.to_thread(self._sign_ins.keep, name, found)
         except OSError as error:
             raise ServerConfigurationError(f"the sign-in to `{name}` could not be kept: {error.strerror}") from None
-        in_background(self._restart(name), what=f"starting the MCP server {name}")
+        # Not a restart: that would cut off a call which begins meanwhile, and already has the new token.
+        await self._servers.stop(name)
+        in_background(self._start(name), what=f"starting the MCP server {name}")
 
     async def sign_out(self, name: str) -> None:
         """Forget the sign-in to a server, here and at its provider; the server is stopped.
@@ -190,8 +195,8 @@ class SignInManager:
         for pending in [*self._pending.values()]:
             pending.authorization.cancel()
 
-    async def _restart(self, name: str) -> None:
-        await self._servers.restart(name)
+    async def _start(self, name: str) -> None:
+        await self._servers.start(name)
 
 
 def _import_oauth() -> ModuleType:

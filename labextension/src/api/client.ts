@@ -23,6 +23,7 @@ import type {
   IRequestSummary,
   IServer,
   IServerList,
+  ISignInPage,
   ISummaryPage,
   IWholeTool,
   QuestionAction,
@@ -159,6 +160,10 @@ export interface IAgentBoxClient {
   listOtherServers(): Promise<IOtherServer[]>;
   /** Ask whether to trust an MCP server of the project: a request, like all others. */
   reviewServer(name: string): Promise<void>;
+  /** Begin a person's sign-in to a remote MCP server. */
+  beginSignIn(name: string): Promise<ISignInPage>;
+  /** Forget the sign-in to a server. */
+  signOut(name: string): Promise<void>;
   /** The rules in force, and those of the user as they can be changed. */
   getPolicy(): Promise<IPolicy>;
   /** Replace the user's rules of a revision. */
@@ -358,6 +363,17 @@ export class AgentBoxClient implements IAgentBoxClient {
   async listOtherServers(): Promise<IOtherServer[]> {
     const answer = await this._request('GET', 'other-servers');
     return (answer as unknown as { servers: IOtherServer[] }).servers;
+  }
+
+  async beginSignIn(name: string): Promise<ISignInPage> {
+    const path = URLExt.join('servers', encodeURIComponent(name), 'sign-in');
+    const body = stringify({ page: this._settings.baseUrl });
+    return plain<ISignInPage>(await this._request('POST', path, body));
+  }
+
+  async signOut(name: string): Promise<void> {
+    const path = URLExt.join('servers', encodeURIComponent(name), 'sign-in');
+    await this._request('DELETE', path);
   }
 
   async reviewServer(name: string): Promise<void> {

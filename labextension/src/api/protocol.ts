@@ -288,6 +288,14 @@ export interface IServer {
   is_signed_in: boolean;
 }
 
+/** A sign-in that was begun: the provider's page, which only a person opens. */
+export interface ISignInPage {
+  address: string;
+  host: string;
+  /** Where the provider sends the browser back to. */
+  redirect: string;
+}
+
 /** A tool as its server listed it last, in brief; all of it is untrusted text. */
 export interface IListedTool {
   name: string;

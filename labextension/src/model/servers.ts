@@ -12,6 +12,7 @@ import type {
   IListedTool,
   IOtherServer,
   IServerList,
+  ISignInPage,
   IWholeTool
 } from '../api/protocol';
 import type { IServersModel } from '../internalTokens';
@@ -24,6 +25,8 @@ export class ServersModel implements IServersModel {
       | 'listServers'
       | 'runServer'
       | 'reviewServer'
+      | 'beginSignIn'
+      | 'signOut'
       | 'listTools'
       | 'getTool'
       | 'callTool'
@@ -116,6 +119,18 @@ export class ServersModel implements IServersModel {
 
   listOtherServers(): Promise<IOtherServer[]> {
     return this._source.listOtherServers();
+  }
+
+  beginSignIn(name: string): Promise<ISignInPage> {
+    return this._source.beginSignIn(name);
+  }
+
+  async signOut(name: string): Promise<void> {
+    try {
+      await this._source.signOut(name);
+    } finally {
+      await this.refresh();
+    }
   }
 
   async review(name: string): Promise<void> {

@@ -16,6 +16,8 @@ class Server {
 
   readonly runServer = jest.fn(() => Promise.reject(new Error('broken')));
   readonly reviewServer = jest.fn(() => Promise.resolve());
+  readonly beginSignIn = jest.fn(() => Promise.reject(new Error('none')));
+  readonly signOut = jest.fn(() => Promise.resolve());
   readonly listTools = jest.fn(() => Promise.resolve(null));
   readonly getTool = jest.fn(() => Promise.reject(new Error('none')));
   readonly callTool = jest.fn(() => Promise.reject(new Error('none')));

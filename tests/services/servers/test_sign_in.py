@@ -27,6 +27,7 @@ class Browser:
         self.origin = origin
         self.cookies: dict[str, str] = {"_xsrf": "0" * 32}
         self.set: list[str] = []
+        self.kind = ""
 
     @property
     def page(self) -> str:
@@ -45,6 +46,7 @@ class Browser:
             )
         except HTTPClientError as error:
             return error.code, error.response.body.decode() if error.response else ""
+        self.kind = answer.headers["Content-Type"] if answer.body else ""
         self.set += answer.headers.get_list("Set-Cookie")
         found = SimpleCookie()
         for header in answer.headers.get_list("Set-Cookie"):
@@ -126,6 +128,7 @@ async def test_a_person_signs_in_uses_the_server_and_signs_out(
     code, page = await browser.come_back(await granted(remote, begun["address"]))
 
     assert (code, "You are signed in" in page, "<script" in page) == (200, True, False)
+    assert browser.kind == "text/html; charset=utf-8"
     assert await who_tools_act_as(catalog) == "you are ada"
     _, body = await browser.ask("GET", "jupyter-agentbox/servers")
     state = {server["name"]: server for server in json.loads(body)["servers"]}["remote"]

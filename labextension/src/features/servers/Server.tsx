@@ -5,12 +5,13 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import type { ServerAction } from '../../api/client';
-import type { IServer, ServerState } from '../../api/protocol';
+import type { IServer, ISignInPage, ServerState } from '../../api/protocol';
 import type { IServersModel } from '../../internalTokens';
 import { useTrans } from '../../ui/context';
 import { useDoing } from '../../ui/hooks/useDoing';
 import { label } from '../../ui/text/visibleText';
 import { ServerLog } from './ServerLog';
+import { SignIn } from './SignIn';
 import { ToolList } from './ToolList';
 import type { ITrying } from './TryTool';
 
@@ -24,6 +25,11 @@ export function Server(props: IServerProps): JSX.Element {
   const trans = useTrans();
   const { server, servers } = props;
   const { run, isBusy, failure } = useDoing();
+  const [page, setPage] = React.useState<ISignInPage | null>(null);
+  const signIn = async (): Promise<void> => {
+    setPage(null); // what was shown is given up by the next
+    setPage(await servers.beginSignIn(server.name));
+  };
   const name = label(server.name);
   const changed = servers.list?.changed_tools?.[server.name] ?? 0;
   const isOld = server.last_error !== '' && server.last_error !== server.error;
@@ -41,20 +47,22 @@ export function Server(props: IServerProps): JSX.Element {
           {describeState(server.state, trans)}
         </span>
         <span className="jp-AgentBox-serverButtons">
-          {buttonsOf(server, servers, trans).map(({ text, what, action }) => (
-            <button
-              key={text}
-              type="button"
-              className="jp-AgentBox-link"
-              aria-label={what}
-              disabled={isBusy}
-              onClick={() => {
-                run(action);
-              }}
-            >
-              {text}
-            </button>
-          ))}
+          {buttonsOf(server, servers, signIn, trans).map(
+            ({ text, what, action }) => (
+              <button
+                key={text}
+                type="button"
+                className="jp-AgentBox-link"
+                aria-label={what}
+                disabled={isBusy}
+                onClick={() => {
+                  run(action);
+                }}
+              >
+                {text}
+              </button>
+            )
+          )}
         </span>
       </div>
       <div className="jp-AgentBox-serverFacts">{facts(server, trans)}</div>
@@ -72,6 +80,15 @@ export function Server(props: IServerProps): JSX.Element {
           {label(text, 500)}
         </p>
       ))}
+      {page && server.state === 'needs_sign_in' ? (
+        <SignIn
+          page={page}
+          server={server.name}
+          onClose={() => {
+            setPage(null);
+          }}
+        />
+      ) : null}
       {isOld ? (
         <p className="jp-AgentBox-serverFacts">
           {trans.__('The last error: %1', label(server.last_error, 300))}
@@ -94,6 +111,7 @@ interface IButton {
 function buttonsOf(
   server: IServer,
   servers: IServersModel,
+  signIn: () => Promise<void>,
   trans: TranslationBundle
 ): IButton[] {
   const name = label(server.name);
@@ -118,13 +136,26 @@ function buttonsOf(
     what: trans.__('Review %1', name),
     action: () => servers.review(server.name)
   };
+  const signOut: IButton = {
+    text: trans.__('Sign out'),
+    what: trans.__('Sign out of %1', name),
+    action: () => servers.signOut(server.name)
+  };
+  const enter: IButton = {
+    text: trans.__('Sign in'),
+    what: trans.__('Sign in to %1', name),
+    action: signIn
+  };
+  const leave = server.is_signed_in ? [signOut] : [];
   const buttons: Partial<Record<ServerState, IButton[]>> = {
     needs_trust: [review],
+    // Where rights are missing, what is kept has to go first.
+    needs_sign_in: [enter, signOut],
     // One that is disabled in its configuration says so, and cannot be started.
-    stopped: server.error ? [] : [start],
+    stopped: server.error ? [] : [start, ...leave],
     starting: [stop],
-    running: [stop, restart],
-    failed: [start]
+    running: [stop, restart, ...leave],
+    failed: [start, ...leave]
   };
   return buttons[server.state] ?? [];
 }

@@ -5,8 +5,15 @@ import React from 'react';
 import type { IListedTool, IServer } from '../../../src/api/protocol';
 import { ServerList } from '../../../src/features/servers/ServerList';
 import type { IServersModel } from '../../../src/internalTokens';
+import { byPerson } from '../../person';
 
 const done = (): Promise<void> => Promise.resolve();
+
+const PAGE = {
+  address: 'https://provider.example/authorize?state=s',
+  host: 'provider.example',
+  redirect: 'http://localhost/callback'
+};
 
 const WHOLE = {
   description: 'Adds. Then it waits.',
@@ -48,6 +55,8 @@ function show(
     list: { servers, problems: [], changed_tools: changed },
     run: jest.fn(done),
     review: jest.fn(done),
+    beginSignIn: jest.fn(() => Promise.resolve(PAGE)),
+    signOut: jest.fn(done),
     refresh: jest.fn(done),
     lookAtTools: jest.fn(done),
     listTools: jest.fn(() => Promise.resolve(tools)),
@@ -94,7 +103,12 @@ test.each([
   [{ state: 'running' }, ['Stop db', 'Restart db']],
   [{ state: 'failed', error: 'it ended' }, ['Start db']],
   [{ state: 'needs_configuration' }, []],
-  [{ state: 'needs_trust' }, ['Review db']]
+  [{ state: 'needs_trust' }, ['Review db']],
+  [{ state: 'needs_sign_in' }, ['Sign in to db', 'Sign out of db']],
+  [
+    { state: 'running', is_signed_in: true },
+    ['Stop db', 'Restart db', 'Sign out of db']
+  ]
 ] as [Partial<IServer>, string[]][])(
   'a server has the buttons that make sense now: %j',
   (server, names) => {
@@ -105,6 +119,52 @@ test.each([
     );
   }
 );
+
+function openIt(): void {
+  const button = screen.getByRole('button', { name: 'Open the page' });
+  fireEvent.click(button); // a script's click does nothing
+  byPerson(button, new MouseEvent('click', { bubbles: true }));
+}
+
+test('a person sees the host of the page to sign in on before it opens, and opens it', async () => {
+  const opened = jest.spyOn(window, 'open').mockReturnValue(null);
+  const model = show({ state: 'needs_sign_in', error: 'it wants you' });
+  await press('Sign in to db');
+  expect(model.beginSignIn).toHaveBeenCalledWith('db');
+  expect(opened).not.toHaveBeenCalled();
+  const host = document.querySelector('.jp-AgentBox-address strong');
+  expect(host?.textContent).toBe('provider.example');
+  openIt();
+  expect(opened).toHaveBeenCalledTimes(1);
+  expect(opened).toHaveBeenCalledWith(
+    PAGE.address,
+    '_blank',
+    'noopener,noreferrer'
+  );
+});
+
+test('an address that is no page is never opened', async () => {
+  const opened = jest.spyOn(window, 'open').mockReturnValue(null);
+  opened.mockClear();
+  const model = show({ state: 'needs_sign_in' });
+  const page = { ...PAGE, address: 'javascript:alert(1)' };
+  jest.mocked(model.beginSignIn).mockResolvedValueOnce(page);
+  await press('Sign in to db');
+  openIt();
+  expect(opened).not.toHaveBeenCalled();
+});
+
+test('signing out, and a provider that cannot be found, say what happened', async () => {
+  const model = show({ state: 'needs_sign_in' });
+  await press('Sign out of db');
+  expect(model.signOut).toHaveBeenCalledWith('db');
+  jest
+    .mocked(model.beginSignIn)
+    .mockRejectedValueOnce(new Error('no provider'));
+  await press('Sign in to db');
+  expect(document.body.textContent).toContain('no provider');
+  expect(document.querySelector('.jp-AgentBox-address')).toBeNull();
+});
 
 /** Open or close a disclosure as a browser does. */
 async function toggle(text: RegExp, isOpen: boolean): Promise<void> {

@@ -1,0 +1,50 @@
+/**
+ * The page on which a person signs in to a server: where it is, and a button that opens it.
+ */
+import React from 'react';
+
+import type { ISignInPage } from '../../api/protocol';
+import { useTrans } from '../../ui/context';
+import { PersonButton } from '../../ui/guarded/PersonButton';
+import { Address, openPage } from '../../ui/question/Address';
+import { label } from '../../ui/text/visibleText';
+
+export interface ISignInProps {
+  page: ISignInPage;
+  server: string;
+  onClose: () => void;
+}
+
+/** Nothing opens by itself: the address is the server's choice, and a person looks at its host first. */
+export function SignIn({ page, server, onClose }: ISignInProps): JSX.Element {
+  const trans = useTrans();
+  const [isOpen, setOpen] = React.useState(false);
+  const name = label(server);
+  return (
+    <div
+      className="jp-AgentBox-signIn"
+      role="group"
+      aria-label={trans.__('Sign in to %1', name)}
+    >
+      <p className="jp-AgentBox-note" role="status">
+        {isOpen
+          ? trans.__('Sign in on the page that was opened, and come back.')
+          : trans.__(
+              '%1 wants you to sign in on this page, in a new tab. Look at the host: that is whose page it is.',
+              name
+            )}
+      </p>
+      <Address url={page.address} />
+      <div className="jp-AgentBox-buttons">
+        <PersonButton
+          label={trans.__('Open the page')}
+          onActivate={() => {
+            openPage(page.address);
+            setOpen(true);
+          }}
+        />
+        <PersonButton label={trans.__('Cancel')} onActivate={onClose} />
+      </div>
+    </div>
+  );
+}
