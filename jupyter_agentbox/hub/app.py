@@ -80,7 +80,7 @@ class HubService(Application):
         1800.0, min=1.0, help="Seconds after which a server of one user's own is stopped that they do not use."
     ).tag(config=True)
     resume_timeout = Float(
-        60.0,
+        120.0,
         min=1.0,
         help="Seconds that a waiting call outlives its connection, or the service, until its caller is back.",
     ).tag(config=True)

@@ -63,7 +63,7 @@ class Settings:
     most_calls: int
     idle_timeout: float
     retention: RetentionLimits
-    resume_timeout: float = 60.0
+    resume_timeout: float = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,8 @@ SESSION_HEADER: Final = "Mcp-Session-Id"
 LAST_EVENT_HEADER: Final = "Last-Event-ID"
 #: Seconds after which a waiting answer shows that it is still to come: proxies end what is silent for a minute.
 PULSE: Final = 15.0
+#: Says so to callers: a proxy whose service was killed may keep their connection open, and never say another word.
+PULSE_HEADER: Final = "Agentbox-Pulse"
 
 _INVALID_REQUEST: Final = -32600
 _METHOD_NOT_FOUND: Final = -32601
@@ -182,13 +184,13 @@ class McpHandler(HubServiceHandler):
         self._call = call
         self._open_calls.add(call, self)
         self.set_header("Content-Type", "text/event-stream")
+        self.set_header(PULSE_HEADER, f"{PULSE:g}")
         try:
             await self._pulse(call, token)
             if not call.is_held_by(self):
                 return
             if self.parts.calls.is_left(call.request_id):
-                self.detach().close()  # no answer: the caller comes back to the next process
-                return
+                return  # no answer: the stream ends, and the caller comes back to the next process
             await self._send({"jsonrpc": "2.0", "id": call.message_id, "result": await _outcome(call.task)})
         except StreamClosedError:
             self._open_calls.drop(call, self)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
 
 import httpx2
 
 from .deliveries import Delivery, Fate
+
+#: Set by a server that writes at least a comment every so many seconds while an answer is to come: a proxy whose server
+#: was killed may keep the connection open, and never say another word.
+_PULSE_HEADER: Final = "Agentbox-Pulse"
+_LONGEST_SILENCE: Final = 3600.0
 
 
 class CappedBody(httpx2.AsyncByteStream):
@@ -23,9 +29,20 @@ class CappedBody(httpx2.AsyncByteStream):
         It is a stream of events.
     delivery : Delivery or None
         The request that it answers.
+    silence : float or None
+        Seconds without a byte after which the connection counts as broken; ``None`` for no limit.
     """
 
-    def __init__(self, inner: Any, *, cap: int, by_event: bool = False, delivery: Delivery | None = None) -> None:
+    def __init__(
+        self,
+        inner: Any,
+        *,
+        cap: int,
+        by_event: bool = False,
+        delivery: Delivery | None = None,
+        silence: float | None = None,
+    ) -> None:
+        self._silence = silence
         self._inner = inner
         self._cap = cap
         self._by_event = by_event
@@ -34,7 +51,7 @@ class CappedBody(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         try:
-            async for chunk in self._inner:
+            async for chunk in self._chunks():
                 ended = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\r\n\r\n")) if self._by_event else -1
                 size = size + len(chunk) if ended < 0 else len(chunk) - ended
                 if size > self._cap:
@@ -45,6 +62,18 @@ class CappedBody(httpx2.AsyncByteStream):
             reason = f"the connection broke in the middle of the answer: {describe(error)}"
             raise self._failure(Fate.INTERRUPTED, reason) from None
 
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        chunks = aiter(self._inner)
+        while True:
+            try:
+                async with asyncio.timeout(self._silence):
+                    chunk: bytes | None = await anext(chunks, None)
+            except TimeoutError:
+                raise httpx2.ReadTimeout(f"the server was silent for {self._silence:g} s") from None
+            if chunk is None:
+                return
+            yield chunk
+
     def _failure(self, fate: Fate, reason: str) -> httpx2.StreamError:
         if self._delivery is not None:
             self._delivery.fail(fate, reason)
@@ -53,6 +82,15 @@ class CappedBody(httpx2.AsyncByteStream):
     async def aclose(self) -> None:
         """Read no more."""
         await self._inner.aclose()
+
+
+def longest_silence(headers: Mapping[str, str]) -> float | None:
+    """Return how long a server may be silent that says how often it shows that it is there; ``None`` if it does not."""
+    try:
+        seconds = 2 * float(headers.get(_PULSE_HEADER, ""))
+    except ValueError:
+        return None
+    return seconds if 0 < seconds < _LONGEST_SILENCE else None
 
 
 def describe(error: Exception) -> str:

@@ -22,7 +22,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 from .configuration import HttpServer
 from .deliveries import Fate, current
 from .oauth import SignedIn, missing_scope
-from .response_body import CappedBody, describe
+from .response_body import CappedBody, describe, longest_silence
 from .wire import Wire
 
 #: Seconds to connect and to send; reading has no limit here, the call's own timeout is the limit.
@@ -163,7 +163,13 @@ class ContainedClient(httpx2.AsyncClient):
                 delivery.is_taken = True
             if not is_events and not is_json and response.status_code == 200 and (delivery := current()) is not None:
                 delivery.fail(Fate.UNUSABLE, f"its answer is not MCP but {kind or 'of no type'}")
-            response.stream = CappedBody(response.stream, cap=self._cap, by_event=is_events, delivery=current())
+            response.stream = CappedBody(
+                response.stream,
+                cap=self._cap,
+                by_event=is_events,
+                delivery=current(),
+                silence=longest_silence(response.headers) if is_events else None,
+            )
             return response
         return await self._refusal(request, response, advice)
 
