@@ -219,12 +219,13 @@ def build(
         redaction=redaction,
         tenant=settings.tenant,
     )
-    trail = made_trail(settings.audit, clock=clock, ids=RandomIds(), redaction=redaction, environment=os.environ)
+    rules = rules or rule_files(user=None)
+    audit = settings.audit.with_site(rules.load().site.audit)
+    trail = made_trail(audit, clock=clock, ids=RandomIds(), redaction=redaction, environment=os.environ)
     kept = store if trail is None else RecordedStore(store, trail)
     files = ConfigurationFiles(settings.mcp_config_path, os.environ)
     project = _project(settings)
     sign_ins = None if settings.sign_ins is None else SignIns(settings.sign_ins, place=settings.sign_in_storage)
-    rules = rules or rule_files(user=None)
     tools = McpServers(
         source=SiteServers(
             files if project is None else LayeredConfiguration(files, project),

@@ -18,6 +18,7 @@ from .approvals import ApprovalRequest, Decision, Status, outcome_to_json
 from .audit import GENESIS
 from .calls import JsonObject, JsonValue, Omission, canonical_json, is_long
 from .redaction import Redaction
+from .site_policy import SiteAudit
 from .times import json_time
 
 #: The format of the records.
@@ -115,6 +116,16 @@ class AuditSettings:
     patience: float = 5.0
     last_patience: float = 3.0
     pause: float = 0.5
+
+    def with_site(self, site: SiteAudit) -> AuditSettings:
+        """Return the settings with the site's places before all others, and what the site says of the rest."""
+        return replace(
+            self,
+            sinks=tuple(dict.fromkeys((*site.sinks, *self.sinks))),
+            when_down=WhenDown(site.when_down) if site.when_down else self.when_down,
+            arguments=ArgumentsKept(site.arguments) if site.arguments else self.arguments,
+            token_file=site.token_file or self.token_file,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,12 @@ from typing import Final
 
 from .approvers import Approvers, approvers_from_json
 from .argument_conditions import problem_of
+from .audit_trail import ArgumentsKept, WhenDown
 from .calls import JsonObject, JsonValue
 from .isolation import Isolation
 from .located_json import Lines, LocatedJsonError, Node, parse
 from .policy import Effect, Layer, Rule
-from .site_policy import MORE, Feature, Lock, ServerPattern, SitePolicy
+from .site_policy import MORE, Feature, Lock, ServerPattern, SiteAudit, SitePolicy
 from .text import one_line
 from .tools import ConfigurationProblem
 
@@ -39,8 +40,9 @@ _APPROVERS_KEYS: Final = ("group", "count", "self", "delegates", "escalation")
 _ESCALATION_KEYS: Final = ("group", "after")
 _FILE_KEYS: Final = ("rules", "$schema")
 #: What a site's file can have besides.
-_SITE_KEYS: Final = ("features", "servers")
+_SITE_KEYS: Final = ("features", "servers", "audit")
 _SERVERS_KEYS: Final = ("allow", "deny")
+_AUDIT_KEYS: Final = ("sinks", "when_down", "arguments", "token_file")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +169,8 @@ def read_text(text: str, *, path: str, layer: Layer) -> RuleText:
 
 def _site_policy(node: Node, path: str) -> SitePolicy:
     """Return what a site's file says besides rules, in which nothing is wrong."""
-    features, servers = member(node, "features"), member(node, "servers")
-    if features is None and servers is None:
+    features, servers, audit = (member(node, key) for key in _SITE_KEYS)
+    if features is None and servers is None and audit is None:
         return SitePolicy()
     given = features.value if features is not None and isinstance(features.value, dict) else {}
     lists = servers.value if servers is not None and isinstance(servers.value, dict) else {}
@@ -177,7 +179,18 @@ def _site_policy(node: Node, path: str) -> SitePolicy:
         features={Feature(name): Lock(str(lock)) for name, lock in given.items()},
         allowed=None if allowed is None else _patterns(allowed),
         denied=_patterns(lists.get("deny")),
+        audit=SiteAudit() if audit is None else _site_audit(audit),
         files=(path,),
+    )
+
+
+def _site_audit(node: Node) -> SiteAudit:
+    given = node.value if isinstance(node.value, dict) else {}
+    return SiteAudit(
+        sinks=tuple(str(sink.value) for sink in items(node, "sinks")),
+        when_down=str(given.get("when_down", "")),
+        arguments=str(given.get("arguments", "")),
+        token_file=str(given.get("token_file", "")),
     )
 
 
@@ -267,6 +280,7 @@ class RuleChecker:
             self.check_keys(node, (*_FILE_KEYS, *_SITE_KEYS), "a site's file of rules")
             self._check_features(member(node, "features"))
             self._check_servers(member(node, "servers"))
+            self._check_audit(member(node, "audit"))
         elif is_sites := next((key for key in _SITE_KEYS if key in node.keys), ""):
             self.found.append((node.keys[is_sites], f"`{is_sites}` can stand in a site's file only"))
         else:
@@ -306,6 +320,23 @@ class RuleChecker:
                 self.say(listed, f"`{name}` must be a list")
             for one in items(given, name):
                 self._check_server(one)
+
+    def _check_audit(self, given: Node | None) -> None:
+        if given is None:
+            return
+        if not isinstance(given.content, dict):
+            self.say(given, '`audit` must be an object: `{"sinks": ["syslog:///dev/log"]}`')
+            return
+        self.check_keys(given, _AUDIT_KEYS, "`audit`")
+        sinks = member(given, "sinks")
+        if sinks is None or not isinstance(sinks.content, list):
+            self.say(sinks or given, "`sinks` must be a list of addresses")
+        for sink in items(given, "sinks"):
+            if not isinstance(sink.content, str) or not 0 < len(sink.content) <= MAX_PATTERN:
+                self.say(sink, "an address must be a string")
+        self._check_choice(given, "when_down", [one.value for one in WhenDown], needed=False)
+        self._check_choice(given, "arguments", [one.value for one in ArgumentsKept], needed=False)
+        self.check_text(given, "token_file", MAX_PATTERN)
 
     def _check_server(self, given: Node) -> None:
         if not isinstance(given.content, dict) or len(given.content) != 1:

@@ -111,6 +111,37 @@ def _port(url: str) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SiteAudit:
+    """Where a site wants records of whatever happens, whatever users' settings say.
+
+    Parameters
+    ----------
+    sinks : tuple of str
+        The addresses of places for records.
+    when_down : str
+        What becomes of calls while one does not take them; empty for what the settings say.
+    arguments : str
+        What records say of arguments; empty for what the settings say.
+    token_file : str
+        The file that has the bearer token for addresses of HTTP; empty for what the settings say.
+    """
+
+    sinks: tuple[str, ...] = ()
+    when_down: str = ""
+    arguments: str = ""
+    token_file: str = ""
+
+    def then(self, other: SiteAudit) -> SiteAudit:
+        """Return what two files say: all places, and of the rest what the first of them says."""
+        return SiteAudit(
+            sinks=tuple(dict.fromkeys((*self.sinks, *other.sinks))),
+            when_down=self.when_down or other.when_down,
+            arguments=self.arguments or other.arguments,
+            token_file=self.token_file or other.token_file,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SitePolicy:
     """What a site lets its users do.
 
@@ -122,6 +153,8 @@ class SitePolicy:
         The only servers that users may have; ``None`` for any.
     denied : tuple of ServerPattern
         Servers that they may not have, also if they are allowed.
+    audit : SiteAudit
+        Where records of whatever happens go.
     files : tuple of str
         The files that say so.
     """
@@ -129,6 +162,7 @@ class SitePolicy:
     features: Mapping[Feature, Lock] = field(default_factory=dict)
     allowed: tuple[ServerPattern, ...] | None = None
     denied: tuple[ServerPattern, ...] = ()
+    audit: SiteAudit = field(default_factory=SiteAudit)
     files: tuple[str, ...] = ()
 
     @classmethod
@@ -189,7 +223,13 @@ class SitePolicy:
         if self.allowed is not None and other.allowed is not None:
             allowed = tuple(pattern for pattern in self.allowed if pattern in other.allowed)
         files = (*self.files, *other.files)
-        return SitePolicy(features=features, allowed=allowed, denied=(*self.denied, *other.denied), files=files)
+        return SitePolicy(
+            features=features,
+            allowed=allowed,
+            denied=(*self.denied, *other.denied),
+            audit=self.audit.then(other.audit),
+            files=files,
+        )
 
     def to_json(self) -> JsonObject:
         """Return the policy as the REST API sends it: each feature, and why what is off is off."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.rule_files import RuleText, read_text, refusal, write_text
-from jupyter_agentbox.core.site_policy import Feature, Lock, ServerPattern, SitePolicy
+from jupyter_agentbox.core.site_policy import Feature, Lock, ServerPattern, SiteAudit, SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from tests.samples import calls
 
@@ -222,9 +222,27 @@ def test_a_file_of_the_site_says_which_features_and_servers_its_users_have() -> 
     assert site(features={}).site == SitePolicy(files=("rules.json",))
 
 
+def test_a_file_of_the_site_says_where_records_go() -> None:
+    given = {"sinks": ["stdout:"], "when_down": "deny", "arguments": "digest", "token_file": "/etc/token"}
+    assert site(audit=given).site == SitePolicy(
+        audit=SiteAudit(sinks=("stdout:",), when_down="deny", arguments="digest", token_file="/etc/token"),
+        files=("rules.json",),
+    )
+    assert site(audit={"sinks": []}).site == SitePolicy(files=("rules.json",))
+
+
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
+        ({"audit": []}, "`audit` must be an object"),
+        ({"audit": {}}, "`sinks` must be a list"),
+        ({"audit": {"sinks": "stdout:"}}, "`sinks` must be a list"),
+        ({"audit": {"sinks": [1]}}, "an address must be a string"),
+        ({"audit": {"sinks": [""]}}, "an address must be a string"),
+        ({"audit": {"sinks": [], "when_down": "run"}}, "`when_down` must be"),
+        ({"audit": {"sinks": [], "arguments": "all"}}, "`arguments` must be"),
+        ({"audit": {"sinks": [], "token_file": ""}}, "`token_file` is empty"),
+        ({"audit": {"sinks": [], "sink": []}}, "unknown key `sink`"),
         ({"features": []}, "`features` must be an object"),
         ({"features": {"grant": "force-off"}}, "unknown key `grant`: did you mean `grants`?"),
         ({"features": {"grants": "off"}}, "`grants` must be"),
@@ -251,7 +269,7 @@ def test_what_is_wrong_in_a_file_of_the_site_is_told(more: Any, problem: str) ->
     assert found.site == SitePolicy()
 
 
-@pytest.mark.parametrize("key", ["features", "servers"])
+@pytest.mark.parametrize("key", ["features", "servers", "audit"])
 def test_what_only_a_site_says_makes_a_file_of_a_user_broken(key: str) -> None:
     (found,) = read(json.dumps({"rules": [], key: {}})).problems
     assert found.message == f"`{key}` can stand in a site's file only"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_agentbox.core.site_policy import Feature, Lock, ServerPattern, SitePolicy
+from jupyter_agentbox.core.audit_trail import ArgumentsKept, AuditSettings, WhenDown
+from jupyter_agentbox.core.site_policy import Feature, Lock, ServerPattern, SiteAudit, SitePolicy
 from jupyter_agentbox.exceptions import LockedError
 
 UVX = ServerPattern(command=("uvx", "mcp-server-*"))
@@ -131,4 +132,21 @@ def test_a_pattern_is_written_as_it_stands_in_a_file() -> None:
     assert (UVX.to_json(), CENTRAL.to_json()) == (
         {"command": ["uvx", "mcp-server-*"]},
         {"url": "https://*.example.org/mcp/*"},
+    )
+
+
+def test_records_go_to_the_places_of_all_files_and_of_the_rest_the_first_says() -> None:
+    first = SiteAudit(sinks=("stdout:", "syslog:///dev/log"), when_down="deny")
+    second = SiteAudit(sinks=("syslog:///dev/log", "file:///x"), when_down="spool", arguments="digest")
+    both = SiteAudit(
+        sinks=("stdout:", "syslog:///dev/log", "file:///x"), when_down="deny", arguments="digest", token_file=""
+    )
+    assert SitePolicy(audit=first).with_stricter(SitePolicy(audit=second)).audit == both
+    settings = AuditSettings(sinks=("file:///x", "file:///y"), arguments=ArgumentsKept.FULL, token_file="t")
+    assert settings.with_site(SiteAudit()) == settings
+    assert settings.with_site(both) == AuditSettings(
+        sinks=("stdout:", "syslog:///dev/log", "file:///x", "file:///y"),
+        when_down=WhenDown.DENY,
+        arguments=ArgumentsKept.DIGEST,
+        token_file="t",
     )

@@ -12,6 +12,7 @@ import pytest
 
 from jupyter_agentbox.composition import AgentBox, Settings, build
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
+from jupyter_agentbox.core.audit_trail import AuditSettings
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.grant_uses import Scope
 from jupyter_agentbox.core.grants import GrantTerms
@@ -133,3 +134,19 @@ async def test_servers_of_users_are_off_at_once_where_the_site_says_so(site_file
         with pytest.raises(ServerConfigurationError, match="set by your administrator"):
             await box.tools.list_tools("own")
     await box.aclose()
+
+
+async def test_records_go_where_the_site_says_whatever_a_user_sets(site_file: Path, tmp_path: Path) -> None:
+    records = tmp_path / "records.jsonl"
+    audit = {"sinks": [f"file://{records}"], "when_down": "deny"}
+    site_file.write_text(json.dumps({"rules": [], "audit": audit}))
+    settings = Settings(
+        mcp_config_path=(),
+        database_url=f"sqlite:///{tmp_path / 'x.sqlite'}",
+        audit=AuditSettings(spool=str(tmp_path / "spool")),
+    )
+    box = build(settings, announcer=FakeAnnouncer())
+    await box.start()
+    await box.aclose()
+    started, stopped = map(json.loads, records.read_text().splitlines())
+    assert (started["event"], started["when_down"], stopped["event"]) == ("started", "deny", "stopped")
