@@ -104,7 +104,8 @@ export class DesktopNotifier implements IDisposable {
       }
     }
     if (pending.length === 0) {
-      this._close();
+      this._ofRequests?.close();
+      this._ofRequests = null;
     }
   }
 
@@ -125,29 +126,39 @@ export class DesktopNotifier implements IDisposable {
   }
 
   private _notify(approvals: readonly IApproval[], isLast: boolean): void {
-    const isNeeded = document.hidden || !document.hasFocus();
     const [first] = approvals;
+    if (first) {
+      this._ofRequests = this.tell(
+        this._title(approvals, isLast),
+        approvals.length === 1 ? this._body(first) : '',
+        () => {
+          this._options.show(first);
+        }
+      );
+    }
+  }
+
+  /** Show a notification, if the person wants them and is not at the page; a click on it comes back to the page. */
+  tell(title: string, body: string, show: () => void): Notification | null {
+    const isNeeded = document.hidden || !document.hasFocus();
     if (
-      !first ||
       !isNeeded ||
       !this._isEnabled ||
       this.isQuiet ||
       !isSupported() ||
       permission() !== 'granted'
     ) {
-      return;
+      return null;
     }
     this._close();
-    const shown = new window.Notification(this._title(approvals, isLast), {
-      body: approvals.length === 1 ? this._body(first) : '',
-      tag: TAG
-    });
+    const shown = new window.Notification(title, { body, tag: TAG });
     shown.onclick = () => {
       window.focus();
       shown.close();
-      this._options.show(first);
+      show();
     };
     this._shown = shown;
+    return shown;
   }
 
   private _title(approvals: readonly IApproval[], isLast: boolean): string {
@@ -183,6 +194,7 @@ export class DesktopNotifier implements IDisposable {
 
   private _isDisposed = false;
   private _isEnabled = false;
+  private _ofRequests: Notification | null = null;
   private _shown: Notification | null = null;
   private readonly _timer: number;
   /** The requests of whose end was told. */

@@ -9,9 +9,15 @@ import type { IApproval } from '../../api/protocol';
 import { languageOf } from '../../ui/text/language';
 import { DesktopNotifier } from './desktopNotifier';
 import { Notifier } from './notifier';
+import { QuestionNotifier } from './questionNotifier';
 import { TitleCount } from './titleCount';
 import { onSettings } from '../../integrations/settings';
-import { IApprovalModel, IApprovalPanel, IOrigins } from '../../internalTokens';
+import {
+  IApprovalModel,
+  IApprovalPanel,
+  IOrigins,
+  IQuestionsModel
+} from '../../internalTokens';
 
 /** The plugin that has JupyterLab's *Do Not Disturb*. */
 const JUPYTERLAB_NOTIFICATIONS = '@jupyterlab/apputils-extension:notification';
@@ -22,14 +28,15 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Notifies of approval requests that are out of view.',
   autoStart: true,
   requires: [IApprovalModel, IOrigins, IApprovalPanel],
-  optional: [ISettingRegistry, ITranslator],
+  optional: [ISettingRegistry, ITranslator, IQuestionsModel],
   activate: (
     app: JupyterFrontEnd,
     model: IApprovalModel,
     origins: IOrigins,
     panel: IApprovalPanel,
     registry: ISettingRegistry | null,
-    translator: ITranslator | null
+    translator: ITranslator | null,
+    questions: IQuestionsModel | null
   ): void => {
     const { trans } = languageOf(translator);
     const { restored } = app;
@@ -38,9 +45,24 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
       panel.focusRequest(id);
     };
     const desktop = new DesktopNotifier({ model, origins, show, trans });
+    const asked =
+      questions &&
+      new QuestionNotifier({
+        questions,
+        model,
+        origins,
+        panel,
+        desktop,
+        restored,
+        trans
+      });
     new TitleCount(model);
     onSettings(registry, notificationsPlugin.id, settings => {
-      notifier.isEnabled = settings['notifications'] === true;
+      const isEnabled = settings['notifications'] === true;
+      notifier.isEnabled = isEnabled;
+      if (asked) {
+        asked.isEnabled = isEnabled;
+      }
       desktop.isEnabled = settings['desktopNotifications'] === true;
     });
     onSettings(registry, JUPYTERLAB_NOTIFICATIONS, settings => {

@@ -15,10 +15,10 @@ import type {
 import { label } from '../../ui/text/visibleText';
 
 /** Milliseconds that a cell has to show its card before it counts as out of view. */
-const RENDER_TIME = 400;
+export const RENDER_TIME = 400;
 
 /** Milliseconds between two looks at whether a cell came into view. */
-const LOOK_INTERVAL = 1000;
+export const LOOK_INTERVAL = 1000;
 
 /** What `Notifier` needs. */
 export interface INotifierOptions {

@@ -158,3 +158,9 @@ test('the permission is asked for by a button only, and not without need', () =>
   model.add('a1');
   expect(FakeNotification.all).toEqual([]);
 });
+
+test('what else is told stays when no request waits', () => {
+  notifier.tell('The server asks you', 'orders.ipynb', show);
+  model.clear();
+  expect(FakeNotification.all.map(({ isClosed }) => isClosed)).toEqual([false]);
+});
