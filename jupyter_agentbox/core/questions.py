@@ -34,6 +34,8 @@ _KEPT: Final[Mapping[str, Mapping[str, tuple[type, ...]]]] = {
     "boolean": {"default": (bool,)},
     "array": {"minItems": (int,), "maxItems": (int,)},
 }
+#: To a page that is no name of a field but the object's prototype: it would vanish from the form.
+_NO_NAME: Final = "__proto__"
 #: Visible ASCII. Browsers read a backslash as a slash, so that another host would be opened than the one that is shown.
 _ADDRESS: Final = re.compile(r"https?://[!-\[\]-~]+", re.IGNORECASE)
 
@@ -231,6 +233,8 @@ def flat_schema(schema: JsonValue) -> JsonObject:
         raise ValueError("its form has no fields")
     if len(properties) > MOST_FIELDS:
         raise ValueError(f"its form has more than {MOST_FIELDS} fields")
+    if _NO_NAME in properties:
+        raise ValueError(f"its form has a field `{_NO_NAME}`, which a page cannot show")
     required = schema.get("required", [])
     return {
         "type": "object",

@@ -112,6 +112,11 @@ def test_a_required_that_is_no_list_requires_nothing() -> None:
     assert flat_schema({"properties": {"x": {"type": "string"}}, "required": "x"})["required"] == []
 
 
+def test_a_field_that_a_page_cannot_show_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot show"):
+        flat_schema({"properties": {"__proto__": {"type": "string"}}, "required": ["__proto__"]})
+
+
 def test_a_message_that_is_too_long_is_refused() -> None:
     with pytest.raises(ValueError, match="4,000"):
         ServerQuestion.of_form("x" * (LONGEST_MESSAGE + 1), form())

@@ -61,6 +61,7 @@ export function QuestionCard(props: IQuestionCardProps): JSX.Element {
         ) : (
           <FormAnswer
             schema={question.schema ?? {}}
+            message={question.message}
             error={error}
             describedBy={titleId}
             isBusy={isBusy}
@@ -128,15 +129,19 @@ interface IAnswerProps {
 }
 
 function FormAnswer(
-  props: IAnswerProps & { schema: IJsonObject; error: IArgumentError | null }
+  props: IAnswerProps & {
+    schema: IJsonObject;
+    message: string;
+    error: IArgumentError | null;
+  }
 ): JSX.Element {
   const trans = useTrans();
-  const { schema, error, send, ...rest } = props;
+  const { schema, message, error, send, ...rest } = props;
   const form = React.useMemo(() => formOf(schema), [schema]);
   const [draft, setDraft] = React.useState(() =>
     openDraft(presets(schema), form)
   );
-  const secrets = namesIn(schema).filter(isSecretName);
+  const secrets = secretsIn(schema, message);
   return (
     <div
       className="jp-AgentBox-form"
@@ -172,10 +177,21 @@ function FormAnswer(
   );
 }
 
-function namesIn({ properties }: IJsonObject): string[] {
-  return Object.entries((properties ?? {}) as Record<string, IJsonObject>).map(
-    ([name, { title }]) =>
-      typeof title === 'string' ? `${name} ${title}` : name
+/** The fields that ask for a secret: they say so themselves, or the server does and anything can be typed. */
+function secretsIn({ properties }: IJsonObject, message: string): string[] {
+  const isAsked = isSecretName(message);
+  const fields = Object.entries(
+    (properties ?? {}) as Record<string, IJsonObject>
+  );
+  return fields.flatMap(
+    ([name, { title, description, type, enum: choices }]) => {
+      const called = typeof title === 'string' ? `${name} ${title}` : name;
+      const isFree = type === 'string' && !choices;
+      const said = typeof description === 'string' ? description : '';
+      return isSecretName(`${called} ${said}`) || (isAsked && isFree)
+        ? [called]
+        : [];
+    }
   );
 }
 

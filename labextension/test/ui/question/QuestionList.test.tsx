@@ -96,6 +96,22 @@ test('a form that asks for a secret says so', async () => {
   expect(container.textContent).toContain('This looks like a secret');
 });
 
+test.each([
+  ['What is your API key?', { type: 'string' }, true],
+  ['Who are you?', { type: 'string', description: 'Your password' }, true],
+  ['Which token?', { type: 'string', enum: ['a', 'b'] }, false],
+  ['Which token?', { type: 'boolean' }, false],
+  ['Who are you?', { type: 'string', description: 'A name' }, false]
+])(
+  'so does one whose secret is named beside its field only: %s %j',
+  async (message, field, isSecret) => {
+    const schema = { type: 'object', properties: { value: field } };
+    const container = await show([question({ message, schema })]);
+    const text = container.textContent ?? '';
+    expect(text.includes('This looks like a secret: value')).toBe(isSecret);
+  }
+);
+
 test('where it is not known for which call a server asks, the card says so', async () => {
   const container = await show([question({ calls: 2 })]);
   expect(container.textContent).toContain('2 calls of this server run');
