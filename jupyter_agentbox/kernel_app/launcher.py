@@ -103,11 +103,17 @@ class HeadlessKernelApp(IPKernelApp):
         shell.events.register("post_execute", drain)
 
 
+#: Made once: `json.dumps` would make it for each of the four parts of a message.
+_encode = json.JSONEncoder(default=json_default, allow_nan=False).encode
+
+
 def _pack(value: Any) -> bytes:
+    if isinstance(value, dict) and not value:
+        return b"{}"  # such are the metadata of most messages
     try:
-        return json.dumps(value, default=json_default, allow_nan=False).encode()
+        return _encode(value).encode()
     except (TypeError, ValueError):
-        return json.dumps(json_clean(value), default=json_default, allow_nan=False).encode()
+        return _encode(json_clean(value)).encode()
 
 
 def _let_signals_wake_the_loop() -> None:
