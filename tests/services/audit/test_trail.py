@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -168,13 +168,19 @@ async def test_without_a_receiver_nothing_runs_where_that_is_wanted(tmp_path: Pa
 
         collector.status = 200
         await collector.has("revoked", 2)
-        await server.decide(request, Answer.ALLOW_ONCE)
+        is_decided = False
+        while not is_decided:  # on a busy machine the record may be late again
+            with suppress(AuditError):
+                await server.decide(request, Answer.ALLOW_ONCE)
+                is_decided = True
         await asking
     assert [call.tool for call in server.tools.calls] == ["delete"]
     (chain,), _ = check_trail(collector.lines)
     assert chain.is_whole
     revoked = [record["revoked"] for record in collector.records if record["event"] == "revoked"]
-    assert [record["sequence"] for record in collector.records if record["event"] == "decided"][:2] == revoked
+    decided = [record["sequence"] for record in collector.records if record["event"] == "decided"]
+    assert decided[:2] == revoked[:2]
+    assert decided[-1] not in revoked
 
 
 @with_collector
