@@ -176,7 +176,7 @@ async def test_a_call_that_was_allowed_while_its_caller_was_away_runs_when_they_
 async def test_the_sdk_comes_back_by_itself(tmp_path: Path) -> None:
     from .test_service import call, waiting
 
-    async with restarting(tmp_path, a_policy(ask(group="data-stewards")), resume_timeout=3.0) as start:
+    async with restarting(tmp_path, a_policy(ask(group="data-stewards")), resume_timeout=12.0) as start:
         service = await start()
         async with service.tools_of("ada") as tools:
             calling = asyncio.create_task(tools.call_tool(call()))
