@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from .accessibility import violations
 from .lab import Lab
 from .person import Person, decide
+
+#: What a page sends to decide many requests at once.
+DECISIONS = re.compile(r"/approvals/decisions\b")
 
 LOOP = """import asyncio
 from jupyter_agentbox import tools
@@ -227,10 +230,15 @@ def test_two_pages_that_decide_overlapping_rows_decide_each_once(
     mine = table.get_by_role("button", name="Allow 8", exact=True)
     expect(mine).to_be_enabled()
     expect(theirs.get_by_role("button", name="Allow 8", exact=True)).to_be_enabled()
-    # The other page does not hear of it before its own answer is under way.
-    with other.page.expect_request("**/approvals/decisions?*") as sent:
+    # No answer leaves before both are given: neither page has heard of the other's.
+    held: list[Route] = []
+    for page in (person.page, other.page):
+        page.route(DECISIONS, held.append)
+    with other.page.expect_request(DECISIONS) as sent, person.page.expect_request(DECISIONS):
         theirs.get_by_role("button", name="Allow 8", exact=True).click(no_wait_after=True)
         mine.click(no_wait_after=True)
+    for route in held:
+        route.continue_()
     assert len(sent.value.post_data_json["decisions"]) == 8
     expect(person.cell(0)).to_contain_text("12 12 ran")
 

@@ -34,8 +34,8 @@ SHOP = [
 
 #: Asks often, and gives up when the test has long failed.
 PATIENT = Patience(attach=60, repeat=0.01, ping=0.02, lost=60)
-#: Gives up at once, so that a test of silence takes no time.
-HASTY = Patience(attach=0.05, repeat=0.01, ping=0.02, lost=0.05)
+#: Gives up soon, so that a test of silence takes little time, but not while a busy machine does something else.
+HASTY = Patience(attach=0.2, repeat=0.01, ping=0.02, lost=0.2)
 
 
 @pytest.fixture

@@ -161,7 +161,7 @@ def test_server_that_answers_pings_is_waited_for(link: Link, server: ServerEnd, 
         server.received.append(message)
         if isinstance(message, Ping):
             pings.append(message)
-            if len(pings) == 8:  # 8 pings take longer than the patience for silence
+            if len(pings) == 16:  # so many take longer than the patience for silence
                 return [reply(server.calls[0], structured={"done": True})]
             return [Pong(unknown=[])]
         return [Waiting(id=message.id, request_id="r1")] if isinstance(message, Call) else []
@@ -261,7 +261,7 @@ def test_unanswered_question_is_repeated_although_the_server_does_not_know_it(li
 
 
 def test_question_that_a_server_which_answers_does_not_take_fails(link: Link, server: ServerEnd) -> None:
-    link.patience = replace(HASTY, lost=60)
+    link.patience = replace(HASTY, attach=1.0, lost=60)
 
     def answers(message: Any) -> Any:
         server.received.append(message)
