@@ -232,8 +232,12 @@ def test_two_pages_that_decide_overlapping_rows_decide_each_once(
     expect(theirs.get_by_role("button", name="Allow 8", exact=True)).to_be_enabled()
     # No answer leaves before both are given: neither page has heard of the other's.
     held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
     for page in (person.page, other.page):
-        page.route(DECISIONS, held.append)
+        page.route(DECISIONS, hold)
     with other.page.expect_request(DECISIONS) as sent, person.page.expect_request(DECISIONS):
         theirs.get_by_role("button", name="Allow 8", exact=True).click(no_wait_after=True)
         mine.click(no_wait_after=True)

@@ -3,6 +3,7 @@
  */
 import { Dialog } from '@jupyterlab/apputils';
 import { ReactWidget } from '@jupyterlab/ui-components';
+import { Panel } from '@lumino/widgets';
 import React from 'react';
 
 import { LanguageProvider } from '../../ui/context';
@@ -18,10 +19,15 @@ export class ReviewDialog extends Dialog<void> {
       await props.onAllow();
       this.dispose();
     };
-    const body = ReactWidget.create(
-      <LanguageProvider value={language}>
-        <BlockedOutput {...props} isInWidget={false} onAllow={onAllow} />
-      </LanguageProvider>
+    // A dialog whose body is itself a React widget takes the focus only when the page is idle: until then keys would go to
+    // what lies below it, and then the focus would leave the button that a person is about to press.
+    const body = new Panel();
+    body.addWidget(
+      ReactWidget.create(
+        <LanguageProvider value={language}>
+          <BlockedOutput {...props} isInWidget={false} onAllow={onAllow} />
+        </LanguageProvider>
+      )
     );
     super({
       title: trans.__('Blocked output'),
