@@ -6,6 +6,8 @@ import type {
   IQuestion,
   IRequestSummary
 } from '../src/api/protocol';
+import type { IOrigins } from '../src/internalTokens';
+import type { ApprovalSource } from '../src/model/approvals';
 import { languageOf } from '../src/ui/text/language';
 
 /** The language of the source. */
@@ -45,6 +47,32 @@ export function approval(fields: Partial<IApproval> = {}): IApproval {
     ...fields
   };
 }
+
+/** A server that lists nothing and at which nobody decides, with some answers replaced. */
+export function source(answers: Partial<ApprovalSource> = {}): ApprovalSource {
+  const nobody = (): Promise<never> =>
+    Promise.reject(new Error('nobody decides here'));
+  return {
+    listApprovals: () => Promise.resolve({ approvals: [], next: null }),
+    listSummaries: () => Promise.resolve({ summaries: [], next: null }),
+    getApproval: id => Promise.resolve(approval({ id })),
+    decide: nobody,
+    extend: nobody,
+    decideAll: nobody,
+    now: () => 0,
+    ...answers
+  };
+}
+
+/** Cells that are all in view. */
+export const origins: IOrigins = {
+  isOpen: () => false,
+  isInView: () => true,
+  describe: () => 'orders.ipynb, cell 3',
+  reveal: () => Promise.resolve(true),
+  describePlace: () => '',
+  revealPlace: () => Promise.resolve(true)
+};
 
 /** A question of a server, with some fields replaced. */
 export function question(fields: Partial<IQuestion> = {}): IQuestion {

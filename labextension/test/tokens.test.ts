@@ -6,7 +6,7 @@ import { PublicApprovals } from '../src/features/approvals/publicApprovals';
 import * as internal from '../src/internalTokens';
 import { ApprovalModel } from '../src/model/approvals';
 import * as tokens from '../src/tokens';
-import { approval } from './examples';
+import { approval, source } from './examples';
 
 test.each([...Object.entries(tokens), ...Object.entries(internal)])(
   'the id of %s is the package and the name',
@@ -21,15 +21,7 @@ test('other extensions get what they read and the panel, and nothing that decide
 });
 
 test('what they read is a copy, and leads to nothing that decides', () => {
-  const model = new ApprovalModel({
-    listApprovals: () => Promise.resolve({ approvals: [], next: null }),
-    listSummaries: () => Promise.resolve({ summaries: [], next: null }),
-    getApproval: id => Promise.resolve(approval({ id })),
-    decide: () => Promise.reject(new Error('nobody decides here')),
-    extend: () => Promise.reject(new Error('nobody asks')),
-    decideAll: () => Promise.reject(new Error('nobody decides here')),
-    now: () => 0
-  });
+  const model = new ApprovalModel(source());
   const approvals = new PublicApprovals(model);
   const arrived: unknown[] = [];
   approvals.arrived.connect((_, requests) => arrived.push(...requests));

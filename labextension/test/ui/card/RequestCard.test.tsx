@@ -8,30 +8,15 @@ import { RequestCard } from '../../../src/ui/card/RequestCard';
 import { CardProvider } from '../../../src/ui/context';
 import type { ICardContext } from '../../../src/ui/context';
 import { ApprovalModel } from '../../../src/model/approvals';
-import { approval, trans } from '../../examples';
+import { approval, origins, source, trans } from '../../examples';
 
 /** Views of requests `a1` and `a2`, which wait. */
 function context(openInPanel?: (id: string) => void): ICardContext {
-  const model = new ApprovalModel({
-    listApprovals: () => Promise.resolve({ approvals: [], next: null }),
-    listSummaries: () => Promise.resolve({ summaries: [], next: null }),
-    getApproval: id => Promise.resolve(approval({ id })),
-    decide: () => Promise.reject(new Error('nobody decides here')),
-    extend: () => Promise.reject(new Error('nobody asks')),
-    decideAll: () => Promise.reject(new Error('nobody decides here')),
-    now: () => 0
-  });
+  const model = new ApprovalModel(source());
   model.remember([approval({ id: 'a1' }), approval({ id: 'a2' })]);
   return {
     model,
-    origins: {
-      isOpen: () => false,
-      isInView: () => true,
-      describe: () => 'orders.ipynb, cell 3',
-      reveal: () => Promise.resolve(true),
-      describePlace: () => '',
-      revealPlace: () => Promise.resolve(true)
-    },
+    origins,
     nameOf: () => 'Ada',
     translator: nullTranslator,
     trans,

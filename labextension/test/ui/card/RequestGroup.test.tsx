@@ -8,7 +8,7 @@ import type { IQuestionsModel } from '../../../src/internalTokens';
 import { ApprovalModel } from '../../../src/model/approvals';
 import { RequestGroup } from '../../../src/ui/card/RequestGroup';
 import { CardProvider } from '../../../src/ui/context';
-import { allowed, approval, trans } from '../../examples';
+import { allowed, approval, origins, source, trans } from '../../examples';
 
 const QUANTITY = 25;
 
@@ -66,16 +66,13 @@ function group(...statuses: IApproval['status'][]): {
   );
   const found = (ids: readonly string[]): IApproval[] =>
     ids.flatMap(id => items.get(id) ?? []);
-  const model = new ApprovalModel({
-    listApprovals: ({ ids }) =>
-      Promise.resolve({ approvals: found(ids ?? []), next: null }),
-    listSummaries: () => Promise.resolve({ summaries: [], next: null }),
-    getApproval: id => Promise.resolve(found([id])[0] as IApproval),
-    decide: () => Promise.reject(new Error('nobody decides here')),
-    extend: () => Promise.reject(new Error('nobody asks')),
-    decideAll: () => Promise.reject(new Error('nobody decides here')),
-    now: () => 0
-  });
+  const model = new ApprovalModel(
+    source({
+      listApprovals: ({ ids }) =>
+        Promise.resolve({ approvals: found(ids ?? []), next: null }),
+      getApproval: id => Promise.resolve(found([id])[0] as IApproval)
+    })
+  );
   for (const id of items.keys()) {
     model.track(id);
   }
@@ -84,14 +81,7 @@ function group(...statuses: IApproval['status'][]): {
   const openInPanel = jest.fn();
   const context = {
     model,
-    origins: {
-      isOpen: () => false,
-      isInView: () => true,
-      describe: () => 'orders.ipynb, cell 3',
-      reveal: () => Promise.resolve(true),
-      describePlace: () => '',
-      revealPlace: () => Promise.resolve(true)
-    },
+    origins,
     nameOf: () => 'Ada',
     translator: nullTranslator,
     trans,

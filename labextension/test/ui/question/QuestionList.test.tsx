@@ -10,29 +10,17 @@ import { CardProvider } from '../../../src/ui/context';
 import type { ICardContext } from '../../../src/ui/context';
 import { QuestionList } from '../../../src/ui/question/QuestionList';
 import type { IQuestionListProps } from '../../../src/ui/question/QuestionList';
-import { question, trans } from '../../examples';
+import { origins, question, source, trans } from '../../examples';
 
 function context(): ICardContext {
-  const nobody = (): Promise<never> => Promise.reject(new Error('nobody asks'));
-  const model = new ApprovalModel({
-    listApprovals: () => Promise.resolve({ approvals: [], next: null }),
-    listSummaries: () => Promise.resolve({ summaries: [], next: null }),
-    getApproval: nobody,
-    decide: nobody,
-    extend: nobody,
-    decideAll: nobody,
-    now: () => 0
-  });
-  const origins = {
-    isOpen: () => false,
-    isInView: () => true,
+  const model = new ApprovalModel(source());
+  const places = {
+    ...origins,
     describe: () => '',
-    reveal: () => Promise.resolve(true),
-    describePlace: () => 'orders.ipynb',
-    revealPlace: () => Promise.resolve(true)
+    describePlace: () => 'orders.ipynb'
   };
   const nameOf = (): string => 'Ada';
-  return { model, origins, nameOf, translator: nullTranslator, trans };
+  return { model, origins: places, nameOf, translator: nullTranslator, trans };
 }
 
 async function show(
