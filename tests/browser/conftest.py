@@ -17,7 +17,7 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.server.probes import select_level
 
 from .accessibility import violations
-from .lab import Lab, running_lab
+from .lab import PATIENCE, Lab, running_lab
 from .person import Person
 
 CHROMIUM = shutil.which("chromium")
@@ -33,8 +33,8 @@ CHROMIUM_OPTIONS = [
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 
-#: Milliseconds that a page may take to do something; generous, for machines that are busy.
-PATIENCE = 20_000
+#: Seconds for a whole test, which waits many times; what hangs fails earlier, at one of them.
+TEST_TIMEOUT = 600
 
 expect.set_options(timeout=PATIENCE)
 
@@ -43,6 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.timeout(TEST_TIMEOUT), append=False)
 
 
 @pytest.fixture(autouse=True)

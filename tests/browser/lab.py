@@ -35,7 +35,15 @@ STRANGE = {"command": sys.executable, "args": [str(Path(__file__).parent / "serv
 STRANGE_NAME = "<b>odd</b>\u202eserver"
 
 TIMEOUT = 90
-QUIET = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+
+#: Milliseconds that a page may take to do something; generous, for machines that are busy.
+PATIENCE = 60_000
+
+#: JupyterLab asks for no news, which would come between, and is as patient with a kernel that completes.
+SETTINGS = {
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    "@jupyterlab/completer-extension:manager": {"providerTimeout": PATIENCE},
+}
 
 
 class Lab:
@@ -134,7 +142,7 @@ def _environment(root: Path, token: str) -> dict[str, str]:
     (places["config"] / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
     settings = places["share"] / "lab" / "settings"
     settings.mkdir(parents=True)
-    (settings / "overrides.json").write_text(json.dumps(QUIET))
+    (settings / "overrides.json").write_text(json.dumps(SETTINGS))
     return {
         **os.environ,
         "JUPYTER_CONFIG_DIR": str(places["config"]),

@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, expect
 from jupyter_agentbox.demo.script import MODEL, answer
 from jupyter_agentbox.testing import MockModelServer, ModelRequest
 
-from .lab import Lab, running_lab
+from .lab import PATIENCE, Lab, running_lab
 from .person import CARD, Person, decide
 from .test_pictures import assert_legible, look_at
 
@@ -25,9 +25,13 @@ orders = tools.shop.list_orders(limit=3)
 len(orders)"""
 BEST = "%%agent\nWhich products sold best in October? Plot it, then raise the price of the best one by 5 %."
 
-#: Has the kernel of the notebook in front complete something.
-COMPLETE = """() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
-  .requestComplete({ code: '%a', cursor_pos: 2 }).then(() => null)"""
+#: What completes has no patience at all before its settings are read, which is some time after the page is laid out.
+COMPLETER_HAS_SETTINGS = """async patience => {
+  const app = window.jupyterapp;
+  const tokens = [...app.pluginRegistry._services.keys()];
+  const token = tokens.find(({ name }) => name.endsWith(':ICompletionProviderManager'));
+  return (await app.resolveRequiredService(token))._timeout >= patience;
+}"""
 
 ELSEWHERE = "http://elsewhere.invalid"
 HACK = "(window.hacked ||= []).push(1)"
@@ -232,14 +236,16 @@ def test_what_an_agent_is_asked_is_prose_and_other_cells_are_python(
 
 def test_commands_and_options_are_completed(person: Person, notebook: Callable[..., str]) -> None:
     person.open(notebook("%agent th", "%%agent --mode de"))
-    person.page.evaluate(COMPLETE)  # the first time the kernel imports what completes, and JupyterLab does not wait
+    person.page.wait_for_function(COMPLETER_HAS_SETTINGS, arg=PATIENCE)
     for index, (offered, line) in enumerate([("threads", "%agent threads"), ("deny_all", "%%agent --mode deny_all")]):
         person.edit(index)
+        expect(person.cell(index).locator(".jp-mod-completer-enabled")).to_have_count(1)  # or Tab would indent
         person.keyboard.press("End")
         person.keyboard.press("Tab")
         expect(person.page.locator(".jp-Completer-item:visible")).to_have_text(re.compile(offered))
         person.keyboard.press("Tab")
         expect(person.cell(index).locator(".jp-Cell-inputArea .cm-line")).to_have_text(line)
+        expect(person.page.locator(".jp-Completer:visible")).to_have_count(0)  # then this cell takes the focus again
 
 
 def test_long_turn_is_in_no_box_of_its_own_in_notebook_7(

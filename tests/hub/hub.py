@@ -26,7 +26,7 @@ from typing import Any
 
 from jupyter_client.blocking.client import BlockingKernelClient
 
-from tests.browser.lab import QUIET
+from tests.browser.lab import SETTINGS
 
 ROOT = Path(__file__).parents[2]
 PROXY = shutil.which(
@@ -312,7 +312,7 @@ def running_hub(root: Path) -> Iterator[Hub]:
     (root / "homes").mkdir()
     (root / "lab-settings").mkdir()
     # JupyterLab's own notifications lie over the panel, whose buttons are disabled while they do.
-    (root / "lab-settings" / "overrides.json").write_text(json.dumps(QUIET))
+    (root / "lab-settings" / "overrides.json").write_text(json.dumps(SETTINGS))
     names = {"any": ANY, "owner": OWNER, "collaborator": COLLABORATOR, "colleague": COLLEAGUE, "decide": DECIDE}
     config = CONFIG.format(facts=json.dumps(facts), **names)
     (root / "jupyterhub_config.py").write_text(config)

@@ -215,6 +215,8 @@ def test_servers_tools_and_keywords_are_completed(kernel: RealKernel, jedi: bool
     assert completes('tools["my', "my-shop")
     assert completes("%agentbox pen", "pending")
     assert completes("%agentbox tools my", "my_shop")
+    assert completes("%agent th", "threads")
+    assert completes("%%agent --mode de", "deny_all")
 
 
 def test_question_mark_shows_signature_types_defaults_and_words(kernel: RealKernel) -> None:
