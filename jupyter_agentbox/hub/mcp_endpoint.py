@@ -87,7 +87,8 @@ class McpHandler(HubServiceHandler):
             call = self._open_calls.find(request_id, self.caller)
             if call is None:
                 await self.parts.reviews.get_own(request_id, self.caller)
-                call = self._resumed(request_id, message_id)
+                # A proxy may have sent the same request twice, and the other may have been faster.
+                call = self._open_calls.find(request_id, self.caller) or self._resumed(request_id, message_id)
         except UnknownApprovalError:
             raise web.HTTPError(410, "there is no such call of yours") from None  # 404 would be about the session
         await self._answer_when_done(call, None)

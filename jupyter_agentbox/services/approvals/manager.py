@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
+from weakref import WeakValueDictionary
 
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Lapse, Outcome, OutcomeState, Status
@@ -153,6 +154,7 @@ class ApprovalManager:
         self._keeps = keeps
         self._kept: set[str] = set()
         self._looked = asyncio.Event()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._bounds_all = bounds_all
         self._store = store
         self._announcer = announcer
@@ -264,13 +266,24 @@ class ApprovalManager:
             await looked.wait()
 
     async def give_up(self, request_id: str) -> None:
-        """Close a kept request that nobody has come back for."""
-        request = self._live[request_id]
+        """Close a kept request that nobody has come back for; one that somebody has by now stays as it is.
+
+        Raises
+        ------
+        StorageError
+        """
+        request = self._live.get(request_id)
+        if request is None or request_id not in self._kept:
+            return
         self._kept.discard(request_id)
-        if request.status is Status.PENDING:
-            await self._orphan(request)
-        else:
-            await self.record(request_id, OutcomeState.CANCELLED)
+        try:
+            if request.status is Status.PENDING:
+                await self._orphan(request)
+            if self.running(request_id) is not None:  # it was approved, perhaps in this moment, and nobody will run it
+                await self.record(request_id, OutcomeState.CANCELLED)
+        finally:
+            if self.holds(request_id):  # it could not be kept: the next time, perhaps
+                self._kept.add(request_id)
 
     def leave_waiting(self) -> frozenset[str]:
         """Let go of what waits and another process can keep, and return the ids. It stays pending in the store."""
@@ -549,11 +562,9 @@ class ApprovalManager:
             The vote could not be kept, so it does not count.
         """
         reviewer.check(self.decide_with)
-        request = await self._get(request_id)
-        await self._check_waiting(request)
-        endorsed = request.endorse(verdict.by(reviewer, at=self._clock.now()))
-        await asyncio.shield(self._replace_waiting(request, endorsed))
-        return endorsed
+        await self._check_waiting(await self._get(request_id))
+        vote = verdict.by(reviewer, at=self._clock.now())
+        return await asyncio.shield(self._change_waiting(request_id, lambda request: request.endorse(vote)))
 
     async def extend(self, request_id: str, *, reviewer: Reviewer) -> ApprovalRequest:
         """Let a pending request wait longer, by the time that is left to a new one, up to the longest wait.
@@ -577,9 +588,9 @@ class ApprovalManager:
         until = self._latest(request)
         if request.expires_at is None or until <= request.expires_at:
             return request
-        extended = request.extend(until, by=reviewer.name)
-        await asyncio.shield(self._replace_waiting(request, extended))
-        return extended
+        return await asyncio.shield(
+            self._change_waiting(request_id, lambda request: request.extend(until, by=reviewer.name))
+        )
 
     async def _check_waiting(self, request: ApprovalRequest) -> None:
         """Refuse a request that is not this server's, or whose time is over."""
@@ -595,15 +606,26 @@ class ApprovalManager:
         until = self._clock.now() + (self._timeout or _EXTENSION)
         return until if self._longest_wait is None else min(until, request.created_at + self._longest_wait)
 
-    async def _replace_waiting(self, before: ApprovalRequest, after: ApprovalRequest) -> None:
-        if not await self._store.replace_if(after, status=Status.PENDING, outcome=None):
-            present = await self._present(before)
-            raise InvalidTransitionError(
-                f"request `{before.id}` is no longer pending: it is `{present.status.value}`", request_id=before.id
-            )
-        if self._live.get(before.id) is before:  # else it was decided in the same moment
-            self._live[before.id] = after
-            self._announcer.approval_changed(after)
+    def _turn(self, request_id: str) -> asyncio.Lock:
+        """Return what lets changes of a pending request come one after the other: none is written over another."""
+        return self._turns.setdefault(request_id, asyncio.Lock())
+
+    async def _change_waiting(
+        self, request_id: str, change: Callable[[ApprovalRequest], ApprovalRequest]
+    ) -> ApprovalRequest:
+        async with self._turn(request_id):
+            before = await self._get(request_id)
+            after = change(before)
+            if not await self._store.replace_if(after, status=Status.PENDING, outcome=None):
+                present = await self._present(before)
+                raise InvalidTransitionError(
+                    f"request `{request_id}` is no longer pending: it is `{present.status.value}`",
+                    request_id=request_id,
+                )
+            if self._live.get(request_id) is before:  # else it was decided in the same moment
+                self._live[request_id] = after
+                self._announcer.approval_changed(after)
+            return after
 
     async def _settle_waiting(self, grant: Grant) -> None:
         """Answer what waits and a new grant is for, as if it came now. What a rule asks about goes on waiting."""
@@ -645,10 +667,14 @@ class ApprovalManager:
         ------
         UnknownApprovalError, InvalidTransitionError, StorageError
         """
-        request = await self._get(request_id)
-        lapsed = request.lapse(lapse, at=self._clock.now())
-        await self._write(request, lapsed)
-        return lapsed
+        return await asyncio.shield(self._lapse(request_id, lapse))
+
+    async def _lapse(self, request_id: str, lapse: Lapse) -> ApprovalRequest:
+        async with self._turn(request_id):
+            request = await self._get(request_id)
+            lapsed = request.lapse(lapse, at=self._clock.now())
+            await self._write_through(request, lapsed)
+            return lapsed
 
     async def _expire(self, request: ApprovalRequest) -> None:
         if self._is_over(self._live.get(request.id, request)):  # it may have been given more time
