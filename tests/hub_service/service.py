@@ -29,6 +29,8 @@ from jupyter_agentbox.storage.retention import RetentionLimits
 
 PREFIX = "/services/agentbox/"
 SCOPE = "access:services!service=agentbox"
+#: Seconds that anything may take which has to happen: a busy machine is slow.
+TIMEOUT = 60
 WAREHOUSE = Path(__file__).parent / "warehouse.py"
 
 #: The name of each user, and their groups.
@@ -104,9 +106,7 @@ class Service:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         if session or cookie:
             headers["Cookie"] = cookie or self.cookie(f"session:{session}")
-        return await AsyncHTTPClient().fetch(
-            f"{self.url}{path}", headers=headers, raise_error=False, follow_redirects=False
-        )
+        return await _fetch(f"{self.url}{path}", headers=headers)
 
     async def json(self, path: str, **who: str) -> Any:
         """Return the JSON of an answer."""
@@ -123,26 +123,18 @@ class Service:
         """Decide as a script of a page in a user's browser would."""
         page = await self.get(session=user)
         xsrf = SimpleCookie(page.headers["Set-Cookie"])["_xsrf"].value
-        answered = await AsyncHTTPClient().fetch(
+        answered = await _fetch(
             f"{self.url}api/requests/{request['id']}/decision",
             method="POST",
             body=json.dumps({"decision": answer, "digest": request["call"]["digest"], **body}),
             headers={"Cookie": f"{self.cookie(f'session:{user}')}; _xsrf={xsrf}", "X-XSRFToken": xsrf},
-            raise_error=False,
         )
         return answered.code, json.loads(answered.body)
 
     async def post(self, path: str, body: Any, headers: Mapping[str, str]) -> tuple[int, Any]:
         """Send anything; return the status and the JSON of the answer."""
         text = body if isinstance(body, str) else json.dumps(body)
-        answer = await AsyncHTTPClient().fetch(
-            f"{self.url}{path}",
-            method="POST",
-            body=text,
-            headers=dict(headers),
-            raise_error=False,
-            follow_redirects=False,
-        )
+        answer = await _fetch(f"{self.url}{path}", method="POST", body=text, headers=dict(headers))
         return answer.code, json.loads(answer.body) if answer.body.startswith(b"{") else answer.body.decode()
 
     async def press(self, request: Any, user: str, button: str, reason: str = "") -> HTTPResponse:
@@ -154,13 +146,11 @@ class Service:
         """Send a form of a page in a user's browser."""
         page = await self.get(session=user)
         xsrf = SimpleCookie(page.headers["Set-Cookie"])["_xsrf"].value
-        return await AsyncHTTPClient().fetch(
+        return await _fetch(
             f"{self.url}{path}",
             method="POST",
             body=urlencode([*form, ("_xsrf", xsrf)]),
             headers={"Cookie": f"{self.cookie(f'session:{user}')}; _xsrf={xsrf}"},
-            raise_error=False,
-            follow_redirects=False,
         )
 
     @asynccontextmanager
@@ -182,11 +172,23 @@ class Service:
             await servers.aclose()
 
 
+def listening() -> socket.socket:
+    """Return a socket that listens at a free port."""
+    (found,) = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
+    return found
+
+
+async def _fetch(url: str, **request: Any) -> HTTPResponse:
+    return await AsyncHTTPClient().fetch(
+        url, raise_error=False, follow_redirects=False, connect_timeout=TIMEOUT, request_timeout=TIMEOUT, **request
+    )
+
+
 @asynccontextmanager
 async def running_service(
-    directory: Path, policy: Mapping[str, Any], *, port: int = 0, **settings: Any
+    directory: Path, policy: Mapping[str, Any], *, at: socket.socket | None = None, **settings: Any
 ) -> AsyncIterator[Service]:
-    """Start the service; end it as a signal does."""
+    """Start the service; end it as a signal does. Where it listens is its own to close."""
     path = directory / "policy.json"
     path.write_text(json.dumps(policy))
     database = directory / "hub.sqlite"
@@ -202,11 +204,11 @@ async def running_service(
     box = build(Settings(**given), read_policy_file(path, environment), environment)
     await box.start()
     hub_auth = TableHub(api_token="service", base_url=PREFIX, access_scopes={SCOPE}, oauth_client_id="service-agentbox")
-    (listening,) = bind_sockets(port, "127.0.0.1", family=socket.AF_INET)
-    url = f"http://127.0.0.1:{listening.getsockname()[1]}{PREFIX}"
+    at = at or listening()
+    url = f"http://127.0.0.1:{at.getsockname()[1]}{PREFIX}"
     application = make_application(box, hub_auth, url)
     server = HTTPServer(application)
-    server.add_sockets([listening])
+    server.add_sockets([at])
     try:
         yield Service(url, box, database, application.settings["cookie_secret"])
     finally:

@@ -16,9 +16,8 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 
-from .service import Service, a_policy, ask, running_service
+from .service import TIMEOUT, Service, a_policy, ask, listening, running_service
 
-TIMEOUT = 20
 TWO = ask(group="data-stewards", count=2)
 CALL = {"name": "query", "arguments": {"sql": "select 1"}}
 
@@ -47,6 +46,7 @@ class Stream:
                 body=None if last else json.dumps(message),
                 headers=headers,
                 streaming_callback=self._take,
+                connect_timeout=TIMEOUT,
                 request_timeout=TIMEOUT,
             ),
             raise_error=False,
@@ -105,25 +105,29 @@ async def begun_and_broken_off(service: Service) -> str:
 
 @asynccontextmanager
 async def restarting(directory: Path, *policies: Any, **settings: Any) -> AsyncIterator[Callable[[], Any]]:
-    """Give a function that ends the service and starts the next at the same place, by the next policy."""
+    """Give a function that ends the service and starts the next at the same place, by the next policy.
+
+    Who connects meanwhile waits for the next, however long its start takes, and nobody else gets the port.
+    """
     running: list[Any] = []
-    port, left = 0, list(policies)
+    left = list(policies)
 
-    async def next_service() -> Service:
-        nonlocal port
-        if running:
-            await running.pop().__aexit__(None, None, None)
-        context = running_service(directory, left.pop(0) if len(left) > 1 else left[0], port=port, **settings)
-        service = await context.__aenter__()
-        running.append(context)
-        port = urlsplit(service.url).port or 0
-        return service
+    with listening() as place:
 
-    try:
-        yield next_service
-    finally:
-        for one in running:
-            await one.__aexit__(None, None, None)
+        async def next_service() -> Service:
+            if running:
+                await running.pop().__aexit__(None, None, None)
+            policy = left.pop(0) if len(left) > 1 else left[0]
+            context = running_service(directory, policy, at=place.dup(), **settings)
+            service = await context.__aenter__()
+            running.append(context)
+            return service
+
+        try:
+            yield next_service
+        finally:
+            for one in running:
+                await one.__aexit__(None, None, None)
 
 
 async def test_votes_and_waiting_outlive_the_service_and_the_caller_gets_the_answer(
@@ -176,7 +180,7 @@ async def test_a_call_that_was_allowed_while_its_caller_was_away_runs_when_they_
 async def test_the_sdk_comes_back_by_itself(tmp_path: Path) -> None:
     from .test_service import call, waiting
 
-    async with restarting(tmp_path, a_policy(ask(group="data-stewards")), resume_timeout=12.0) as start:
+    async with restarting(tmp_path, a_policy(ask(group="data-stewards")), resume_timeout=1.2) as start:
         service = await start()
         async with service.tools_of("ada") as tools:
             calling = asyncio.create_task(tools.call_tool(call()))

@@ -20,9 +20,8 @@ from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 
-from .service import Service, a_policy, ask, running_service
+from .service import TIMEOUT, Service, a_policy, ask, running_service
 
-TIMEOUT = 20
 ALLOW = {"effect": "allow", "server": "warehouse", "tool": "query"}
 DENY = {"effect": "deny", "server": "warehouse", "tool": "drop", "reason": "nobody drops tables"}
 
