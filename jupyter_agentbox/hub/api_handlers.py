@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,6 +12,7 @@ from jupyter_agentbox.core.audit_search import AuditQuery, record_to_json
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, StorageError
 from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, named_from_json, verdict_from_json
+from jupyter_agentbox.services.json_answers import answer_text
 
 from .handlers import HubServiceHandler, JsonHandler, status_of_error
 from .reviews import ReviewFilter, ReviewRequest, persons_to_json
@@ -68,6 +68,8 @@ class DecisionsHandler(JsonHandler):
 class AuditHandler(JsonHandler):
     """The record of all calls, for auditors."""
 
+    asks_anew = True
+
     async def get(self) -> None:
         """Send all records as JSON Lines, the newest first."""
         if not self.parts.reviews.is_auditor(self.caller):
@@ -75,7 +77,7 @@ class AuditHandler(JsonHandler):
         self.set_header("Content-Type", "application/jsonl")
         async for page in self.parts.audit.export(AuditQuery()):
             for record in page.records:
-                self.write(json.dumps({**record_to_json(record), **persons_to_json(record)}) + "\n")
+                self.write(answer_text({**record_to_json(record), **persons_to_json(record)}) + "\n")
             await self.flush()
 
 

@@ -15,6 +15,7 @@ from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.exceptions import AgentBoxError, NotAnApproverError
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.handlers import status_code_of
+from jupyter_agentbox.services.json_answers import answer_text
 
 from .callers import Caller, caller_by_token
 from .calls import CentralCalls
@@ -103,11 +104,19 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
 
 
 class JsonHandler(HubServiceHandler):
-    """Base of the handlers of the REST API: for tokens, and for the login session of a browser."""
+    """Base of the handlers of the REST API: for tokens, and for the login session of a browser.
+
+    Attributes
+    ----------
+    asks_anew : bool
+        Whether the Hub is asked who it is each time, also where somebody only reads.
+    """
+
+    asks_anew = False
 
     async def prepare(self) -> None:
         """Find out who asks; the Hub is asked anew where something may change."""
-        use_cache = self.request.method in ("GET", "HEAD")
+        use_cache = self.request.method in ("GET", "HEAD") and not self.asks_anew
         by = self.caller_by_header if self._has_token else self.caller_by_cookie
         caller = await by(use_cache=use_cache)
         if caller is None:
@@ -136,7 +145,7 @@ class JsonHandler(HubServiceHandler):
     def finish_json(self, value: Mapping[str, Any]) -> None:
         """Answer with JSON."""
         self.set_header("Content-Type", "application/json")
-        self.finish(json.dumps(value))
+        self.finish(answer_text(value))
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Answer with the error's message, and its code as `reason`."""

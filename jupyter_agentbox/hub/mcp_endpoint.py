@@ -22,6 +22,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import AgentBoxError, UnknownApprovalError
 from jupyter_agentbox.services.calls.manager import FinishedCall
+from jupyter_agentbox.services.json_answers import answer_text
 
 from .handlers import HubServiceHandler
 from .open_calls import OpenCall, OpenCalls, event_id, from_event_id
@@ -225,7 +226,7 @@ class McpHandler(HubServiceHandler):
         self.write(f"id: {id}\nretry: {self._open_calls.retry}\nevent: message\ndata:\n\n")
 
     async def _send(self, message: Mapping[str, Any]) -> None:
-        self.write(f"event: message\ndata: {json.dumps(message)}\n\n")
+        self.write(f"event: message\ndata: {answer_text(message)}\n\n")
         await self.flush()
 
     def _finish_result(self, id: object, result: Mapping[str, Any]) -> None:
@@ -236,7 +237,7 @@ class McpHandler(HubServiceHandler):
 
     def _finish_json(self, message: Mapping[str, Any]) -> None:
         self.set_header("Content-Type", "application/json")
-        self.finish(json.dumps(message))
+        self.finish(answer_text(message))
 
 
 def waits_for(request: ApprovalRequest, url: str) -> str:

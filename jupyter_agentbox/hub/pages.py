@@ -58,6 +58,7 @@ def row_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
         "expires_at": _told_time(request.expires_at) if request.expires_at else "",
         "left": span(request.expires_at - now) if request.expires_at else "",
         "may_decide": not reviewed.refusal,
+        "may_reject": reviewed.may_reject,
     }
 
 

@@ -39,11 +39,14 @@ class ReviewRequest:
     request : ApprovalRequest
         The request.
     refusal : str
-        Why the caller cannot answer it; empty if they can.
+        Why the caller cannot allow it; empty if they can.
+    may_reject : bool
+        Whether they can reject it, as who has approved it can, too, until others have.
     """
 
     request: ApprovalRequest
     refusal: str
+    may_reject: bool
 
     def to_json(self, *, is_listed: bool = False) -> JsonObject:
         """Return it as the REST API of the service sends it."""
@@ -51,6 +54,7 @@ class ReviewRequest:
             **request_to_json(self.request, is_listed=is_listed),
             **persons_to_json(self.request),
             "may_decide": not self.refusal,
+            "may_reject": self.may_reject,
             "refusal": self.refusal or None,
         }
 
@@ -246,7 +250,8 @@ class ReviewManager:
     async def _decide(self, request_id: str, verdict: Verdict, caller: Caller) -> ApprovalRequest:
         reviewed = await self.get(request_id, caller)
         request = reviewed.request
-        if request.status is Status.PENDING and reviewed.refusal:
+        may_answer = not reviewed.refusal or (reviewed.may_reject and not verdict.answer.allows)
+        if request.status is Status.PENDING and not may_answer:
             raise NotAnApproverError(reviewed.refusal, request_id=request_id)
         approvers = approvers_of(request)
         if verdict.answer is Answer.ALLOW_ONCE and approvers is not None and len(request.votes) + 1 < approvers.count:
@@ -259,7 +264,13 @@ class ReviewManager:
         return caller.is_in(deciding_groups(request, self.now))
 
     def _reviewed(self, request: ApprovalRequest, caller: Caller) -> ReviewRequest:
-        return ReviewRequest(request=request, refusal=_refusal(request, caller, self.now))
+        refusal = _refusal(request, caller, self.now)
+        has_approved = not refusal and any(vote.reviewer.name == caller.name for vote in request.votes)
+        return ReviewRequest(
+            request=request,
+            refusal="you have approved it: another person has to, too" if has_approved else refusal,
+            may_reject=not refusal,
+        )
 
 
 def deciding_groups(request: ApprovalRequest, now: datetime) -> frozenset[str]:
@@ -271,7 +282,7 @@ def deciding_groups(request: ApprovalRequest, now: datetime) -> frozenset[str]:
 
 
 def _refusal(request: ApprovalRequest, caller: Caller, now: datetime) -> str:
-    """Return why the caller cannot answer a request; empty if they can."""
+    """Return why the caller is not among those who answer a request; empty if they are."""
     approvers, is_asker = approvers_of(request), caller.is_user and asker_of(request) == caller.name
     if request.status is not Status.PENDING:
         return f"it is {request.status.value}"
@@ -282,6 +293,4 @@ def _refusal(request: ApprovalRequest, caller: Caller, now: datetime) -> str:
         return f"only members of the group {' or '.join(sorted(groups))} decide it"
     if is_asker and not approvers.self_counts:
         return "another person has to decide it: your code asks"
-    if any(vote.reviewer.name == caller.name for vote in request.votes):
-        return "you have approved it: another person has to, too"
     return ""

@@ -58,14 +58,20 @@ def ask(tool: str = "*", **approvers: Any) -> dict[str, Any]:
 class TableHub(HubOAuth):
     """Asks a table instead of a Hub. A token is a user's name; of a login session it begins with ``session:``."""
 
-    def user_for_token(self, token: str, *_: Any, **__: Any) -> Any:
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._said: dict[str, dict[str, Any]] = {}
+
+    def user_for_token(self, token: str, use_cache: bool = True, **_: Any) -> Any:
         """Return a coroutine of whose token it is."""
 
         async def found() -> dict[str, Any] | None:
+            if use_cache and token in self._said:
+                return self._said[token]
             name = token.removeprefix("session:").removeprefix("narrow:")
             if name not in USERS:
                 return None
-            return {
+            self._said[token] = {
                 "name": name,
                 "kind": "user",
                 "groups": USERS[name],
@@ -73,6 +79,7 @@ class TableHub(HubOAuth):
                 "session_id": f"s-{name}" if token.startswith("session:") else None,
                 "token_id": f"t-{name}",
             }
+            return self._said[token]
 
         return found()
 

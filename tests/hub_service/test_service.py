@@ -20,7 +20,7 @@ from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 
-from .service import TIMEOUT, Service, a_policy, ask, running_service
+from .service import TIMEOUT, USERS, Service, a_policy, ask, running_service
 
 ALLOW = {"effect": "allow", "server": "warehouse", "tool": "query"}
 DENY = {"effect": "deny", "server": "warehouse", "tool": "drop", "reason": "nobody drops tables"}
@@ -165,6 +165,56 @@ async def test_of_two_persons_one_who_rejects_is_enough(tmp_path: Path) -> None:
         result = await asked.result()
         assert result.is_error
         assert "not today" in result.text
+
+
+async def test_who_has_approved_can_still_reject(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards", count=2)) as asked:
+        service, request = asked.service, asked.request
+        code, endorsed = await service.decide(request, "bob")
+        page = (await service.get(f"requests/{request['id']}", session="bob")).body.decode()
+
+        refused = await service.decide(request, "bob")
+        rejected = await service.press(request, "bob", "reject", "on second thoughts")
+
+        assert (code, endorsed["may_decide"], endorsed["may_reject"]) == (200, False, True)
+        assert ('value="allow"' in page, 'value="reject"' in page) == (False, True)
+        assert (refused[0], rejected.code) == (403, 303)
+        result = await asked.result()
+        assert result.is_error
+        assert "on second thoughts" in result.text
+
+
+async def test_who_leaves_the_group_has_approved_and_answers_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with asking(tmp_path, ask(group="data-stewards", count=2)) as asked:
+        service, request = asked.service, asked.request
+        await service.decide(request, "bob")
+        monkeypatch.setitem(USERS, "bob", [])
+        monkeypatch.setitem(USERS, "dan", [])
+
+        answers = [await service.decide(request, name, "reject_once") for name in ("bob", "dan")]
+
+        assert [code for code, _ in answers] == [404, 404]
+        assert (await service.decide(request, "cleo"))[1]["status"] == "approved"
+        assert not (await asked.result()).is_error
+
+
+async def test_who_is_an_auditor_no_more_reads_the_record_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_service(tmp_path, a_policy()) as service:
+        before = (await service.get("api/audit", token="dan")).code
+        monkeypatch.setitem(USERS, "dan", [])
+        assert (before, (await service.get("api/audit", token="dan")).code) == (200, 403)
+
+
+async def test_a_number_that_json_does_not_have_hides_no_result(tmp_path: Path) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "query", "arguments": {"sql": "NaN"}}}
+    async with running_service(tmp_path, a_policy(ALLOW)) as service:
+        _, events = await service.post("mcp/warehouse", body, {"Authorization": "Bearer ada"})
+
+    assert '"structuredContent": {"rows": null}' in events
 
 
 async def test_delegates_decide_in_place_of_the_approvers(tmp_path: Path) -> None:

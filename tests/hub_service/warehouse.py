@@ -12,7 +12,7 @@ TOOLS = [
         "name": "query",
         "description": "Runs SQL.",
         "inputSchema": {"type": "object", "properties": {"sql": {"type": "string"}}, "required": ["sql"]},
-        "outputSchema": {"type": "object", "properties": {"rows": {"type": "integer"}}},
+        "outputSchema": {"type": "object", "properties": {"rows": {"type": ["number", "null"]}}},
     },
     {"name": "drop", "description": "Drops a table.", "inputSchema": {"type": "object"}},
 ]
@@ -28,7 +28,8 @@ def answer(method: str, params: Any) -> Any:
         said = {"sql": params["arguments"].get("sql"), "user": os.environ.get("FOR_USER", "")}
         has_key = os.environ.get("WAREHOUSE_KEY") == "service-secret"
         text = json.dumps({**said, "has_key": has_key})
-        return {"content": [{"type": "text", "text": text}], "structuredContent": {"rows": 3}}
+        rows = float("nan") if said["sql"] == "NaN" else 3
+        return {"content": [{"type": "text", "text": text}], "structuredContent": {"rows": rows}}
     return None
 
 
