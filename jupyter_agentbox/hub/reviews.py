@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 from weakref import WeakValueDictionary
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status, request_to_json
 from jupyter_agentbox.core.approvers import Approvers
-from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.calls import JsonObject, ToolCall, is_long
 from jupyter_agentbox.core.ports import ApprovalQuery, Clock
 from jupyter_agentbox.core.reviewers import Via
 from jupyter_agentbox.core.times import json_time
@@ -26,7 +26,7 @@ from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
 
 from .callers import Caller, asker_of
 
-#: Requests of a page of a list.
+#: Requests of a page of what the store lists.
 _PAGE: Final = 500
 
 
@@ -179,16 +179,18 @@ class ReviewManager:
         ------
         StorageError
         """
-        found: list[ReviewRequest] = []
-        cursor: str | None = None
-        while True:
-            query = ApprovalQuery(statuses=(Status.PENDING,), limit=_PAGE, cursor=cursor)
-            page = await self._approvals.list(query)
-            seen = (one for one in page.approvals if wanted.matches(one) and self._may_see(one, caller))
-            found += [self._reviewed(one, caller) for one in seen]
-            cursor = page.next
-            if cursor is None:
-                return found
+        waiting = await self._approvals.waiting()
+        seen = [one for one in waiting if wanted.matches(one) and self._may_see(one, caller)]
+        return [self._reviewed(one, caller) for one in await self._shortened(seen)]
+
+    async def _shortened(self, requests: Sequence[ApprovalRequest]) -> Sequence[ApprovalRequest]:
+        """Return the requests with the beginning of long arguments, as the store has it: it takes long to make."""
+        long = [one.id for one in requests if is_long(one.call.arguments)]
+        stored: dict[str, ToolCall] = {}
+        for start in range(0, len(long), _PAGE):
+            page = await self._approvals.list(ApprovalQuery(ids=tuple(long[start : start + _PAGE]), limit=_PAGE))
+            stored |= {one.id: one.call for one in page.approvals}
+        return [replace(one, call=stored[one.id]) if one.id in stored else one for one in requests]
 
     async def own(self, caller: Caller, *, limit: int) -> Sequence[ReviewRequest]:
         """Return the newest of the caller's own requests.

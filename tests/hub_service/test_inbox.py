@@ -8,8 +8,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
+from jupyter_agentbox.core.calls import LONG
+from jupyter_agentbox.hub.callers import Caller
+
 from .service import Service, a_policy, ask, running_service
 from .test_service import call, waiting
+
+BOB = Caller(name="bob", groups=frozenset({"data-stewards"}))
 
 
 @asynccontextmanager
@@ -17,10 +22,11 @@ async def several_asking(directory: Path, *asked: tuple[str, str, str]) -> Async
     """Let users' code call tools that the data stewards have to allow: who, which, with which argument."""
     async with running_service(directory, a_policy(ask(group="data-stewards"))) as service, AsyncExitStack() as stack:
         callings = []
+        known: set[str] = set()
         for user, tool, sql in asked:
             tools = await stack.enter_async_context(service.tools_of(user))
             callings.append(asyncio.create_task(tools.call_tool(call(tool, sql=sql))))
-            await waiting(service, "bob", lambda one, sql=sql: one["call"]["arguments"] == {"sql": sql})  # type: ignore[misc]  # mypy knows no default of a lambda
+            known.add((await waiting(service, "bob", lambda one: one["id"] not in known))["id"])
         try:
             yield service
         finally:
@@ -78,6 +84,26 @@ async def test_what_the_list_does_not_show_whole_cannot_be_selected_there(tmp_pa
         ids = {one["call"]["arguments"]["sql"]: one["id"] for one in await service.pending("bob")}
     assert [f'value="{ids[sql]}:' in page for _, _, sql in asked] == [False, False, True]
     assert page.count("open it to see all of it") == 2
+
+
+async def test_long_arguments_are_listed_by_their_beginning_which_the_store_has(tmp_path: Path) -> None:
+    asked = (("ada", "query", "first"), ("ada", "query", "x" * LONG))
+    async with several_asking(tmp_path, *asked) as service:
+        long, short = await service.pending("bob")
+        whole = await service.json(f"api/requests/{long['id']}", token="bob")
+
+    assert (short["call"]["arguments"], short["call"]["omitted"]) == ({"sql": "first"}, None)
+    assert long["call"]["arguments"] is None
+    assert long["call"]["omitted"]["head"].startswith('{"sql":')
+    assert (whole["call"]["arguments"], whole["call"]["digest"]) == ({"sql": "x" * LONG}, long["call"]["digest"])
+
+
+async def test_what_waits_is_listed_at_no_query(tmp_path: Path) -> None:
+    async with several_asking(tmp_path, ("ada", "query", "1"), ("eve", "query", "2")) as service:
+        await service.box.store.aclose()  # what waits is known, whatever the store can say
+        listed = [one.request.call.arguments["sql"] for one in await service.box.reviews.pending(BOB)]
+
+    assert listed == ["2", "1"]
 
 
 async def test_answers_to_several_requests_need_what_one_answer_needs(tmp_path: Path) -> None:

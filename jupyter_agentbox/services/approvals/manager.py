@@ -779,6 +779,18 @@ class ApprovalManager:
         """Whether a request is open and this process's."""
         return request_id in self._live
 
+    async def waiting(self) -> Sequence[ApprovalRequest]:
+        """Return all pending requests of this process, newest first, as they stand in memory: whole, and at no query.
+
+        Raises
+        ------
+        StorageError
+            If it is unknown what another process left here.
+        """
+        await self.recover()
+        waiting = [request for request in self._live.values() if request.status is Status.PENDING]
+        return sorted(waiting, key=lambda request: (request.created_at, request.id), reverse=True)
+
     def pending_of(self, kernel_id: str) -> tuple[ApprovalRequest, ...]:
         """Return the kernel's pending requests, oldest first."""
         return tuple(
