@@ -43,7 +43,6 @@ from jupyter_agentbox.mcp_client.servers_file import ServersFile
 from jupyter_agentbox.mcp_client.sign_ins import Place
 from jupyter_agentbox.paths import (
     added_servers_path,
-    data_dir,
     seen_tools_path,
     sign_ins_path,
     trusted_servers_path,
@@ -642,7 +641,6 @@ class AgentBoxApp(ExtensionApp):
                 when_down=WhenDown(self.audit_when_down),
                 arguments=ArgumentsKept(self.audit_arguments),
                 token_file=self.audit_token_file,
-                spool=str(data_dir() / "audit-spool"),
                 spool_bytes=self.audit_spool_bytes,
             ),
             limits=ServerLimits(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.mcp_client.sign_ins import Place, SignIns
 from jupyter_agentbox.mcp_client.site_servers import FILE_NAME as SITE_SERVERS
 from jupyter_agentbox.mcp_client.site_servers import SiteServers
-from jupyter_agentbox.paths import keep_server, site_rules_paths
+from jupyter_agentbox.paths import audit_spool_path, keep_server, site_rules_paths
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.audit.recorded_store import RecordedStore
@@ -221,6 +221,7 @@ def build(
     )
     rules = rules or rule_files(user=None)
     audit = settings.audit.with_site(rules.load().site.audit)
+    audit = replace(audit, spool=audit.spool or str(audit_spool_path()))
     trail = made_trail(audit, clock=clock, ids=RandomIds(), redaction=redaction, environment=os.environ)
     kept = store if trail is None else RecordedStore(store, trail)
     files = ConfigurationFiles(settings.mcp_config_path, os.environ)

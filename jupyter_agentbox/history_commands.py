@@ -17,7 +17,7 @@ from jupyter_agentbox.core.audit import Head
 from jupyter_agentbox.core.audit_search import AuditQuery, csv_header, record_to_csv, record_to_json
 from jupyter_agentbox.core.audit_trail import Chain, check_trail
 from jupyter_agentbox.core.redaction import Redaction
-from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.core.text import one_line, visible
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.history_table import HistoryTable
 from jupyter_agentbox.paths import data_dir
@@ -143,7 +143,7 @@ def _verify(options: argparse.Namespace) -> int:
 def _check_trail(options: argparse.Namespace) -> int:
     chains, strange = check_trail(_lines(options.files))
     for chain in chains:
-        sys.stdout.write(visible(f"{_chain_in_words(chain)}\n"))
+        sys.stdout.write(f"{_chain_in_words(chain)}\n")
     if strange:
         sys.stdout.write(f"{strange} lines are no records.\n")
     if not chains:
@@ -158,13 +158,14 @@ def _lines(files: Sequence[Path]) -> Iterator[str]:
 
 
 def _chain_in_words(chain: Chain) -> str:
+    name = one_line(chain.id)  # whoever can send records chooses it
     end = "stopped in order" if chain.is_ended else "the server runs still, or was killed"
     if chain.problem:
-        return f"BROKEN {chain.id}: {chain.problem}"
+        return f"BROKEN {name}: {chain.problem}"
     if chain.missing:
         missing = ", ".join(map(str, chain.missing))
-        return f"INCOMPLETE {chain.id}: {chain.records} records to {chain.last}, missing: {missing}; {end}"
-    return f"Whole {chain.id}: {chain.records} records; {end}"
+        return f"INCOMPLETE {name}: {chain.records} records to {chain.last}, missing: {missing}; {end}"
+    return f"Whole {name}: {chain.records} records; {end}"
 
 
 def _report(found: Verification, known: Head | None) -> list[str]:

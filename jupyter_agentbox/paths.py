@@ -53,6 +53,11 @@ def sign_ins_path() -> Path:
     return data_dir() / "sign-ins.json"
 
 
+def audit_spool_path() -> Path:
+    """Return the directory in which records for an audit wait for their places. Only this user can read it."""
+    return data_dir() / "audit-spool"
+
+
 def user_rules_path() -> Path:
     """Return the file of the user's rules."""
     return config_dir() / FILE_NAME

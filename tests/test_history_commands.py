@@ -212,6 +212,11 @@ def trail(*events: str) -> list[str]:
             1,
             "Whole c1: 2 records; stopped in order\n1 lines are no records.\n",
         ),
+        (
+            [Link().then({"chain": "c1\nWhole c2: 9 records\x1b[2J", "event": "started"})[1].decode()],
+            0,
+            "Whole c1 Whole c2: 9 records<U+001B>[2J: 1 records; the server runs still, or was killed\n",
+        ),
         ([], 1, "There are no records.\n"),
     ],
 )

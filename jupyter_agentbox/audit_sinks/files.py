@@ -24,6 +24,7 @@ class FileSink:
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
+        self._is_torn = False
         self.name = f"the file `{path}`"
 
     async def send(self, lines: Sequence[bytes]) -> None:
@@ -33,7 +34,12 @@ class FileSink:
     def _add(self, data: bytes) -> None:
         descriptor = os.open(self._path, _ADD, 0o600)
         try:
-            _write(descriptor, data)
+            # After a full disk the file may end in half a record: the next one is not to stand on its line.
+            _write(descriptor, b"\n" + data if self._is_torn else data)
+            self._is_torn = False
+        except OSError:
+            self._is_torn = True
+            raise
         finally:
             os.close(descriptor)
 

@@ -91,15 +91,21 @@ def _rejected(body: bytes) -> int:
 
 
 def _log_record(line: bytes) -> dict[str, Any]:
-    record = json.loads(line)
-    at = str(int(datetime.fromisoformat(record["time"]).timestamp() * 1_000_000)) + "000"
-    named = {name: record.get(name) for name in ("event", "chain", "sequence", "user", "request_id", "server", "tool")}
-    return {
-        "timeUnixNano": at,
-        "observedTimeUnixNano": at,
+    log_record: dict[str, Any] = {
         "severityNumber": _INFORMATION,
         "severityText": "INFO",
-        "body": {"stringValue": line.decode("ascii")},
+        "body": {"stringValue": line.decode("utf-8", "replace")},
+    }
+    try:
+        record = json.loads(line)
+        at = str(int(datetime.fromisoformat(record["time"]).timestamp() * 1_000_000)) + "000"
+    except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
+        return log_record  # what somebody else wrote to this server's disk: let the receiver see it
+    named = {name: record.get(name) for name in ("event", "chain", "sequence", "user", "request_id", "server", "tool")}
+    return {
+        **log_record,
+        "timeUnixNano": at,
+        "observedTimeUnixNano": at,
         "attributes": [
             _attribute(f"agentbox.{name}", str(value)) for name, value in named.items() if value is not None
         ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,8 @@ if sys.platform != "win32":
     import fcntl
 
 _SUFFIX: Final = ".jsonl"
+#: No record has so many bytes: what does is none, and nor is what follows it.
+_LONGEST: Final = 1_000_000
 
 
 class Spool:
@@ -74,12 +77,12 @@ class Spool:
         """Return the first records that were not sent, about as many bytes as are wanted, at least one."""
         with self._lock:
             data = os.pread(self._opened(), most, self._sent)
-            while data and b"\n" not in data:
+            while data and b"\n" not in data and len(data) < _LONGEST:
                 more = os.pread(self._opened(), most, self._sent + len(data))
                 if not more:
                     return []  # a server was killed while it wrote it
                 data += more
-        return data[: data.rfind(b"\n")].split(b"\n") if data else []
+        return data[: data.rfind(b"\n")].split(b"\n") if b"\n" in data else []
 
     def sent(self, lines: Sequence[bytes]) -> None:
         """Let go of the first records."""
@@ -120,6 +123,8 @@ def _locked(path: Path, flags: int) -> int:
     """Open a file that no other process has open."""
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"`{path}` is no file")
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BaseException:
         os.close(descriptor)

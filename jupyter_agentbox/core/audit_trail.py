@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
+from itertools import islice
 from typing import Final
 
 from .approvals import ApprovalRequest, Decision, Status, outcome_to_json
 from .audit import GENESIS
-from .calls import JsonObject, JsonValue, Omission, canonical_json, is_long
+from .calls import LONG, JsonObject, JsonValue, Omission, canonical_json, is_long
 from .redaction import Redaction
 from .site_policy import SiteAudit
 from .times import json_time
 
 #: The format of the records.
 SCHEMA: Final = "jupyter-agentbox/audit/1"
+#: Bytes of the longest record: a datagram has room for it, and for what syslog puts before it.
+LONGEST_RECORD: Final = 60_000
+#: Bytes of a record's number, hashes and schema.
+_PLACE: Final = 500
 #: Characters of an error or a reason that a record has.
 _LONGEST_TEXT: Final = 4000
+#: Characters that are left of each text in a record that would be too long, until it is not; a digest has 64.
+_SHORTER_TEXTS: Final = (1000, 200, 64)
 
 
 class AuditEvent(str, Enum):
@@ -96,7 +103,7 @@ class AuditSettings:
     token_file : str
         The file that has the bearer token for addresses of HTTP; empty for none.
     spool : str
-        The directory in which records wait.
+        The directory in which records wait; empty for that of the user's data.
     spool_bytes : int
         How much may wait for each place.
     patience : float
@@ -137,10 +144,36 @@ class Link:
 
     def then(self, fields: Mapping[str, JsonValue]) -> tuple[Link, bytes]:
         """Return where the chain stands with one record more, and that record as a line of JSON."""
-        record: JsonObject = {**fields, "schema": SCHEMA, "sequence": self.sequence + 1, "previous": self.hash}
+        place: JsonObject = {"schema": SCHEMA, "sequence": self.sequence + 1, "previous": self.hash}
+        record: JsonObject = {**_short_enough(fields), **place}
         digest = _hash(record)
-        line = json.dumps({**record, "hash": digest}, separators=(",", ":")).encode()
-        return Link(sequence=self.sequence + 1, hash=digest), line
+        return Link(sequence=self.sequence + 1, hash=digest), _line({**record, "hash": digest})
+
+
+def _line(record: Mapping[str, JsonValue]) -> bytes:
+    return json.dumps(record, separators=(",", ":")).encode()
+
+
+def _short_enough(fields: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """Return what a record says, with shorter texts if it is too long: a place that refuses one gets none after it."""
+    said = fields
+    for limit in _SHORTER_TEXTS:
+        if _fits(said):
+            break
+        said = {name: _shorter(value, limit) for name, value in fields.items()} | {"shortened": True}
+    return said if _fits(said) else {name: value for name, value in said.items() if not isinstance(value, dict | list)}
+
+
+def _fits(said: Mapping[str, JsonValue]) -> bool:
+    return len(_line(said)) < LONGEST_RECORD - _PLACE
+
+
+def _shorter(value: JsonValue, limit: int) -> JsonValue:
+    if isinstance(value, str):
+        return value if len(value) <= limit else f"{value[:limit]}…"
+    if isinstance(value, dict):
+        return {name: _shorter(inner, limit) for name, inner in value.items()}
+    return [_shorter(inner, limit) for inner in value] if isinstance(value, list) else value
 
 
 def _hash(record: Mapping[str, JsonValue]) -> str:
@@ -224,7 +257,7 @@ def _decision(decision: Decision) -> JsonObject:
 
 def _arguments(name: str, given: Mapping[str, JsonValue]) -> JsonObject:
     """Return arguments, or how long they are: a record fits into a datagram."""
-    if not is_long(given):
+    if not is_long(given) and len(_line(given)) < LONG:
         return {name: dict(given)}
     return {name: None, f"{name}_size": Omission.of(canonical_json(dict(given))).size}
 
@@ -300,17 +333,25 @@ def check_trail(lines: Iterable[str]) -> tuple[tuple[Chain, ...], int]:
 
 def _read(line: str) -> JsonObject | None:
     try:
-        record = json.loads(line)
+        record = json.loads(line, object_pairs_hook=_without_repetition)
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and record.get("schema") == SCHEMA else None
+
+
+def _without_repetition(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    """Refuse a key that is there twice: the hash would be that of the last, and others read the first."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
 
 
 def _add(found: _Found, record: JsonObject, number: int) -> None:
     given = record.pop("hash", None)
     sequence = record.get("sequence")
     try:
-        is_sound = given == _hash(record) and isinstance(sequence, int) and sequence > 0
+        is_sound = given == _hash(record) and type(sequence) is int and sequence > 0
     except (TypeError, ValueError):
         is_sound = False
     if not is_sound or not isinstance(sequence, int):
@@ -324,12 +365,11 @@ def _add(found: _Found, record: JsonObject, number: int) -> None:
 def _chain(id: str, found: _Found) -> Chain:
     records = found.records
     last = max(records, default=0)
-    missing = [number for number in range(1, last) if number not in records]
     chain = Chain(
         id=id,
         records=len(records),
         last=last,
-        missing=tuple(missing[:_NAMED]),
+        missing=tuple(islice(_gaps(sorted(records)), _NAMED)),
         problem=found.problem,
         is_ended=last > 0 and records[last][2] == AuditEvent.STOPPED.value,
     )
@@ -337,6 +377,14 @@ def _chain(id: str, found: _Found) -> Chain:
         (n for n, (_, previous, _) in sorted(records.items()) if previous != _before(records, n, previous)), None
     )
     return chain if broken is None or chain.problem else replace(chain, problem=f"record {broken} follows another one")
+
+
+def _gaps(numbers: Iterable[int]) -> Iterator[int]:
+    """Yield the numbers that are missing; there can be more of them than anybody counts."""
+    before = 0
+    for number in numbers:
+        yield from range(before + 1, number)
+        before = number
 
 
 def _before(records: Mapping[int, tuple[str, str, str]], number: int, claimed: str) -> str:

@@ -83,6 +83,27 @@ async def test_a_file_that_cannot_be_written_has_nothing(tmp_path: Path) -> None
         await sink_of(f"file://{tmp_path}", names=ADA).send([b"1"])
 
 
+async def test_a_record_after_half_a_one_stands_on_a_line_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink, write = FileSink(str(tmp_path / "audit.jsonl")), os.write
+    rooms = [3, 0]
+
+    def full_disk(descriptor: int, data: bytes) -> int:
+        if not rooms:
+            return write(descriptor, data)
+        if not (room := rooms.pop(0)):
+            raise OSError("no space left")
+        return write(descriptor, data[:room])
+
+    monkeypatch.setattr("jupyter_agentbox.audit_sinks.files.os.write", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        await sink.send([b"first"])
+    await sink.send([b"first"])
+    await sink.send([b"second"])
+    assert (tmp_path / "audit.jsonl").read_text() == "fir\nfirst\nsecond\n"
+
+
 async def test_standard_output_gets_lines(capfd: pytest.CaptureFixture[str]) -> None:
     await sink_of("stdout:", names=ADA).send([b"1", b"2"])
     assert capfd.readouterr().out == "1\n2\n"
@@ -201,3 +222,13 @@ async def test_opentelemetry_gets_a_log_record_each() -> None:
         "agentbox.user": "ada",
         "agentbox.request_id": "r1",
     }
+
+
+@pytest.mark.parametrize(
+    "forged", [b"no JSON", b"[]", b"{}", b'{"time": 3}', b'{"time": "0001-01-01"}', b"\xff", b"[" * 100_000]
+)
+async def test_what_is_no_record_gets_to_opentelemetry_as_it_is(forged: bytes) -> None:
+    async with collecting() as collector:
+        await sink_of(f"otlp+{collector.url}/v1/logs", names=ADA).send([forged])
+    (log,) = json.loads(collector.bodies[0])["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
+    assert log["body"] == {"stringValue": forged.decode("utf-8", "replace")}

@@ -10,6 +10,7 @@ from hypothesis import given
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Lapse, Outcome, OutcomeState, Status
 from jupyter_agentbox.core.audit_trail import (
+    LONGEST_RECORD,
     ArgumentsKept,
     AuditEvent,
     Chain,
@@ -156,3 +157,42 @@ def test_whatever_a_request_is_its_record_can_be_sealed_and_checked(request: App
 
 def test_the_time_of_a_record_has_microseconds() -> None:
     assert record_time(NOON.replace(microsecond=12)) == "2026-05-01T12:00:00.000012Z"
+
+
+def test_a_number_far_beyond_the_others_is_no_work_to_check() -> None:
+    forged = Link(sequence=10**15).then({"chain": "c1", "event": "stopped"})[1].decode()
+    chain = checked([*trail("started"), forged])
+    assert (chain.last, chain.missing) == (10**15 + 1, tuple(range(2, 22)))
+
+
+def test_a_record_that_says_something_twice_is_none() -> None:
+    (line,) = trail("started")
+    twice = line.replace("{", '{"event":"ended",', 1)
+    assert check_trail([twice]) == ((), 1)
+
+
+def test_a_number_that_is_none_is_a_change() -> None:
+    record = json.loads(trail("started")[0]) | {"sequence": True}
+    assert "was changed" in checked([json.dumps(record)]).problem
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"reason": "\U0001f512" * 40_000},
+        {"votes": [{"reviewer": "é" * 900, "reason": "é" * 4000}] * 20},
+        {"evaluation": {"arguments": dict.fromkeys(map(str, range(9000)), "x")}, "tool": "drop"},
+    ],
+)
+def test_a_record_fits_into_a_datagram_whatever_is_said_in_it(fields: JsonObject) -> None:
+    digest = "0" * 64
+    line = Link().then({**fields, "chain": "c1", "event": "asked", "call_digest": digest})[1]
+    assert len(line) < LONGEST_RECORD
+    said = json.loads(line)
+    assert (said["event"], said["call_digest"], said["shortened"]) == ("asked", digest, True)
+    assert checked([line.decode()]).is_whole
+
+
+def test_arguments_that_are_long_only_as_json_are_left_out() -> None:
+    said = said_of(a_request(call=a_call(arguments={"note": "\U0001f512" * (LONG // 4)})))
+    assert (said["arguments"], said["arguments_size"]) == (None, LONG + len('{"note":""}'))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -101,6 +101,7 @@ class Delivery:
         self._left_behind = left_behind
         self._pause = pause
         self._last: Receipt | None = None
+        self._is_down = False
         self._fresh: list[Receipt] = []
         self._kept: deque[Receipt] = deque()
         self._has_fresh = asyncio.Event()
@@ -112,6 +113,8 @@ class Delivery:
         self._tasks = [
             in_background(self._keep(), what=f"keeping records for {self.name}"),
             in_background(self._deliver(), what=f"handing records to {self.name}"),
+            # beside what happens now, which no old file may hold up
+            in_background(self._deliver_left_behind(), what=f"handing records that were left to {self.name}"),
         ]
 
     def put(self, line: bytes) -> Receipt:
@@ -125,7 +128,7 @@ class Delivery:
         """Wait so many seconds for what is on its way. What is left stays on disk for the next server."""
         if self._last is not None and self._tasks:
             await asyncio.wait([self._last.kept])
-            await asyncio.wait([self._last.delivered], timeout=patience)
+            await asyncio.wait([self._last.delivered, self._tasks[-1]], timeout=patience)
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -150,43 +153,58 @@ class Delivery:
                 receipt.settle(receipt.kept)
 
     async def _deliver(self) -> None:
-        for left in await in_thread(lambda: list(self._left_behind())):
-            while await self._hand_over(left):
-                pass
-            await in_thread(left.discard)
+        """Hand over what this server kept: as it was made, not as it is on the disk, where others can write."""
         while True:
             await self._has_kept.wait()
             self._has_kept.clear()
             while self._kept:
-                count = await self._hand_over(self._waiting)
-                if not count:
-                    self._lose("somebody removed them from this server's disk")
-                for _ in range(min(count, len(self._kept))):
+                lines = await self._hand_over(_batch(self._kept))
+                await in_thread(self._waiting.sent, lines)
+                for _ in lines:
                     receipt = self._kept.popleft()
                     receipt.settle(receipt.delivered)
 
-    def _lose(self, why: str) -> None:
-        log.error("%d records of the audit for %s are lost: %s", len(self._kept), self.name, why)
-        while self._kept:
-            receipt = self._kept.popleft()
-            receipt.delivered.set_exception(OSError(why))
-            receipt.delivered.exception()
-
-    async def _hand_over(self, waiting: Waiting) -> int:
-        """Hand over the first records, however long that takes; return how many they were."""
-        lines = await in_thread(waiting.read, _BATCH)
-        pause, is_down = self._pause, False
-        while lines:
+    async def _deliver_left_behind(self) -> None:
+        for left in await in_thread(lambda: list(self._left_behind())):
             try:
-                await self._sink.send(lines)
-                break
+                while lines := await in_thread(left.read, _BATCH):
+                    await in_thread(left.sent, await self._hand_over(lines))
             except OSError as error:
-                if not is_down:
-                    log.warning("%s does not take records of the audit: %s", self.name, error)
-                is_down = True
+                log.error("records of the audit that were left for %s cannot be read: %s", self.name, error)
+            else:
+                await in_thread(left.discard)
+
+    async def _hand_over(self, lines: Sequence[bytes]) -> Sequence[bytes]:
+        """Hand over records, however long that takes; return those that were taken, the first or more of them."""
+        pause = self._pause
+        while not await self._is_taken(lines):
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST * self._pause)
-        if is_down:
+            lines = lines[: max(1, len(lines) // 2)]  # a place may take fewer at once than these
+        return lines
+
+    async def _is_taken(self, lines: Sequence[bytes]) -> bool:
+        try:
+            await self._sink.send(lines)
+        except Exception as error:  # noqa: BLE001  # whatever it is: an end of this task would be the end of the trail
+            if not self._is_down:
+                what = error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+                log.warning("%s does not take records of the audit: %s", self.name, what)
+            self._is_down = True
+            return False
+        if self._is_down:
             log.warning("%s takes records of the audit again", self.name)
-        await in_thread(waiting.sent, lines)
-        return len(lines)
+        self._is_down = False
+        return True
+
+
+def _batch(receipts: Iterable[Receipt]) -> list[bytes]:
+    """Return the first records, about as many bytes as are handed over at once, at least one."""
+    lines: list[bytes] = []
+    size = 0
+    for receipt in receipts:
+        size += len(receipt.line) + 1
+        if lines and size > _BATCH:
+            break
+        lines.append(receipt.line)
+    return lines

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -200,15 +202,21 @@ async def test_nothing_is_lost_while_the_receiver_is_away(tmp_path: Path, collec
     assert list((tmp_path / "spool").iterdir()) == []
 
 
+def chain_left_in(directory: Path) -> str:
+    """Return the chain of the records that a server left."""
+    (spool,) = (directory / "spool").iterdir()
+    return str(json.loads(spool.read_bytes().splitlines()[0])["chain"])
+
+
 @with_collector
 async def test_the_next_server_hands_over_what_one_left(tmp_path: Path, collector: Collector) -> None:
     collector.status = 503
     async with running(tmp_path, collector, last_patience=0.01) as server:
         await server.call("find")
-    collector.status = 200
+    collector.status, gone = 200, chain_left_in(tmp_path)
     async with running(tmp_path, collector):
         await collector.has("started", 2)
-    first, second = check_trail(collector.lines)[0]
+    first, second = sorted(check_trail(collector.lines)[0], key=lambda chain: chain.id != gone)
     assert (first.records, first.is_whole, first.is_ended) == (4, True, True)
     assert second.is_whole
     assert list((tmp_path / "spool").iterdir()) == []
@@ -233,11 +241,48 @@ async def test_records_that_somebody_removes_from_the_disk_are_missed(tmp_path: 
     (spool,) = (tmp_path / "spool").iterdir()
     kept = spool.read_bytes().splitlines(keepends=True)
     spool.write_bytes(b"".join([kept[0], *kept[2:]]))
-    collector.status = 200
+    collector.status, gone = 200, chain_left_in(tmp_path)
     async with running(tmp_path, collector):
         await collector.has("started", 2)
-    first, second = check_trail(collector.lines)[0]
+    first, second = sorted(check_trail(collector.lines)[0], key=lambda chain: chain.id != gone)
     assert (first.missing, first.is_ended, second.is_whole) == ((2,), True, True)
+
+
+@with_collector
+async def test_what_somebody_writes_over_on_the_disk_of_a_server_that_runs_arrives_as_it_was_made(
+    tmp_path: Path, collector: Collector
+) -> None:
+    async with running(tmp_path, collector) as server:
+        await collector.has("started")
+        collector.status = 503
+        await server.call("find", number=1)
+        await collector.has_bodies(2)
+        (spool,) = (tmp_path / "spool").iterdir()
+        spool.write_bytes(b"".join(b'{"forged":%d}\n' % number for number in range(50)))
+        collector.status = 200
+        await collector.has("ended")
+    (chain,), strange = check_trail(collector.lines)
+    assert (chain.is_whole, chain.is_ended, strange) == (True, True, 0)
+
+
+@with_collector
+async def test_what_somebody_puts_beside_the_records_that_were_left_holds_none_up(
+    tmp_path: Path, collector: Collector
+) -> None:
+    collector.status = 503
+    async with running(tmp_path, collector, last_patience=0.01) as server:
+        await server.call("find")
+    (spool,) = (tmp_path / "spool").iterdir()
+    pipe, directory, long = (spool.with_name(f"{spool.name[:16]}-{name}.jsonl") for name in "abc")
+    os.mkfifo(pipe)
+    directory.mkdir()
+    long.write_bytes(b"x" * 2_000_000)
+    collector.status = 200
+    async with running(tmp_path, collector) as server:
+        await collector.has("started", 2)
+        await server.call("find")
+    assert [chain.is_whole for chain in check_trail(collector.lines)[0]] == [True, True]
+    assert not long.exists()
 
 
 def a_trail(store: MemoryApprovalStore, collector: Collector, directory: Path) -> tuple[AuditTrail, RecordedStore]:

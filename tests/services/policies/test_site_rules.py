@@ -150,3 +150,22 @@ async def test_records_go_where_the_site_says_whatever_a_user_sets(site_file: Pa
     await box.aclose()
     started, stopped = map(json.loads, records.read_text().splitlines())
     assert (started["event"], started["when_down"], stopped["event"]) == ("started", "deny", "stopped")
+
+
+async def test_records_of_a_program_wait_where_those_of_the_server_do_and_not_where_it_works(
+    site_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site_file.write_text(json.dumps({"rules": [], "audit": {"sinks": [f"file://{tmp_path}/none/records.jsonl"]}}))
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    (work := tmp_path / "work").mkdir()
+    monkeypatch.chdir(work)
+    settings = Settings(
+        mcp_config_path=(),
+        database_url=f"sqlite:///{tmp_path / 'x.sqlite'}",
+        audit=AuditSettings(last_patience=0.01),
+    )
+    box = build(settings, announcer=FakeAnnouncer())
+    await box.start()
+    await box.aclose()
+    assert list(work.iterdir()) == []
+    assert len(list((tmp_path / "data/agentbox/audit-spool").iterdir())) == 1
