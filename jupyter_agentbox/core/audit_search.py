@@ -177,13 +177,21 @@ CSV_COLUMNS: Final = (
 )
 
 
-def csv_header() -> str:
-    """Return the first line of the CSV."""
-    return _csv_line(CSV_COLUMNS)
+def csv_header(more: Sequence[str] = ()) -> str:
+    """Return the first line of the CSV; with the names of more columns, if there are any."""
+    return _csv_line((*CSV_COLUMNS, *more))
 
 
-def record_to_csv(request: ApprovalRequest) -> str:
-    """Return a record as a line of CSV that is safe to open: no cell is a formula, and nothing steers a terminal."""
+def record_to_csv(request: ApprovalRequest, more: Sequence[object] = ()) -> str:
+    """Return a record as a line of CSV that is safe to open: no cell is a formula, and nothing steers a terminal.
+
+    Parameters
+    ----------
+    request : ApprovalRequest
+        The record.
+    more : sequence
+        What is in more columns: texts, and what is written as JSON.
+    """
     record = record_to_json(request)
     call, evaluation = _object(record["call"]), _object(record["evaluation"])
     decision, outcome = _object(record["decision"]), _object(record["outcome"])
@@ -199,7 +207,8 @@ def record_to_csv(request: ApprovalRequest) -> str:
         "arguments": _json(call["arguments"] if call["arguments"] is not None else call["omitted"]),
         "edited_arguments": _json(decision.get("arguments")),
     }
-    return _csv_line([_cell(flat[name]) for name in CSV_COLUMNS])
+    further = (one if isinstance(one, str) else _json(one) for one in more)
+    return _csv_line([_cell(cell) for cell in (*(flat[name] for name in CSV_COLUMNS), *further)])
 
 
 def _object(value: object) -> JsonObject:

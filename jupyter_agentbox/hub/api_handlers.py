@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from tornado import web
 
-from jupyter_agentbox.core.audit_search import AuditQuery, record_to_json
+from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery, csv_header, record_to_csv, record_to_json
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, StorageError
 from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, named_from_json, verdict_from_json
@@ -71,13 +73,18 @@ class AuditHandler(JsonHandler):
     asks_anew = True
 
     async def get(self) -> None:
-        """Send all records as JSON Lines, the newest first."""
+        """Send all records, the newest first, as JSON Lines or, for spreadsheets, as CSV."""
         if not self.parts.reviews.is_auditor(self.caller):
             raise web.HTTPError(403, "only members of the groups in `auditors` of the policy read the record")
-        self.set_header("Content-Type", "application/jsonl")
+        form = self.get_query_argument("format", "jsonl")
+        if form not in _FORMATS:
+            raise web.HTTPError(422, f"`format` must be one of {', '.join(_FORMATS)}")
+        media, text, line = _FORMATS[form]
+        self.set_header("Content-Type", media)
+        self.set_header("Content-Disposition", f'attachment; filename="agentbox-record.{form}"')
         async for page in self.parts.audit.export(AuditQuery()):
-            for record in page.records:
-                self.write(answer_text({**record_to_json(record), **persons_to_json(record)}) + "\n")
+            self.write(text + await asyncio.to_thread(_lines, page, line))
+            text = ""
             await self.flush()
 
 
@@ -110,6 +117,25 @@ class ReadyHandler(HubServiceHandler):
             self.finish({"status": "the database cannot be used"})
         else:
             self.finish({"status": "ok"})
+
+
+def _json_line(record: ApprovalRequest) -> str:
+    return answer_text({**record_to_json(record), **persons_to_json(record)}) + "\n"
+
+
+def _csv_line(record: ApprovalRequest) -> str:
+    return record_to_csv(record, tuple(persons_to_json(record).values()))
+
+
+def _lines(page: AuditPage, line: Callable[[ApprovalRequest], str]) -> str:
+    return "".join(map(line, page.records))
+
+
+#: Of each format of the record: its type, what comes first, and what writes a record.
+_FORMATS: Final[dict[str, tuple[str, str, Callable[[ApprovalRequest], str]]]] = {
+    "jsonl": ("application/jsonl", "", _json_line),
+    "csv": ("text/csv; charset=utf-8", csv_header(("asked_by", "approvers", "votes")), _csv_line),
+}
 
 
 def _answered(decided: ReviewRequest | AgentBoxError) -> JsonObject:

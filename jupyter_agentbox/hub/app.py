@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
@@ -211,23 +211,8 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         is_ready=box.is_ready,
     )
     files = Path(str(resources.files("jupyter_agentbox.hub")))
-    mcp = {"public_url": public_url}
     application = web.Application(
-        [
-            (prefix, InboxHandler),
-            (rf"{prefix}decisions", DecisionsPageHandler),
-            (rf"{prefix}requests/{_ID}", RequestPageHandler),
-            (rf"{prefix}oauth_callback", _CallbackHandler),
-            (rf"{prefix}api/requests", RequestsHandler),
-            (rf"{prefix}api/decisions", DecisionsHandler),
-            (rf"{prefix}api/requests/{_ID}", RequestHandler),
-            (rf"{prefix}api/requests/{_ID}/decision", DecisionHandler),
-            (rf"{prefix}api/audit", AuditHandler),
-            (rf"{prefix}mcp/([A-Za-z0-9_-]+)", McpHandler, mcp),
-            (rf"{prefix}metrics", MetricsHandler),
-            (rf"{prefix}health/live", LiveHandler),
-            (rf"{prefix}health/ready", ReadyHandler),
-        ],
+        routes(prefix, public_url),
         template_path=str(files / "templates"),
         static_path=str(files / "static"),
         static_url_prefix=f"{prefix}static/",
@@ -239,6 +224,25 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
     )
     application.settings[SETTINGS_KEY] = parts
     return application
+
+
+def routes(prefix: str, public_url: str) -> list[tuple[Any, ...]]:
+    """Return the addresses of the service below its prefix, and what answers there."""
+    return [
+        (prefix, InboxHandler),
+        (rf"{prefix}decisions", DecisionsPageHandler),
+        (rf"{prefix}requests/{_ID}", RequestPageHandler),
+        (rf"{prefix}oauth_callback", _CallbackHandler),
+        (rf"{prefix}api/requests", RequestsHandler),
+        (rf"{prefix}api/decisions", DecisionsHandler),
+        (rf"{prefix}api/requests/{_ID}", RequestHandler),
+        (rf"{prefix}api/requests/{_ID}/decision", DecisionHandler),
+        (rf"{prefix}api/audit", AuditHandler),
+        (rf"{prefix}mcp/([A-Za-z0-9_-]+)", McpHandler, {"public_url": public_url}),
+        (rf"{prefix}metrics", MetricsHandler),
+        (rf"{prefix}health/live", LiveHandler),
+        (rf"{prefix}health/ready", ReadyHandler),
+    ]
 
 
 class _CallbackHandler(HubOAuthCallbackHandler):  # type: ignore[misc]  # jupyterhub has no types

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable
@@ -424,6 +425,28 @@ async def test_the_record_names_who_asked_and_who_approved_and_the_chain_holds(t
     connection.close()
     assert (await log.verify()).broken is not None
     await log.aclose()
+
+
+async def test_the_record_is_a_table_too_in_which_nothing_is_a_formula(tmp_path: Path) -> None:
+    async with asking(tmp_path, ask(group="data-stewards", count=2), sql="=1+1") as asked:
+        service, request = asked.service, asked.request
+        await service.decide(request, "bob", reason="=HYPERLINK(0)")
+        await service.decide(request, "cleo", reason="=1+1")
+        await asked.result()
+        exported = await service.get("api/audit?format=csv", token="dan")
+        refused = [
+            (await service.get(f"api/audit?format={form}", token=who)).code
+            for form, who in (("csv", "bob"), ("xls", "dan"))
+        ]
+
+    (row,) = csv.DictReader(exported.body.decode().splitlines())
+    assert (row["asked_by"], row["reviewer"], row["status"], row["outcome"]) == ("ada", "cleo", "approved", "succeeded")
+    assert json.loads(row["approvers"])["count"] == 2
+    assert [(vote["reviewer"], vote["reason"]) for vote in json.loads(row["votes"])] == [("bob", "=HYPERLINK(0)")]
+    assert row["reason"] == "'=1+1"
+    assert not [cell for cell in row.values() if cell.startswith(("=", "+", "-", "@"))]
+    assert exported.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert refused == [403, 422]
 
 
 async def test_what_waited_when_the_service_ended_cannot_run_later(tmp_path: Path) -> None:
