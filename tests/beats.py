@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 #: Seconds after which what waits gives up.
-TIMEOUT = 5.0
+TIMEOUT = 60
 
 _STAND_IN = """#!{python} -ISB
 import os, socket, sys

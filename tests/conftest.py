@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import signal
+import time
+from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
+from jupyter_agentbox.system import SystemClock
 from jupyter_agentbox.testing import FakeAnnouncer, FakeClock, FakeIds, MemoryApprovalStore
 
 from .postgresql import make_postgresql_database
@@ -39,6 +43,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
+
+
+@pytest.fixture
+def let_time_pass(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Let the clocks of this process jump by so many seconds: each time limit that is under way ends then.
+
+    So a limit can be so long that no machine is too slow for what has to happen before it ends.
+    """
+
+    def jump(seconds: float) -> None:
+        monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic: now() + seconds)
+        later = timedelta(seconds=seconds)
+        monkeypatch.setattr(SystemClock, "now", lambda self, now=SystemClock.now: now(self) + later)
+
+    return jump
 
 
 @pytest.fixture

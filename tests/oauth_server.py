@@ -203,7 +203,7 @@ def running_oauth_server() -> Iterator[OAuthServer]:
         yield remote
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(60)
         bound.close()
 
 

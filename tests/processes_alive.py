@@ -25,7 +25,7 @@ def running(word: str, processes: Iterable[psutil.Process]) -> list[psutil.Proce
     return [process for process in processes if any(word in part for part in _command(process))]
 
 
-def survivors(processes: Iterable[psutil.Process], timeout: float = 10) -> list[psutil.Process]:
+def survivors(processes: Iterable[psutil.Process], timeout: float = 60) -> list[psutil.Process]:
     """Return the processes that still run after `timeout` seconds; return at once when none does.
 
     A zombie has ended: when it leaves the process table is up to process 1, which in a container may never look.

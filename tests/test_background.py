@@ -47,7 +47,7 @@ async def test_a_cancelled_task_waits_for_what_its_thread_does() -> None:
 
     def work() -> None:
         loop.call_soon_threadsafe(began.set)
-        go_on.wait(5)
+        go_on.wait(60)
         done.append("all of it")
 
     task = asyncio.create_task(in_thread(work))

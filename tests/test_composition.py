@@ -22,7 +22,7 @@ from jupyter_agentbox.services.approvals.manager import Verdict
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.testing import FakeTools
 
-TIMEOUT = 10
+TIMEOUT = 60
 ARGUMENT, RESULT, REASON = "written-by-the-code", "given-by-the-tool", "said-by-a-person"
 
 

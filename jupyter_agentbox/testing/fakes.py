@@ -32,7 +32,7 @@ from jupyter_agentbox.core.tools import (
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError, UnknownServerError, UnknownToolError
 
 #: How long a fake waits for something that should happen at once, in seconds.
-TIMEOUT: Final = 5
+TIMEOUT: Final = 60
 
 T = TypeVar("T")
 Report: TypeAlias = Callable[[Progress], None]

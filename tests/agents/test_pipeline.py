@@ -89,7 +89,7 @@ async def pipeline(endings: Sequence[str], most: int) -> tuple[CodeResult, FakeG
     generator, runner, statuses = FakeGenerator(endings), FakeRunner(), list[CodeStatus]()
     request = CodeRequest(user_query="q", task_objective="t", expected_results={"n": "int"}, max_attempts=most)
     line = CodePipeline(generator=generator, analyzer=FakeAnalyzer(), on_status=statuses.append)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         return await line.run(request, runner), generator, runner, statuses
 
 

@@ -36,7 +36,7 @@ from .attack import LEVELS, Attack
 from .page import browser, plain_lab, plain_view, sandbox_lab, view  # noqa: F401  # fixtures
 from .report import report_table
 
-TIMEOUT = 30
+TIMEOUT = 60
 MARK = "agentbox-evidence:"
 #: How many requests of one kernel may wait on this server.
 MOST_PENDING = 20
@@ -452,7 +452,7 @@ def wait_for(world: World) -> None:
         for path in (root / "runtime").glob("jpserver-*.json"):
             try:
                 told = json.loads(path.read_text())
-                urllib.request.urlopen(told["url"] + "api", timeout=1).close()
+                urllib.request.urlopen(told["url"] + "api", timeout=10).close()
                 world.url, world.port = told["url"], told["port"]
             except (ValueError, OSError):
                 break

@@ -40,7 +40,7 @@ AS_WIDGET = (
 threading.Thread(target=lambda: tools.shop.restock(product_id=1, quantity=2), daemon=True).start()
 waiting = []
 while not waiting:
-    waiting = runtime.link().list_pending(within=10)
+    waiting = runtime.link().list_pending(within=60)
 target = ApprovalCard(request_id=waiting[0]["id"])
 """,
     "",

@@ -3,7 +3,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -25,7 +27,9 @@ TOOLS = {
     "doubling": "import jsonschema_rs; jsonschema_rs.validate(schema, arguments)",
 }
 #: Seconds in which a server that works answers, also on a busy machine.
-PATIENCE = 5.0
+PATIENCE = 30.0
+#: Seconds in which a schema that can be checked at all was checked.
+LONG = 3.0
 
 
 def attack(facts: dict[str, Any]) -> Any:
@@ -39,15 +43,26 @@ def attack(facts: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_server_answers_others_meanwhile(stage: Stage, tool: str) -> None:
-    slowest = 0.0
-    with stage.running(attack, tool=tool, arguments=ARGUMENTS) as evidence:
-        ends = time.monotonic() + 3
-        while time.monotonic() < ends:
+    has_ended = threading.Event()
+
+    def slowest_answer() -> float:
+        slowest = 0.0
+        while not has_ended.is_set():
             began = time.monotonic()
             stage.world.api("GET", "api/status")
             slowest = max(slowest, time.monotonic() - began)
-        assert evidence() == "ToolArgumentsError", stage.said
-    stage.judge(ATTACK, slowest > PATIENCE)
+        return slowest
+
+    with (
+        ThreadPoolExecutor(max_workers=1) as others,
+        stage.running(attack, tool=tool, arguments=ARGUMENTS) as evidence,
+    ):
+        slowest = others.submit(slowest_answer)
+        try:
+            assert evidence() == "ToolArgumentsError", stage.said
+        finally:
+            has_ended.set()
+        stage.judge(ATTACK, slowest.result() > PATIENCE)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -55,4 +70,4 @@ def test_the_same_schema_holds_whoever_checks_it_in_their_own_process(tool: str)
     code = f"import json, sys; schema, arguments = json.load(sys.stdin); {TOOLS[tool]}"
     given = json.dumps([input_schema(tool), ARGUMENTS])
     with pytest.raises(subprocess.TimeoutExpired):
-        subprocess.run([sys.executable, "-c", code], input=given, text=True, timeout=PATIENCE, check=True)
+        subprocess.run([sys.executable, "-c", code], input=given, text=True, timeout=LONG, check=True)

@@ -25,7 +25,7 @@ for product in (1, 2):
 CARDS = """
 from jupyter_agentbox.kernel import runtime
 MIME = "application/vnd.jupyter-agentbox.request+json"
-waiting = runtime.link().list_pending(within=10)
+waiting = runtime.link().list_pending(within=60)
 one, two = ({MIME: {"request_id": request["id"]}, "text/plain": "a request"} for request in waiting)
 handle = display(one, raw=True, display_id="shown")
 """

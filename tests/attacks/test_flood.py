@@ -29,7 +29,7 @@ def attack(facts: dict[str, Any]) -> Any:
 
     for number in range(2 * facts["most_pending"]):
         threading.Thread(target=ask, args=(number,), daemon=True).start()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while len(refused) < facts["most_pending"] and time.monotonic() < until:
         time.sleep(0.05)
     return refused

@@ -36,10 +36,10 @@ def attack(facts: dict[str, Any]) -> Any:
 
     for _ in range(facts["calls"]):
         threading.Thread(target=ask, daemon=True).start()
-    until, waiting = time.monotonic() + 20, 0
+    until, waiting = time.monotonic() + 60, 0
     while len(refused) + waiting < facts["calls"] and time.monotonic() < until:
         time.sleep(0.1)
-        waiting = len([one for one in link.list_pending(within=10) if one["tool"] == "flooded"])
+        waiting = len([one for one in link.list_pending(within=60) if one["tool"] == "flooded"])
     return {"waiting": waiting, "refused": refused}
 
 

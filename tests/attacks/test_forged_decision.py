@@ -26,12 +26,11 @@ def attack(facts: dict[str, Any]) -> Any:
     def ask() -> None:
         link.call("desk", "forged", {"text": "nobody allowed this"})
 
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
+    threading.Thread(target=ask, daemon=True).start()
     waiting: list[Any] = []
-    until = time.monotonic() + 15
+    until = time.monotonic() + 60
     while not waiting and time.monotonic() < until:
-        waiting = [found for found in link.list_pending(within=10) if found["tool"] == "forged"]
+        waiting = [found for found in link.list_pending(within=60) if found["tool"] == "forged"]
     request, call = waiting[0]["id"], link._pending.ids[0]
     words = ["decision", "decide", "approve", "approved", "running", "reply", "allow_once", "allow_always", "accept"]
     for kind in words:
@@ -43,7 +42,7 @@ def attack(facts: dict[str, Any]) -> Any:
                     create_comm(
                         target_name="jupyter_agentbox", comm_id=prefix + uuid.uuid4().hex, primary=False
                     ).send(data=message)  # fmt: skip
-    asking.join(2)
+    link.list_pending(within=60)  # asked after all of that, and answered by the server
     return len(words)
 
 

@@ -27,7 +27,7 @@ def attack(facts: dict[str, Any]) -> Any:
 
     threading.Thread(target=ask, daemon=True).start()
     for _ in range(200):
-        mine = [found for found in link.list_pending(within=10) if found["tool"] == "granted"]
+        mine = [found for found in link.list_pending(within=60) if found["tool"] == "granted"]
         if mine:
             break
         time.sleep(0.05)

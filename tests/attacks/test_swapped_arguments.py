@@ -28,9 +28,9 @@ def attack(facts: dict[str, Any]) -> Any:
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
-    until = time.monotonic() + 15
+    until = time.monotonic() + 60
     while time.monotonic() < until:
-        if any(found["tool"] == "edited" for found in link.list_pending(within=10)):
+        if any(found["tool"] == "edited" for found in link.list_pending(within=60)):
             break
     arguments["files"][:] = ["harmful"]
     arguments["more"] = "harmful"
@@ -38,7 +38,7 @@ def attack(facts: dict[str, Any]) -> Any:
     for _ in range(3):
         link.transport.send(again)
     link.call("desk", "ready", {})  # the person may decide now
-    asking.join(15)
+    asking.join(60)
     return not asking.is_alive()
 
 

@@ -30,13 +30,13 @@ def attack(facts: dict[str, Any]) -> Any:
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
-    until = time.monotonic() + 15
+    until = time.monotonic() + 60
     while time.monotonic() < until:
-        if any(found["tool"] == "report" for found in link.list_pending(within=10)):
+        if any(found["tool"] == "report" for found in link.list_pending(within=60)):
             break
     path.write_text("harmful")
     link.call("desk", "ready", {})
-    asking.join(15)
+    asking.join(60)
     return said
 
 

@@ -26,9 +26,9 @@ def attack(facts: dict[str, Any]) -> Any:
 
     threading.Thread(target=ask, daemon=True).start()
     waiting: list[Any] = []
-    until = time.monotonic() + 15
+    until = time.monotonic() + 60
     while not waiting and time.monotonic() < until:
-        waiting = [found for found in link.list_pending(within=10) if found["tool"] == "framed"]
+        waiting = [found for found in link.list_pending(within=60) if found["tool"] == "framed"]
     request = waiting[0]["id"]
     card = ApprovalCard(request_id="another")
     card.request_id = request
@@ -36,7 +36,7 @@ def attack(facts: dict[str, Any]) -> Any:
         card.comm.send(data={"method": "update", "state": {**state, "request_id": request}, "buffer_paths": []})
         card.send({"event": "decide", "request_id": request, **state})
         card.send({"event": "click", "request_id": request, **state})
-    link.list_pending(within=10)  # asked after all of that, and answered by the server
+    link.list_pending(within=60)  # asked after all of that, and answered by the server
     card.close()
     return request
 

@@ -150,7 +150,7 @@ def stream_receiver() -> Iterator[tuple[int, list[bytes], threading.Thread]]:
         try:
             yield server.getsockname()[1], received, thread
         finally:
-            thread.join(10)
+            thread.join(60)
 
 
 async def test_syslog_by_tcp_counts_octets() -> None:

@@ -19,7 +19,7 @@ from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.ports import KernelChannel
 
-TIMEOUT = 15
+TIMEOUT = 60
 #: A comm message as the kernel side sends it, by hand.
 SEND = """
 from comm import create_comm
@@ -87,11 +87,12 @@ class Kernels:
         kernel_id = await self.start()
         number = 0
         async with asyncio.timeout(TIMEOUT):
-            while not self.heard.messages or self.heard.messages[-1][2] != number:
+            while not self.heard.messages:
                 number += 1
                 await self.run_unheard(kernel_id, SEND.format(data=number))
                 with suppress(TimeoutError):
                     await self.heard.until(lambda: bool(self.heard.messages), within=0.1)
+            await self.heard.until(lambda: self.heard.messages[-1][2] == number)
         self.heard.messages.clear()
         return kernel_id
 

@@ -23,7 +23,7 @@ from jupyter_agentbox.core.calls import JsonObject
 
 KEY = b"a key"
 COMM = "agentbox-test"
-TIMEOUT = 10
+TIMEOUT = 60
 
 
 class HostileKernel:

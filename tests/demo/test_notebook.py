@@ -111,7 +111,7 @@ def running_demo(directory: Path) -> Iterator[Server]:
             yield listening(directory)
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(20)
+            process.wait(60)
 
 
 def wait_until_it_is_heard(client: BlockingKernelClient) -> None:

@@ -24,7 +24,7 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 from jupyter_agentbox.testing import MockModelServer
 from tests.ports import kept_port
 
-TIMEOUT = 30
+TIMEOUT = 60
 APPROVAL_EVENT = "https://events.jupyter-agentbox.org/approval/v1"
 KERNEL_EVENT = "https://events.jupyter-agentbox.org/kernel/v1"
 #: A Python that has ipykernel 6.30 and this package; tests that take `ipykernel` run on it as well where it is named.

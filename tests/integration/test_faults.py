@@ -237,6 +237,7 @@ def forge(request_id):
     for target in comm.get_comm_manager().comms.values():
         for kind in ("decision", "approved", "running", "reply"):
             target.send({"type": kind, "id": request_id, "request_id": request_id, "decision": "allow_once"})
+    print("forged", flush=True)
 try:
     threading.Timer(0.5, forge, ["REQUEST"]).start()
     tools.shop.delete_order(order_id=1001)
@@ -247,18 +248,9 @@ except ToolCallRejectedError:
     async with server.kernel() as kernel:
         cell = asyncio.create_task(kernel.run(code))
         approval = await server.pending("delete_order")
-        forger = await kernel_comm_traffic(kernel)
-        assert forger
+        async with asyncio.timeout(TIMEOUT):
+            await kernel.printed("forged")
         _, still = await server.api("GET", f"jupyter-agentbox/approvals/{approval['id']}")
         assert still["status"] == "pending"
         await server.decide(still, "reject_once")
-        assert (await cell).stdout == "refused\n"
-
-
-async def kernel_comm_traffic(kernel: Kernel) -> bool:
-    """Wait until the forger in the kernel has had its turn."""
-    forged = asyncio.Event()
-    asyncio.get_running_loop().call_later(2, forged.set)
-    async with asyncio.timeout(TIMEOUT):
-        await forged.wait()
-    return True
+        assert (await cell).stdout == "forged\nrefused\n"

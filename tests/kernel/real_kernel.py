@@ -20,7 +20,7 @@ from jupyter_agentbox.protocol.messages import FromServer
 
 from .fakes import ServerEnd
 
-TIMEOUT = 20
+TIMEOUT = 60
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 Message = dict[str, Any]
 

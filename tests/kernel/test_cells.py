@@ -50,14 +50,14 @@ class Worker:
         self._thread.start()
 
     def _work(self) -> None:
-        self._asked.wait(5)
+        self._asked.wait(60)
         self.cell_id = self._shell.where()
         self._answered.set()
 
     def ask(self) -> str | None:
         self._asked.set()
-        assert self._answered.wait(5)
-        self._thread.join(5)
+        assert self._answered.wait(60)
+        self._thread.join(60)
         return self.cell_id
 
 
@@ -98,7 +98,7 @@ async def test_task_belongs_to_the_cell_that_made_it_also_later(shell: Shell) ->
     task = shell.run("a", lambda: asyncio.create_task(work()))
     shell.run("b", go.set)
 
-    assert await asyncio.wait_for(task, 5) == ("a", "a")
+    assert await asyncio.wait_for(task, 60) == ("a", "a")
 
 
 def test_running_cell_is_acted_upon_until_it_ends(shell: Shell) -> None:

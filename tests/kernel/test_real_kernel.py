@@ -131,7 +131,7 @@ def test_interrupted_cell_withdraws_the_calls_of_its_threads(kernel: RealKernel,
 
     assert cell.errors == ["KeyboardInterrupt"]
     assert kernel.wait_for(Cancel)
-    assert kernel.run("thread.join(15); print(caught)").text == "['ApprovalCancelledError']\n"
+    assert kernel.run("thread.join(60); print(caught)").text == "['ApprovalCancelledError']\n"
 
 
 def test_gathered_calls_of_an_async_cell_wait_at_the_same_time(kernel: RealKernel, server: ServerEnd) -> None:
@@ -162,11 +162,11 @@ def test_thread_shows_its_card_under_the_cell_that_started_it(kernel: RealKernel
     first = kernel.run(
         "import threading\n"
         "go = threading.Event()\n"
-        "thread = threading.Thread(target=lambda: go.wait(10) and tools.my_shop.wait()); thread.start()",
+        "thread = threading.Thread(target=lambda: go.wait(60) and tools.my_shop.wait()); thread.start()",
         cell_id="first",
     )
 
-    second = kernel.run("go.set(); thread.join(10)", cell_id="second")
+    second = kernel.run("go.set(); thread.join(60)", cell_id="second")
 
     cards = [each for each in second.published if each["msg_type"] == "display_data"]
     assert [each["parent_header"]["msg_id"] for each in cards] == [first.msg_id]

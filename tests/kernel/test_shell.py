@@ -15,7 +15,7 @@ from traitlets.config import Config
 from jupyter_agentbox.kernel import runtime
 from jupyter_agentbox.kernel.shell import ask_before_commands
 
-TIMEOUT = 10
+TIMEOUT = 60
 
 
 class Asked:

@@ -18,7 +18,7 @@ from jupyter_agentbox.protocol.packets import MAX_PACKET, Joiner, to_packets
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no sockets of this type")
 
-TIMEOUT = 20
+TIMEOUT = 60
 
 
 @pytest.fixture

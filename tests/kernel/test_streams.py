@@ -13,7 +13,7 @@ from jupyter_client.session import Session
 
 from jupyter_agentbox.kernel_app.streams import WatchedStream
 
-TIMEOUT = 30
+TIMEOUT = 60
 
 
 @pytest.fixture

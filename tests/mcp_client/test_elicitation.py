@@ -15,7 +15,7 @@ from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerErro
 
 from .conftest import Hears, Running
 
-TIMEOUT = 20
+TIMEOUT = 60
 ERAS = ["legacy", "2026-07-28"]
 PAGE = "https://shop.example/sign?order=7"
 

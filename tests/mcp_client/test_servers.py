@@ -30,7 +30,7 @@ from tests.processes_alive import children, survivors
 from .conftest import Changes, Hears, Running
 
 Script = Callable[..., dict[str, Any]]
-TIMEOUT = 30
+TIMEOUT = 60
 CORPUS = Path(__file__).parent.parent / "data" / "mcp-corpus"
 
 
@@ -746,7 +746,7 @@ async def test_what_is_wrong_with_the_configuration_is_in_the_log_once(
 
 
 async def test_a_start_that_is_stopped_before_its_first_step_holds_nobody_up(running: Running, script: Script) -> None:
-    async with running({"one": script("official.py")}) as servers, asyncio.timeout(10):
+    async with running({"one": script("official.py")}) as servers, asyncio.timeout(60):
         using = asyncio.create_task(servers.list_tools("one"))
         await asyncio.sleep(0)  # it has begun to start, and the task that does so has not run
         await servers.stop("one")

@@ -15,7 +15,7 @@ from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerErro
 from .conftest import Hears, Running
 
 HttpServer = Callable[..., str]
-TIMEOUT = 30
+TIMEOUT = 60
 
 
 def call(tool: str, **arguments: JsonValue) -> ToolCall:

@@ -126,7 +126,7 @@ async def test_no_process_outlives_the_client(environment: Mapping[str, str], pl
             wire.process.stdin.close()
         async with asyncio.timeout(TIMEOUT):
             status = await wire.process.wait()
-        left = await asyncio.to_thread(survivors, started, 20)
+        left = await asyncio.to_thread(survivors, started)
 
     assert left == []
     expected = {"close": 0, signal.SIGKILL: -signal.SIGKILL}
@@ -190,6 +190,6 @@ async def test_requests_that_come_after_the_signal_keep_nothing_alive(
                     break
                 await asyncio.sleep(0.01)
             assert await wire.process.wait() == 128 + signal.SIGTERM
-        left = await asyncio.to_thread(survivors, started, 20)
+        left = await asyncio.to_thread(survivors, started)
 
     assert left == []

@@ -73,7 +73,7 @@ async def test_a_second_signal_within_a_second_ends_all(
         await wire.answer(2)
         interrupt(wire)
         status = await ended(wire)
-        left = await asyncio.to_thread(survivors, started, 20)
+        left = await asyncio.to_thread(survivors, started)
 
     assert (status, left) == (INTERRUPTED, [])
 

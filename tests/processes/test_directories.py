@@ -41,7 +41,7 @@ def test_the_directory_of_a_process_that_was_killed_is_removed_by_the_next_and_n
         sweep(tmp_path)
         assert (left / "secret").exists()
         other.send_signal(signal.SIGKILL)
-        other.wait(30)
+        other.wait(60)
 
     made = PrivateDirectory(parent=tmp_path)
 

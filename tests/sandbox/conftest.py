@@ -23,7 +23,7 @@ from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
 from jupyter_agentbox.sandbox.server.probes import select_level
 
-TIMEOUT = 30
+TIMEOUT = 60
 
 
 @dataclass

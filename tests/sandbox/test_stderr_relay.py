@@ -51,6 +51,6 @@ def test_what_a_kernel_writes_comes_out_marked(capfd: pytest.CaptureFixture[str]
     os.write(writer, b"one\n\x1b[31mtwo")
     os.close(writer)
     for thread in set(threading.enumerate()) - before:
-        thread.join(5)
+        thread.join(60)
 
     assert capfd.readouterr().err == "[kernel 1] one\n[kernel 1] two\n"

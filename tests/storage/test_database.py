@@ -206,8 +206,9 @@ async def test_many_that_wait_for_a_locked_database_wait_once_together(path: Pat
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
 
-        async with asyncio.timeout(5):  # one after the other would take 20 seconds
-            results = await asyncio.gather(*(store.add(a_request(f"r{n}")) for n in range(100)), return_exceptions=True)
+        async with asyncio.timeout(60):  # one after the other would take 200 seconds
+            added = (store.add(a_request(f"r{n}")) for n in range(1000))
+            results = await asyncio.gather(*added, return_exceptions=True)
         other.close()
 
         assert {type(result) for result in results} == {StorageError}

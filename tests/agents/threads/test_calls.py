@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ async def test_a_call_that_outlasts_the_code_that_made_it_is_listed_once(
         os.mkfifo(tmp_path / name)
 
     model.enqueue_tool_call("run_code", {"code": IN_BACKGROUND.format(place=str(tmp_path))})
-    async with make_agent(policy=ALLOWED, mcp_config_path=servers) as agent, asyncio.timeout(TIMEOUT * 4):
+    async with make_agent(policy=ALLOWED, mcp_config_path=servers) as agent, asyncio.timeout(2 * TIMEOUT):
         result = await run_one(agent, model, "(place / 'next').write_bytes(b''); calling.join()", on_approval=decide)
 
     assert [run.status for run in runs(result)] == [ItemStatus.COMPLETED] * 2
@@ -109,18 +109,19 @@ async def test_a_kernel_that_does_not_start_fails_the_turn_as_the_kernel(
 
 
 async def test_an_answer_that_takes_long_holds_up_no_other_and_ends_with_the_turn(
-    make_agent: MakeAgent, model: MockModelServer
+    make_agent: MakeAgent, model: MockModelServer, let_time_pass: Callable[[float], None]
 ) -> None:
     thinking, given_up = asyncio.Event(), asyncio.Event()
 
     async def think(_request: PendingApproval) -> None:
         thinking.set()
+        let_time_pass(100)
         try:
             await asyncio.Event().wait()
         finally:
             given_up.set()
 
-    async with make_agent(approval_timeout=0.2) as agent, asyncio.timeout(TIMEOUT * 8):
+    async with make_agent(approval_timeout=100) as agent, asyncio.timeout(100 + 2 * TIMEOUT):
         result = await run_one(agent, model, "1", on_approval=think)
 
     assert thinking.is_set()

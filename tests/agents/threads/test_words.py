@@ -189,7 +189,7 @@ async def test_interrupting_ends_a_turn_at_once_and_the_thread_goes_on(
     make_agent: MakeAgent, model: MockModelServer
 ) -> None:
     model.enqueue_message("never heard", is_held=True)
-    async with make_agent() as agent, asyncio.timeout(TIMEOUT * 4):
+    async with make_agent() as agent, asyncio.timeout(2 * TIMEOUT):
         thread = await agent.thread_start()
         turn = await thread.turn("go")
         with pytest.raises(ThreadBusyError):
@@ -219,7 +219,7 @@ async def test_a_turn_that_is_interrupted_before_it_began_has_an_end(
 async def test_a_word_while_it_works_is_heard_before_it_goes_on(make_agent: MakeAgent, model: MockModelServer) -> None:
     model.enqueue_message("Norway then", is_held=True)
     model.enqueue_message("Sweden")
-    async with make_agent() as agent, asyncio.timeout(TIMEOUT * 4):
+    async with make_agent() as agent, asyncio.timeout(2 * TIMEOUT):
         turn = await (await agent.thread_start()).turn("Norway?")
         await asyncio.to_thread(model.wait_for_requests, 1)
         await turn.steer("no, Sweden")
@@ -332,7 +332,7 @@ async def test_requests_that_fail_or_are_broken_off_count_as_well(
 ) -> None:
     model.enqueue_error(400)
     model.enqueue_message("never heard", is_held=True)
-    async with make_agent(limits=TurnLimits(requests_per_hour=2)) as agent, asyncio.timeout(TIMEOUT * 4):
+    async with make_agent(limits=TurnLimits(requests_per_hour=2)) as agent, asyncio.timeout(2 * TIMEOUT):
         thread = await agent.thread_start()
         failed = await thread.run("go")
         turn = await thread.turn("go")

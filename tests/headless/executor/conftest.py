@@ -76,5 +76,5 @@ def executor(shared_executor: CodeExecutor, jp_asyncio_loop: asyncio.AbstractEve
 
 async def forget(executor: CodeExecutor) -> None:
     """Remove the variables of a test, whose last cell is over then."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await executor.execute("%reset -f")

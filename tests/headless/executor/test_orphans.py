@@ -52,7 +52,7 @@ def test_no_process_outlives_its_owner(places: Path, number: signal.Signals) -> 
         started = children(owner.pid)
         assert len(started) >= 10  # for each executor: two reapers, the kernel, its child, the MCP server
         owner.send_signal(number)
-        assert not survivors(started, timeout=20)
+        assert not survivors(started)
     finally:
         owner.kill()
         owner.wait()

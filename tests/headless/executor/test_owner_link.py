@@ -14,7 +14,7 @@ from jupyter_agentbox import ApprovalRequest, CodeExecutionChunk, CodeExecutionE
 from jupyter_agentbox.headless.owner_socket import OwnerSocket
 
 Make = Callable[..., CodeExecutor]
-TIMEOUT = 30
+TIMEOUT = 60
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 

@@ -59,16 +59,19 @@ async def test_a_rule_with_the_full_name_asks_nobody(make_executor: Make) -> Non
         assert "add" in await executor.register_mcp_server("two", MINI, decide=nobody)
 
 
-async def test_a_request_that_expires_cancels_who_decides(make_executor: Make) -> None:
+async def test_a_request_that_expires_cancels_who_decides(
+    make_executor: Make, let_time_pass: Callable[[float], None]
+) -> None:
     is_cancelled = asyncio.Event()
 
     async def think(_request: ApprovalRequest) -> None:
+        let_time_pass(100)
         try:
             await asyncio.Event().wait()
         finally:
             is_cancelled.set()
 
-    async with make_executor(approval_timeout=0.1) as executor:
+    async with make_executor(approval_timeout=100) as executor:
         with pytest.raises(ApprovalExpiredError):
             await executor.register_mcp_server("two", MINI, decide=think)
         assert is_cancelled.is_set()
@@ -98,7 +101,7 @@ async def test_stopping_the_executor_ends_the_question(make_executor: Make) -> N
     executor: Any = make_executor()
     await executor.start()
     adding = asyncio.create_task(executor.register_mcp_server("two", MINI, decide=think))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await asked.wait()
         await executor.stop()
         with pytest.raises(ApprovalCancelledError):

@@ -18,7 +18,7 @@ DENIED = Policy((Rule(server="mini", tool="add", effect=Effect.DENY, reason="not
 
 async def error_of(executor: CodeExecutor, code: str) -> list[str]:
     """Return the lines of the error that code ends with."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         with pytest.raises(ExecutionError) as raised:
             await executor.execute(code)
     return str(raised.value).splitlines()

@@ -20,7 +20,7 @@ from jupyter_agentbox.headless.discovery import known_token, running_servers
 from tests.integration.conftest import Server, start_server
 from tests.loops import loop_of_the_file
 
-TIMEOUT = 30
+TIMEOUT = 60
 HUB_LIKE = "/user/anna/"
 PNG = b"\x89PNG picture"
 

@@ -14,7 +14,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from jupyter_agentbox import ExecutionError, ExecutionResult, KernelClient, KernelGateway
 from tests.headless.executor.conftest import MINI
 
-TIMEOUT = 30
+TIMEOUT = 60
 ADD = "from jupyter_agentbox import tools\ntools.mini.add(a={a}, b={b})"
 
 

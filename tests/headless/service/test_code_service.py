@@ -182,11 +182,15 @@ async def test_the_code_is_a_request_like_any_other_and_so_are_its_calls(make: M
     assert asks.requests[1].findings == ()
 
 
-async def test_without_a_decision_nothing_runs(make: Make, places: Path, database: str) -> None:
+async def test_without_a_decision_nothing_runs(
+    make: Make, places: Path, database: str, let_time_pass: Callable[[float], None]
+) -> None:
     code = f"open({str(places / 'ran')!r}, 'w')\nresults = {{}}"
-    async with make(code, approval_timeout=0.2) as service:
+    async with make(code, approval_timeout=100) as service:
         refused = await run(service)
         expired = service.start(a_request())
+        await expired.waiting()
+        let_time_pass(100)
         result = await expired.result()
     async with make(code, approve=Asked("run_code")) as service:
         rejected = await run(service)
@@ -371,9 +375,18 @@ async def test_code_that_says_that_it_was_refused_was_not(make: Make) -> None:
     assert [attempt.status.value for attempt in result.attempts] == ["failed", "succeeded"]
 
 
-async def test_code_that_runs_too_long_is_ended_and_another_attempt_works(make: Make) -> None:
-    async with make("while True: pass", "results = {'ok': 1}", policy=ALLOW, timeout=1) as service:
-        result = await run(service)
+async def test_code_that_runs_too_long_is_ended_and_another_attempt_works(
+    make: Make, places: Path, let_time_pass: Callable[[float], None]
+) -> None:
+    begun = places / "begun"
+    os.mkfifo(begun)
+    code = f"open({str(begun)!r}, 'w').close()\nwhile True: pass"
+    async with make(code, "results = {'ok': 1}", approve=Asked(), timeout=100) as service:
+        async with asyncio.timeout(TIMEOUT):
+            going = service.start(a_request())
+            await asyncio.to_thread(begun.read_bytes)
+        let_time_pass(100)
+        result = await going.result()
 
     assert [attempt.status.value for attempt in result.attempts] == ["failed", "succeeded"]
     assert result.attempts[0].error is not None

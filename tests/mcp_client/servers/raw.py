@@ -105,7 +105,7 @@ def wait(request, arguments):
     event = events[request["id"]] = threading.Event()
 
     def finish():
-        event.wait(30)
+        event.wait(60)
         if request["id"] not in cancelled:
             text(request, "released")
 

@@ -101,7 +101,7 @@ class Handler(BaseHTTPRequestHandler):
         self.reply(200, b"<html>", kind="text/html")
 
     def tool_wait(self, request, arguments):
-        released.wait(30)
+        released.wait(60)
         self.text(request, "released")
 
     def tool_release(self, request, arguments):

@@ -14,7 +14,7 @@ from jupyter_agentbox.core.sandbox_domains import DomainRules
 from jupyter_agentbox.sandbox.egress.proxy import Bounds, Proxy
 from jupyter_agentbox.sandbox.egress.streams import Stream, close
 
-TIMEOUT = 20
+TIMEOUT = 60
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 

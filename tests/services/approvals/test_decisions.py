@@ -105,7 +105,7 @@ async def test_overlapping_batches_decide_each_request_once(approvals: ApprovalM
 async def test_a_thousand_requests_are_decided_by_two_batches(approvals: ApprovalManager, fetch: Any) -> None:
     requests = [await approvals.open(a_call(number, kernel=f"k{number % 3}"), TOOL, ASK) for number in range(1000)]
     for half in (requests[:MAX_DECISIONS], requests[MAX_DECISIONS:]):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             _, body = await fetch("approvals", "decisions", body={"decisions": [an_answer(one) for one in half]})
         assert {one["code"] for one in body["decisions"]} == {200}
 

@@ -276,7 +276,7 @@ async def test_every_change_is_announced_without_arguments(
     request = await approvals.open(a_call(), TOOL, ASK)
     decision = {"decision": "reject_once", "digest": request.call.digest, "reason": "secret"}
     await fetch("approvals", request.id, "decision", body=decision)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await done.wait()
 
     mine = [{key: event[key] for key in event if not key.startswith("__")} for event in told]

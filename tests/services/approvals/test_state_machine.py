@@ -90,7 +90,7 @@ class Broker(RuleBasedStateMachine):
 
     def run(self, work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
         async def bounded() -> T:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 return await work
 
         return self.loop.run_until_complete(bounded())

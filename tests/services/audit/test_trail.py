@@ -95,7 +95,7 @@ def with_collector(test: Callable[[Path, Collector], Awaitable[None]]) -> Callab
 @asynccontextmanager
 async def running(directory: Path, collector: Collector, **audit: Any) -> AsyncIterator[Server]:
     server = Server(directory, collector, **audit)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await server.box.start()
         try:
             yield server

@@ -240,7 +240,7 @@ async def test_cancelling_a_running_call_cancels_the_tool_and_records_it(service
     services.tools.tools["shop.delete_order"] = slow
     asked = Asked(services)
     await services.decide(await asked.request(), Answer.ALLOW_ONCE)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await started.wait()
     asked.task.cancel()
 
@@ -452,7 +452,7 @@ async def test_a_call_that_is_withdrawn_as_it_ends_is_recorded_as_what_it_was(se
     services.tools.tools["shop.delete_order"] = quick
     asked = Asked(services)
     await services.decide(await asked.request(), Answer.ALLOW_ONCE)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await ended.wait()
     await asyncio.sleep(0)
     asked.task.cancel()
@@ -595,7 +595,7 @@ async def test_an_end_that_cannot_be_kept_for_a_defect_is_logged_and_nobody_wait
     services.tools.tools["shop.delete_order"] = delete_order
 
     finished = await Asked(services).task
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await services.approvals.recorded()
 
     assert finished.result.structured == {"deleted": 7}

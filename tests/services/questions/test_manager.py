@@ -72,7 +72,7 @@ async def asking(services: Services) -> AsyncIterator[asyncio.Task[JsonValue]]:
         return finished.result.structured["result"] if isinstance(finished.result.structured, dict) else None
 
     running = asyncio.create_task(run())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await asked.wait()
         yield running
     running.cancel()

@@ -140,7 +140,7 @@ async def test_a_tool_that_changed_is_marked_until_a_person_looked(fetch: Any, j
 
 async def ended_call(fetch: Any, request_id: str) -> Any:
     """Return what became of a call that was made in the panel."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             _, end = await fetch("servers", "mini", "calls", request_id)
             if not end["known"] or end["result"] or end["error"]:

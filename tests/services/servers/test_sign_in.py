@@ -290,7 +290,7 @@ async def test_no_token_is_in_the_database_an_event_a_log_or_an_answer(
     for path in ("servers", "servers/remote/log", "audit", "approvals"):
         answers.append((await browser.ask("GET", f"jupyter-agentbox/{path}"))[1])
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await heard.wait()
     files = [path for root in (tmp_path, jp_data_dir) for path in root.rglob("*") if path.is_file()]
     kept = {path.name: path.read_bytes().decode("utf-8", "replace") for path in files}

@@ -52,7 +52,7 @@ async def test_what_was_sent_first_is_not_sent_again_and_the_end_comes_last_with
     ended = TURN.with_item(Notice(id="n", code="limit", text="enough")).end(TurnStatus.COMPLETED, at=NOW)
     stream.put(TurnCompleted(turn=ended))
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await working
 
     events = [message.event for message in sent if isinstance(message, messages.TurnEvent)]
