@@ -332,11 +332,11 @@ def model() -> Iterator[MockModelServer]:
 
 
 @contextmanager
-def server_in_thread(root: Path, options: tuple[str, ...] = ()) -> Iterator[Server]:
+def server_in_thread(root: Path, options: tuple[str, ...] = (), *, servers: Any = None) -> Iterator[Server]:
     """Start a server whose loop is none of a test's."""
 
     async def start() -> Server:
-        server = await start_server(root, options=options)
+        server = await start_server(root, servers=servers, options=options)
         server.hang_up()
         return server
 
