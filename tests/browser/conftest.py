@@ -20,7 +20,8 @@ from .accessibility import violations
 from .lab import PATIENCE, Lab, running_lab
 from .person import Person
 
-CHROMIUM = shutil.which("chromium")
+#: The same browser without its own windows, where Debian has it: a page then costs a fifth less.
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 CHROMIUM_OPTIONS = [
     "--no-sandbox",
     "--disable-gpu",
