@@ -34,15 +34,16 @@ STRANGE = {"command": sys.executable, "args": [str(Path(__file__).parent / "serv
 #: Untrusted like all names that an MCP configuration brings along.
 STRANGE_NAME = "<b>odd</b>\u202eserver"
 
-TIMEOUT = 90
+TIMEOUT = 180
 
 #: Milliseconds that a page may take to do something; generous, for machines that are busy.
 PATIENCE = 60_000
 
-#: JupyterLab asks for no news, which would come between, and is as patient with a kernel that completes.
+#: JupyterLab asks for no news and saves nothing by itself, which would come between, and is as patient with a kernel.
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     "@jupyterlab/completer-extension:manager": {"providerTimeout": PATIENCE},
+    "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
 }
 
 
@@ -206,7 +207,7 @@ def _follow(lines: Iterable[str], log: TextIO, address: Future[str]) -> None:
 def _await_answer(lab: Lab) -> None:
     """The server prints its address before it listens, and says nothing when it does."""
     pause = threading.Event()
-    for _ in range(200):
+    for _ in range(TIMEOUT * 20):
         try:
             lab.ask("api/status")
         except urllib.error.URLError:

@@ -26,13 +26,8 @@ KERNEL_IS_READY = """() => {
 #: Until then the page lays itself out as it was left, and closes what was opened meanwhile.
 LAYOUT_IS_RESTORED = "() => window.jupyterapp?.restored.then(() => true)"
 
-#: In an object, or it would be waited for before the keys are pressed.
-NEXT_SAVE = """() => ({
-  promise: new Promise(resolve => {
-    const { context } = window.jupyterapp.shell.currentWidget;
-    context.saveState.connect((_, state) => state.startsWith('completed') && resolve());
-  })
-})"""
+#: Until then the page draws what the last event changed.
+NEXT_FRAMES = """() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(go))))"""
 
 #: A layout for each page, or the next page would be laid out like the last.
 _WORKSPACES = itertools.count(1)
@@ -61,6 +56,7 @@ class Person:
     def visit(self) -> None:
         """Open a fresh page, with the launcher."""
         self.page.goto(f"{self._lab.url}lab/workspaces/{next(_WORKSPACES)}?token={self._lab.token}")
+        self.page.wait_for_function(LAYOUT_IS_RESTORED)
         expect(self.page.get_by_role("button", name="Python 3 (ipykernel)").first).to_be_visible()
 
     def open(self, path: str, *, front: str = "lab/workspaces/{}/tree/") -> None:
@@ -100,9 +96,7 @@ class Person:
 
     def save(self) -> None:
         """Save the notebook in front as it is now, and wait until it is; its code may go on and change it again."""
-        saved = self.page.evaluate_handle(NEXT_SAVE)
-        self.keyboard.press("Control+S")
-        saved.evaluate("({ promise }) => promise")
+        self.execute("docmanager:save")
 
     def card(self, index: int = 0) -> Locator:
         """The card under a cell."""
@@ -148,13 +142,29 @@ class Person:
         self.page.evaluate(run, [command, arguments])
 
 
+def await_true(where: Locator, function: str) -> None:
+    """Wait until a function of an element is true: what is laid out settles some time after its text is there."""
+    where.page.wait_for_function(function, arg=where.element_handle())
+
+
+def approach(button: Locator) -> None:
+    """Bring the pointer to one of a card's buttons, and wait until it can be pressed.
+
+    A card that nobody was near for some seconds is looked at anew when the pointer moves, and is off meanwhile.
+    """
+    button.scroll_into_view_if_needed()
+    button.page.mouse.move(1, 1)  # a click counts for what the pointer went to, not for what came under it
+    button.hover()
+    button.page.evaluate(NEXT_FRAMES)
+    expect(button).to_be_enabled()
+
+
 def decide(where: Locator, button: str) -> None:
     """Press one of a card's buttons, which are off while nothing of the card is in view."""
     found = where.get_by_role("button", name=button, exact=True)
-    found.scroll_into_view_if_needed()
-    where.page.mouse.move(1, 1)  # a click counts for what the pointer went to, not for what came under it
     try:
+        approach(found)
         found.click()
-    except PlaywrightTimeout as error:
+    except (PlaywrightTimeout, AssertionError) as error:
         shown = where.page.locator(".Toastify__toast").all_inner_texts()
         raise AssertionError(f"{error}\nThe card: {where.inner_text(timeout=1000)}\nNotifications: {shown}") from error

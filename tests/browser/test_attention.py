@@ -61,7 +61,7 @@ def test_notification_of_a_request_out_of_view_shows_it(person: Person, notebook
     person.open(path)
     person.run(0, 1)
     expect(person.card(0)).to_be_visible()
-    person.page.get_by_role("region", name="File Browser").get_by_text(other).dblclick()
+    person.execute("docmanager:open", path=other)
     expect(person.cell(0)).to_contain_text("another notebook")
     lab.decide(lab.approvals(path)[0])
     # one for the first request may come, and go, before it
@@ -83,7 +83,7 @@ def test_notification_goes_when_the_panel_shows_the_request(
     person.open(path)
     person.run(0, 1)
     expect(person.card(0)).to_be_visible()
-    person.page.get_by_role("region", name="File Browser").get_by_text(other).dblclick()
+    person.execute("docmanager:open", path=other)
     expect(person.cell(0)).to_contain_text("another notebook")
     lab.decide(lab.approvals(path)[0])
     expect(person.toasts.filter(has_text=f"({path}, cell 2)")).to_have_count(1)

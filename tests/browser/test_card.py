@@ -8,7 +8,7 @@ from collections.abc import Callable
 from playwright.sync_api import expect
 
 from .lab import Lab
-from .person import CARD, Person, decide
+from .person import CARD, Person, approach, await_true, decide
 
 PRICE = "from jupyter_agentbox import tools\ntools.shop.set_price(product_id=5, price=149.0)"
 TEAS = "from jupyter_agentbox import tools\nteas = tools.shop.list_products(category='tea')\nteas[0].name"
@@ -44,10 +44,10 @@ def test_time_that_is_left_counts_down(person: Person, notebook: Callable[..., s
     person.open(notebook(TEAS))
     person.run(0)
     timer = person.card().get_by_role("timer")
-    expect(timer).to_have_text(re.compile(r"^(10:00|9:\d\d) left$"))
+    expect(timer).to_have_text(re.compile(r"^(10:00|\d:\d\d) left$"))
     shown = timer.inner_text()
     expect(timer).not_to_have_text(shown)
-    expect(timer).to_have_text(re.compile(r"^9:\d\d left$"))
+    expect(timer).to_have_text(re.compile(r"^\d:\d\d left$"))
 
 
 def test_rejection_gives_its_reason_to_the_code(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
@@ -68,14 +68,16 @@ def test_rejection_gives_its_reason_to_the_code(person: Person, notebook: Callab
 
 
 def test_progress_of_a_running_tool_shows_on_the_card(person: Person, notebook: Callable[..., str]) -> None:
-    person.open(notebook("from jupyter_agentbox import tools\ntools.shop.forecast(months=2, seconds=3)"))
+    person.open(notebook("from jupyter_agentbox import tools\ntools.shop.forecast(months=2, seconds=120)"))
     person.run(0)
     card = person.card()
     decide(card, "Allow once")
     expect(card).to_contain_text("Allowed by you. Running…")
     expect(card.get_by_role("progressbar", name="Progress")).to_have_attribute("max", "40")
     expect(card).to_contain_text(re.compile(r"[1-9]\d? of 40\s*Simulated \d+ of 1000 years"))
-    expect(card).to_contain_text("Done in")
+    person.execute("notebook:interrupt-kernel")
+    expect(person.cell(0)).to_contain_text("KeyboardInterrupt")
+    expect(card).not_to_contain_text("Running…")
     expect(card.get_by_role("progressbar")).to_have_count(0)
 
 
@@ -86,7 +88,7 @@ def test_long_arguments_scroll_and_nothing_is_cut_silently(person: Person, noteb
     card = person.card()
     text = card.get_by_role("group", name="sql")
     expect(card).to_contain_text(re.compile(r"2,000 lines, [\d,]+ characters"))
-    assert text.evaluate("node => node.scrollHeight > node.clientHeight && node.clientHeight < 500")
+    await_true(text, "node => node.scrollHeight > node.clientHeight && node.clientHeight < 500")
     expect(text).to_contain_text("line 1999 of the text")  # the end is shown as well as the beginning
     expect(text).not_to_contain_text("line 1000 of the text")
     unseen = re.compile(r"You have not seen [\d,]+ characters of “sql”")
@@ -94,7 +96,7 @@ def test_long_arguments_scroll_and_nothing_is_cut_silently(person: Person, noteb
     card.get_by_role("button", name="Show all").click()
     expect(text).to_contain_text("line 1000 of the text")
     expect(card).not_to_contain_text(unseen)
-    assert text.evaluate("node => node.scrollHeight === node.clientHeight")
+    await_true(text, "node => node.scrollHeight === node.clientHeight")
 
 
 def test_card_within_another_widget_has_no_buttons_and_leads_to_the_panel(
@@ -162,9 +164,9 @@ def test_press_counts_at_once_on_a_card_that_has_come_wholly_into_view(
     person.run(1)
     card = person.card(1)
     reject = card.get_by_role("button", name="Reject")
+    approach(reject)
     card.evaluate(SCROLL, -40)
-    expect(reject).to_be_enabled()
-    reject.hover()
+    approach(reject)
     card.evaluate(SCROLL, 40)
     box = reject.bounding_box()
     assert box
@@ -218,7 +220,7 @@ def test_card_that_is_longer_than_the_window_is_decided_wherever_its_buttons_are
     person.run(0)
     card = person.card()
     card.get_by_role("button", name="Show all").click()
-    assert card.evaluate("card => card.clientHeight > innerHeight")
+    await_true(card, "card => card.clientHeight > innerHeight")
     decide(card, "Reject")
     decide(card, "Reject")
     expect(card).to_contain_text("Rejected by you")

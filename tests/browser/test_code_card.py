@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Route, expect
 
 from .lab import Lab
-from .person import Person, decide
+from .person import Person, await_true, decide
 
 SHOW = "display({'application/vnd.jupyter-agentbox.request+json': {'request_id': 'r1'}, 'text/plain': ''}, raw=True)"
 CODE = "import os\nname = '\u202eoldest'\nos.remove(name)\nprint('Allowed by Ada. Done in 3 s.')"
@@ -149,4 +149,4 @@ def test_all_lines_of_long_code_are_shown_on_request(ask: Callable[..., tuple[Lo
     expect(card).to_contain_text("100 lines")
     card.get_by_role("button", name="Show all lines").click()
     expect(card.get_by_text(re.compile("You have not seen"))).to_have_count(0)
-    assert card.get_by_role("group", name="Python code").evaluate("box => box.scrollHeight <= box.clientHeight + 2")
+    await_true(card.get_by_role("group", name="Python code"), "box => box.scrollHeight <= box.clientHeight + 2")

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page
 
 from .addresses import ADDRESSES, CELL, CELL_SOURCE, Listener, listening
 from .firefox import FIREFOX, running_firefox
-from .lab import Lab, running_lab
+from .lab import PATIENCE, Lab, running_lab
 from .person import KERNEL_IS_READY
 
 #: Keeps what the policy stopped.
@@ -66,6 +66,7 @@ def window(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Window]:
         return
     browser: Browser = request.getfixturevalue("browser")
     page: Page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
     yield page
     page.close()
 
@@ -99,7 +100,7 @@ def test_no_address_of_an_output_is_asked_and_without_the_policy_each_is(
     window.wait_for_function(RUN_ALL)
 
     if mode == "never":
-        assert listener.await_all(WAYS, 20) == set()
+        assert listener.await_all(WAYS, PATIENCE / 1000) == set()
         return
     addresses = json.dumps([listener.address(way) for way in sorted(WAYS)])
     window.wait_for_function(f"() => {addresses}.every(address => window.stopped.includes(address))")

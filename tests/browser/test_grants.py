@@ -33,8 +33,7 @@ def test_one_answer_lets_a_loop_run_and_is_listed_and_revoked(
         expect(answer).to_be_enabled()
         answer.click()
     else:
-        arrow.focus()
-        person.keyboard.press("Enter")
+        arrow.press("Enter")
         expect(card.get_by_role("button", name="Allow this exact call")).to_be_focused()
         person.keyboard.press("ArrowDown")
         expect(answer).to_be_focused()
