@@ -50,7 +50,7 @@ def test_a_tool_is_tried_once_it_is_allowed_and_a_server_is_added_by_the_button_
     file = Path(lab.ask("jupyter-agentbox/servers")["file"]["path"])
     before = file.read_text()
     try:
-        add.click()
+        decide(form, f"Add and start: {line}")
         expect(servers.get_by_role("button", name="Stop second")).to_be_visible()
         assert json.loads(file.read_text())["mcpServers"]["second"] == SHOP
     finally:

@@ -9,6 +9,8 @@ import type { Effect } from '../../api/rules';
 import type { IRulesModel } from '../../model/rules';
 import { useTrans } from '../../ui/context';
 import { label } from '../../ui/text/visibleText';
+import { DecisionButton } from '../../ui/guarded/DecisionButton';
+import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { dryRunText, effectText } from './ruleWords';
 
@@ -26,6 +28,7 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
   const trans = useTrans();
   const [fields, setFields] = React.useState(() => fieldsOf(props.rule));
   const [said, setSaid] = React.useState('');
+  const [isBusy, setBusy] = React.useState(false);
   const set = (name: string, value: string): void => {
     setFields({ ...fields, [name]: value });
     setSaid('');
@@ -33,19 +36,21 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
   const act = async (
     deed: (rule: IJsonObject) => Promise<string>
   ): Promise<void> => {
+    setBusy(true);
     try {
       setSaid(await deed(ruleOf(fields)));
     } catch (error) {
       setSaid(label(error instanceof Error ? error.message : '', 500));
+    } finally {
+      setBusy(false);
     }
   };
   return (
-    <form
+    <GuardedCard
       className="jp-AgentBox-ruleForm"
+      isGuarded
+      data-lm-suppress-shortcuts="true"
       aria-label={trans.__('Rule')}
-      onSubmit={event => {
-        event.preventDefault();
-      }}
     >
       <Choice
         name={trans.__('Effect')}
@@ -95,25 +100,34 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
       <p className="jp-AgentBox-ruleSaid" role="status">
         {said}
       </p>
-      <div className="jp-AgentBox-buttons">
-        <PersonButton
-          label={trans.__('Save rule')}
-          onActivate={() =>
-            void act(async rule => {
-              await props.onSave(rule);
-              return '';
-            })
-          }
-        />
-        <PersonButton
-          label={trans.__('Try on the history')}
-          onActivate={() =>
-            void act(async rule => dryRunText(await props.tryRule(rule), trans))
-          }
-        />
-        <PersonButton label={trans.__('Cancel')} onActivate={props.onCancel} />
-      </div>
-    </form>
+      <Guarded>
+        <div className="jp-AgentBox-buttons">
+          <DecisionButton
+            kind="neutral"
+            label={trans.__('Save rule')}
+            isBusy={isBusy}
+            onActivate={() =>
+              void act(async rule => {
+                await props.onSave(rule);
+                return '';
+              })
+            }
+          />
+          <PersonButton
+            label={trans.__('Try on the history')}
+            onActivate={() =>
+              void act(async rule =>
+                dryRunText(await props.tryRule(rule), trans)
+              )
+            }
+          />
+          <PersonButton
+            label={trans.__('Cancel')}
+            onActivate={props.onCancel}
+          />
+        </div>
+      </Guarded>
+    </GuardedCard>
   );
 }
 

@@ -12,6 +12,8 @@ import type { IRulesModel } from '../../model/rules';
 import { useTrans } from '../../ui/context';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { label } from '../../ui/text/visibleText';
+import { DecisionButton } from '../../ui/guarded/DecisionButton';
+import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { RuleEditor, rulesOf } from './RuleEditor';
 import { effectText, lockedTexts, ruleText } from './ruleWords';
@@ -123,7 +125,7 @@ interface IRuleRowsProps {
 
 function RuleRows({ policy, onEdit, onRemove }: IRuleRowsProps): JSX.Element {
   const trans = useTrans();
-  const { effective, problems, file, rules, writable } = policy;
+  const { effective, problems, file, rules, revision, writable } = policy;
   if (effective.length === 0 && problems.length === 0) {
     return (
       <p className="jp-AgentBox-empty">
@@ -136,29 +138,34 @@ function RuleRows({ policy, onEdit, onRemove }: IRuleRowsProps): JSX.Element {
   const isChangeable = (rule: IEffectiveRule): boolean =>
     writable && rule.file === file && own.length === rules.length;
   return (
-    <ul role="list">
-      {effective.map((rule, index) => (
-        <li key={index} className="jp-AgentBox-rule">
-          <RuleRow rule={rule} />
-          {isChangeable(rule) ? (
-            <span className="jp-AgentBox-ruleButtons">
-              <PersonButton
-                isLink
-                label={trans.__('Edit')}
-                name={trans.__('Edit %1', ruleText(rule, trans))}
-                onActivate={() => onEdit(own.indexOf(rule))}
-              />
-              <PersonButton
-                isLink
-                label={trans.__('Remove')}
-                name={trans.__('Remove %1', ruleText(rule, trans))}
-                onActivate={() => onRemove(own.indexOf(rule))}
-              />
-            </span>
-          ) : null}
-        </li>
-      ))}
-    </ul>
+    <GuardedCard className="jp-AgentBox-ruleRows" isGuarded={writable}>
+      <Guarded>
+        <ul role="list">
+          {effective.map((rule, index) => (
+            <li key={index} className="jp-AgentBox-rule">
+              <RuleRow rule={rule} />
+              {isChangeable(rule) ? (
+                <span className="jp-AgentBox-ruleButtons">
+                  <PersonButton
+                    isLink
+                    label={trans.__('Edit')}
+                    name={trans.__('Edit %1', ruleText(rule, trans))}
+                    onActivate={() => onEdit(own.indexOf(rule))}
+                  />
+                  <DecisionButton
+                    key={revision} // another rule has come into its place
+                    kind="link"
+                    label={trans.__('Remove')}
+                    name={trans.__('Remove %1', ruleText(rule, trans))}
+                    onActivate={() => onRemove(own.indexOf(rule))}
+                  />
+                </span>
+              ) : null}
+            </li>
+          ))}
+        </ul>
+      </Guarded>
+    </GuardedCard>
   );
 }
 
@@ -211,7 +218,12 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
     }
   };
   return (
-    <div className="jp-AgentBox-ruleForm">
+    <GuardedCard
+      className="jp-AgentBox-ruleForm"
+      isGuarded
+      data-lm-suppress-shortcuts="true"
+      aria-label={trans.__('All rules')}
+    >
       <textarea
         className="jp-AgentBox-field jp-mod-code"
         aria-label={trans.__('Rules as JSON')}
@@ -225,14 +237,20 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
       <p className="jp-AgentBox-ruleSaid" role="status">
         {said}
       </p>
-      <div className="jp-AgentBox-buttons">
-        <PersonButton
-          label={trans.__('Save rules')}
-          onActivate={() => void save()}
-        />
-        <PersonButton label={trans.__('Cancel')} onActivate={props.onCancel} />
-      </div>
-    </div>
+      <Guarded>
+        <div className="jp-AgentBox-buttons">
+          <DecisionButton
+            kind="neutral"
+            label={trans.__('Save rules')}
+            onActivate={() => void save()}
+          />
+          <PersonButton
+            label={trans.__('Cancel')}
+            onActivate={props.onCancel}
+          />
+        </div>
+      </Guarded>
+    </GuardedCard>
   );
 }
 

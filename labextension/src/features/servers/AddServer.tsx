@@ -8,6 +8,8 @@ import type { IAddition } from '../../api/protocol';
 import type { IServersModel } from '../../internalTokens';
 import { TextBlock, VisibleText } from '../../ui/components/VisibleText';
 import { useTrans } from '../../ui/context';
+import { DecisionButton } from '../../ui/guarded/DecisionButton';
+import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { label, visible } from '../../ui/text/visibleText';
 import { entryOf } from './newServer';
@@ -65,9 +67,10 @@ export function AddServer(props: IAddServerProps): JSX.Element {
     onClose();
   };
   return (
-    <div
+    <GuardedCard
       className="jp-AgentBox-addServer"
-      role="group"
+      isGuarded
+      data-lm-suppress-shortcuts="true"
       aria-label={trans.__('Add an MCP server')}
     >
       <Fields
@@ -84,29 +87,29 @@ export function AddServer(props: IAddServerProps): JSX.Element {
         </p>
       ) : null}
       {shown ? <Preview addition={shown.addition} /> : null}
-      <div className="jp-AgentBox-buttons">
-        {shown ? (
-          <PersonButton
-            key="add"
-            isDecisive
-            label={trans.__(
-              'Add and start: %1',
-              visible(shown.addition.starts)
-            )}
-            isDisabled={isBusy}
-            onActivate={() => run(() => add(shown))}
-          />
-        ) : (
-          <PersonButton
-            key="preview"
-            label={trans.__('Preview')}
-            isDisabled={isBusy}
-            onActivate={() => run(preview)}
-          />
-        )}
-        <PersonButton label={trans.__('Cancel')} onActivate={onClose} />
-      </div>
-    </div>
+      <Guarded>
+        <div className="jp-AgentBox-buttons">
+          {shown ? (
+            <DecisionButton
+              kind="neutral"
+              label={trans.__(
+                'Add and start: %1',
+                visible(shown.addition.starts)
+              )}
+              isBusy={isBusy}
+              onActivate={() => run(() => add(shown))}
+            />
+          ) : (
+            <PersonButton
+              label={trans.__('Preview')}
+              isDisabled={isBusy}
+              onActivate={() => run(preview)}
+            />
+          )}
+          <PersonButton label={trans.__('Cancel')} onActivate={onClose} />
+        </div>
+      </Guarded>
+    </GuardedCard>
   );
 }
 

@@ -12,8 +12,10 @@ export { GUARD_TIME } from './guardTime';
 
 export interface IDecisionButtonProps {
   label: string;
+  /** What a screen reader says, where that is more. */
+  name?: string;
   /** `caution`: allows, and does not look like the obvious thing to do. */
-  kind: 'allow' | 'caution' | 'neutral' | 'reject';
+  kind: 'allow' | 'caution' | 'neutral' | 'reject' | 'link';
   describedBy?: string;
   /** The letter that presses the button while its card has the focus. */
   letter?: 'A' | 'E' | 'R';
@@ -74,12 +76,16 @@ export function DecisionButton(props: IDecisionButtonProps): JSX.Element {
     <button
       type="button"
       ref={ref}
-      className={`jp-AgentBox-button jp-mod-${props.kind}`}
+      className={
+        props.kind === 'link'
+          ? 'jp-AgentBox-link'
+          : `jp-AgentBox-button jp-mod-${props.kind}`
+      }
       aria-describedby={props.describedBy}
       aria-disabled={!isReady}
       aria-busy={props.isBusy}
       aria-keyshortcuts={props.letter}
-      aria-label={props.letter && props.label}
+      aria-label={props.name ?? (props.letter && props.label)}
       data-arming={isArmed || !isExposed ? undefined : round % 2}
       onClick={onClick}
       onKeyDown={onKeyDown}

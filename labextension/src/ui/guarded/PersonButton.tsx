@@ -3,26 +3,17 @@
  */
 import React from 'react';
 
-import { GUARD_TIME } from './guardTime';
-
 export interface IPersonButtonProps {
   label: string;
   /** What a screen reader says, where that is more. */
   name?: string;
   isLink?: boolean;
   isDisabled?: boolean;
-  /**
-   * Whether it decides what was shown just now: it takes no gesture in its first half second, so that the second click of
-   * a double click, or a key that is held, on what stood in its place before, is none on it. Give it a `key` of its own.
-   */
-  isDecisive?: boolean;
   onActivate: () => void;
 }
 
-/** Ignores clicks that a script makes: a rule decides, and a server runs, so whoever adds one decides. */
+/** Ignores clicks that a script makes. What takes effect at once is a `DecisionButton` on a `GuardedCard` instead. */
 export function PersonButton(props: IPersonButtonProps): JSX.Element {
-  const { isDecisive = false } = props;
-  const isReady = useReadiness(isDecisive);
   return (
     <button
       type="button"
@@ -30,15 +21,9 @@ export function PersonButton(props: IPersonButtonProps): JSX.Element {
         props.isLink ? 'jp-AgentBox-link' : 'jp-AgentBox-button jp-mod-neutral'
       }
       aria-label={props.name}
-      aria-disabled={isReady ? undefined : true}
       disabled={props.isDisabled}
-      onKeyDown={event => {
-        if (isDecisive && event.repeat) {
-          event.preventDefault();
-        }
-      }}
       onClick={event => {
-        if (event.nativeEvent.isTrusted && isReady) {
+        if (event.nativeEvent.isTrusted) {
           props.onActivate();
         }
       }}
@@ -46,21 +31,4 @@ export function PersonButton(props: IPersonButtonProps): JSX.Element {
       {props.label}
     </button>
   );
-}
-
-/** Whether a button has been there for `GUARD_TIME`, if it has to be. */
-function useReadiness(isDecisive: boolean): boolean {
-  const [isReady, setReady] = React.useState(!isDecisive);
-  React.useEffect(() => {
-    if (!isDecisive) {
-      return;
-    }
-    const timer = window.setTimeout(() => {
-      setReady(true);
-    }, GUARD_TIME);
-    return () => {
-      window.clearTimeout(timer);
-    };
-  }, [isDecisive]);
-  return isReady;
 }

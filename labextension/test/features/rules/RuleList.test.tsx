@@ -6,6 +6,7 @@ import { RequestError } from '../../../src/api/client';
 import type { IEffectiveRule, IPolicy } from '../../../src/api/rules';
 import { RuleList } from '../../../src/features/rules/RuleList';
 import type { IRulesModel } from '../../../src/model/rules';
+import { layOut, setCovered, waitForButtons } from '../../layout';
 import { byPerson } from '../../person';
 
 const OWN = { effect: 'allow', server: 'shop', tool: 'list_*' } as const;
@@ -64,6 +65,16 @@ function type(name: string, value: string): void {
   fireEvent.change(screen.getByLabelText(name), { target: { value } });
 }
 
+beforeEach(() => {
+  jest.useFakeTimers();
+  layOut();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+  jest.restoreAllMocks();
+});
+
 const text = (): string => document.body.textContent ?? '';
 
 test('each rule is shown with what it does, where it stands and why', () => {
@@ -77,8 +88,34 @@ test('each rule is shown with what it does, where it stands and why', () => {
 test('a rule of the site cannot be changed, one of the user can', async () => {
   const model = show();
   expect(screen.queryByRole('button', { name: 'Remove *.drop_*' })).toBeNull();
+  waitForButtons();
   await press('Remove shop.list_*');
   expect(model.save).toHaveBeenCalledWith([], 'r1');
+});
+
+test('the second click of a double click on “Remove” does not remove the rule that comes into its place', async () => {
+  const other = { ...effective[1], tool: 'get_*', line: 3 };
+  const model = show({
+    rules: [OWN, OWN],
+    effective: [...effective, other]
+  });
+  waitForButtons();
+  const press = async (name: string): Promise<void> => {
+    const [button] = screen.getAllByRole('button', { name: /^Remove/ });
+    expect(button.getAttribute('aria-label')).toBe(name);
+    await act(async () => {
+      byPerson(button, new MouseEvent('click', { bubbles: true }));
+    });
+  };
+  await press('Remove shop.list_*');
+  expect(model.save).toHaveBeenCalledTimes(1);
+  const after = { ...model.policy, revision: 'r2', rules: [OWN] };
+  Object.assign(model, { policy: { ...after, effective: [other] } });
+  act(() => {
+    (model.changed as Signal<object, void>).emit();
+  });
+  await press('Remove shop.get_*');
+  expect(model.save).toHaveBeenCalledTimes(1);
 });
 
 test('a broken file is shown with line and column', () => {
@@ -95,6 +132,7 @@ test('a rule is written as a form, with digits as they were typed', async () => 
   type('Tool', 'pay');
   type('Arguments (JSON)', '{"id": 12345678901234567890}');
   type('Seconds to wait', '30');
+  waitForButtons();
   await press('Save rule');
   const [rules] = jest.mocked(model.save).mock.calls[0];
   expect(rules).toHaveLength(2);
@@ -122,13 +160,39 @@ test('what a script clicks writes no rule', () => {
   expect(model.save).not.toHaveBeenCalled();
 });
 
+test.each([
+  ['Remove shop.list_*', null],
+  ['Save rule', 'New rule…'],
+  ['Save rules', 'Edit as JSON…']
+])(
+  'a press on “%s” just after it came, or after something lay over it, changes no rule',
+  async (name, before) => {
+    const model = show();
+    if (before) {
+      await press(before);
+    }
+    await press(name);
+    waitForButtons();
+    setCovered(true);
+    await press(name);
+    setCovered(false);
+    await press(name);
+    expect(model.save).not.toHaveBeenCalled();
+    waitForButtons();
+    await press(name);
+    expect(model.save).toHaveBeenCalledTimes(1);
+  }
+);
+
 test('all rules can be written as JSON', async () => {
   const model = show();
   await press('Edit as JSON…');
   type('Rules as JSON', 'x');
+  waitForButtons();
   await press('Save rules');
   expect(text()).toContain('This is not a JSON list of rules.');
   type('Rules as JSON', '[{"effect": "ask", "server": "*", "tool": "*"}]');
+  waitForButtons();
   await press('Save rules');
   expect(model.save).toHaveBeenCalledWith(
     [{ effect: 'ask', server: '*', tool: '*' }],
@@ -143,6 +207,7 @@ test('rules that were changed elsewhere meanwhile are shown and not replaced', a
     .mockRejectedValueOnce(
       new RequestError(409, 'has changed', null, null, 'policy_conflict')
     );
+  waitForButtons();
   await press('Remove shop.list_*');
   expect(text()).toContain('has changed');
   expect(model.refresh).toHaveBeenCalled();

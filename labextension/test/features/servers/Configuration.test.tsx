@@ -5,6 +5,7 @@ import type { IAddition, IOtherServer } from '../../../src/api/protocol';
 import { Configuration } from '../../../src/features/servers/Configuration';
 import type { IServersModel } from '../../../src/internalTokens';
 import { GUARD_TIME } from '../../../src/ui/guarded/guardTime';
+import { layOut, setCovered, waitForButtons } from '../../layout';
 import { byPerson } from '../../person';
 
 const ADDITION: IAddition = {
@@ -59,19 +60,14 @@ async function preview(): Promise<void> {
   await press('Preview');
 }
 
-/** Let the time pass in which the new button takes no gesture. */
-function wait(milliseconds = GUARD_TIME): void {
-  act(() => {
-    jest.advanceTimersByTime(milliseconds);
-  });
-}
-
 beforeEach(() => {
   jest.useFakeTimers();
+  layOut();
 });
 
 afterEach(() => {
   jest.useRealTimers();
+  jest.restoreAllMocks();
 });
 
 test('a server is added as it was shown, by a button that names what it starts', async () => {
@@ -82,7 +78,7 @@ test('a server is added as it was shown, by a button that names what it starts',
   expect(text).toContain('from line 4');
   expect(text).toContain('the variable is not set');
   expect(servers.addServer).not.toHaveBeenCalled();
-  wait();
+  waitForButtons();
   await press('Add and start: npx -y \\u202eshop');
   expect(servers.addServer).toHaveBeenCalledWith(
     'shop',
@@ -96,10 +92,10 @@ test('the second click of a double click on “Preview”, and a held key, add n
   const { servers } = show();
   await preview();
   await press(/^Add and start/);
-  wait(GUARD_TIME - 1);
+  waitForButtons(GUARD_TIME - 1);
   await press(/^Add and start/);
   expect(servers.addServer).not.toHaveBeenCalled();
-  wait(1);
+  waitForButtons(1);
   const add = screen.getByRole('button', { name: /^Add and start/ });
   expect(fireEvent.keyDown(add, { key: 'Enter', repeat: true })).toBe(false);
   expect(fireEvent.keyDown(add, { key: 'Enter' })).toBe(true);
@@ -107,10 +103,25 @@ test('the second click of a double click on “Preview”, and a held key, add n
   expect(servers.addServer).toHaveBeenCalledTimes(1);
 });
 
+test('a press just after something lay over the form adds nothing', async () => {
+  const { servers } = show();
+  await preview();
+  waitForButtons();
+  setCovered(true);
+  await press(/^Add and start/);
+  setCovered(false);
+  await press(/^Add and start/);
+  expect(servers.addServer).not.toHaveBeenCalled();
+  expect(document.body.textContent).toContain('That did not count');
+  waitForButtons();
+  await press(/^Add and start/);
+  expect(servers.addServer).toHaveBeenCalledTimes(1);
+});
+
 test('no script adds a server', async () => {
   const { servers } = show();
   await preview();
-  wait();
+  waitForButtons();
   fireEvent.click(screen.getByRole('button', { name: /^Add and start/ }));
   expect(servers.addServer).not.toHaveBeenCalled();
 });
@@ -126,7 +137,7 @@ test('a file that changed meanwhile is told, and nothing that was typed is lost'
   const addServer = jest.fn(() => Promise.reject(new Error('has changed')));
   show({ addServer });
   await preview();
-  wait();
+  waitForButtons();
   await press(/^Add and start/);
   expect(screen.getByRole('alert').textContent).toBe('has changed');
   expect(screen.getByLabelText<HTMLInputElement>('Program').value).toBe('npx');
