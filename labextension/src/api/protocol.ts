@@ -157,7 +157,10 @@ export interface IDecision extends IReviewer {
   /** Whether the code is told the reason of an answer that allows; an older server does not say. */
   tell?: boolean;
   decided_at: string;
+  /** The arguments that ran instead of those of the call; `null` if they were not edited, or are omitted. */
   arguments: IJsonObject | null;
+  /** What stands for edited arguments, if they are not here; an older server does not say. */
+  omitted?: IOmission | null;
   digest: string;
   /** The grant that this answer gave, or by which it was given. */
   grant?: IGrantUse | null;
@@ -422,7 +425,7 @@ export interface IAuditRecord {
   created_at: string;
   ended_at: string | null;
   decision: IApproval['decision'];
-  outcome: Pick<IOutcome, 'state' | 'error'> | null;
+  outcome: Pick<IOutcome, 'state' | 'error' | 'questions'> | null;
   /** How long the call ran; `null` if it did not, or has not ended. */
   seconds: number | null;
 }

@@ -2,7 +2,11 @@ import { Signal } from '@lumino/signaling';
 import { act, fireEvent, render } from '@testing-library/react';
 import React from 'react';
 
-import type { IApproval, IAuditRecord } from '../../src/api/protocol';
+import type {
+  IApproval,
+  IAuditRecord,
+  IQuestionRecord
+} from '../../src/api/protocol';
 import { BlockedOutput } from '../../src/features/outputs/BlockedOutput';
 import { readItem } from '../../src/api/threads';
 import type { IItemOutput } from '../../src/api/threads';
@@ -416,7 +420,11 @@ test.each(['New rule…', 'Edit as JSON…'])(
 test('no word of the table of the history is only English', () => {
   const records = STATES.map(([, fields], index) => {
     const { call, status, evaluation, created_at, ...rest } = request(fields);
-    const outcome = rest.outcome && { state: rest.outcome.state, error: 'α' };
+    const outcome = rest.outcome && {
+      state: rest.outcome.state,
+      error: 'α',
+      questions: [{} as IQuestionRecord]
+    };
     return {
       id: String(index),
       signature: 'αγορά.αγοράζω()',

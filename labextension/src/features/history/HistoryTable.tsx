@@ -87,6 +87,7 @@ function Row({ record }: { record: IAuditRecord }): JSX.Element {
               setOpen(!isOpen);
             }}
           />
+          <Marks record={record} />
         </td>
         <td className={`jp-mod-${mood}`}>{text}</td>
         <td>{whoOf(record, nameOf, trans)}</td>
@@ -104,6 +105,47 @@ function Row({ record }: { record: IAuditRecord }): JSX.Element {
           </td>
         </tr>
       ) : null}
+    </>
+  );
+}
+
+/** What is not to be seen from the call itself: that a person edited it, and that its server asked something. */
+function Marks({ record }: { record: IAuditRecord }): JSX.Element {
+  const trans = useTrans();
+  const { decision, outcome } = record;
+  const questions = outcome?.questions?.length ?? 0;
+  return (
+    <>
+      {decision?.arguments || decision?.omitted ? (
+        <Mark
+          text={trans.__('edited')}
+          explanation={trans.__(
+            'Somebody edited the arguments; this is the call that ran.'
+          )}
+        />
+      ) : null}
+      {questions > 0 ? (
+        <Mark
+          text={trans._n('asked %1 question', 'asked %1 questions', questions)}
+          explanation={trans.__('The server asked somebody during the call.')}
+        />
+      ) : null}
+    </>
+  );
+}
+
+interface IMarkProps {
+  text: string;
+  explanation: string;
+}
+
+function Mark({ text, explanation }: IMarkProps): JSX.Element {
+  return (
+    <>
+      {' '}
+      <span className="jp-AgentBox-historyMark" title={explanation}>
+        {text}
+      </span>
     </>
   );
 }
@@ -166,9 +208,7 @@ function approvedResult(
     case 'cancelled':
       return { text: trans.__('– Allowed, cut off'), mood: 'neutral' };
     case 'succeeded':
-      return record.decision?.arguments
-        ? { text: trans.__('✓ Allowed, edited'), mood: 'good' }
-        : { text: trans.__('✓ Allowed'), mood: 'good' };
+      return { text: trans.__('✓ Allowed'), mood: 'good' };
     default:
       return { text: trans.__('▶ Running'), mood: 'neutral' };
   }
