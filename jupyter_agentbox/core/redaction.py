@@ -16,6 +16,7 @@ from typing import Final
 
 from .approvals import ApprovalRequest
 from .calls import JsonValue, ToolCall
+from .command_lines import secrets_in_text, secrets_in_words
 from .questions import OpenQuestion, QuestionAnswer, QuestionRecord
 
 #: What stands in the place of a secret.
@@ -54,7 +55,14 @@ _TOKENS: Final = re.compile(
 _SCHEMES: Final = re.compile(r"(?:bearer|basic|token)[ \t]", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"\b((?:bearer|basic|token)[ \t]+)[\w.~+/=-]{8,}", re.IGNORECASE)
 #: The password in an address.
-_IN_ADDRESS: Final = re.compile(r"(://[^\s:/@]{0,200}:)[^\s/@]{1,500}(?=@)")
+_IN_ADDRESS: Final = re.compile(r"(://[^\s:/@]{0,200}:)[^\s/\"']{1,500}(?=@)")
+#: Headers that are secret as a whole, where one begins: on a line, or in quotes, as commands get them.
+_HEADER: Final = re.compile(
+    r"""(?:^|(?<=^[<>][ ])|(?P<quote>\\?["']))(?P<name>(?:proxy-)?authorization|(?:set-)?cookie)[ \t]{0,4}:[ \t]{0,4}"""
+    r"""(?P<scheme>(?:basic|bearer|digest|token|negotiate|ntlm|hawk|dpop|oauth|api-?key|aws4-[\w-]{1,20})[ \t]{1,4})?"""
+    r"""(?P<value>(?(quote)(?:(?!(?P=quote))[^\r\n]){1,4000}|[^\r\n]{1,4000}))""",
+    re.IGNORECASE | re.MULTILINE,
+)
 #: A name and its value, as shells, headers and most languages write them. An unquoted value of a few characters is more
 #: often the name of a type.
 _NAMED: Final = re.compile(r"""(?<![\w-])-{0,2}([A-Za-z_][\w-]{0,100})\\?["']?\]?[ \t]{0,4}(?::=|[=:])[ \t]{0,4}""")
@@ -207,9 +215,11 @@ class Redaction:
             text = text.replace(secret, REDACTED)
         if ":" in text or "=" in text:
             text = _IN_ADDRESS.sub(rf"\1{REDACTED}", text)
+            text = _HEADER.sub(self._without_value, text)
             text = self._without_values(_NAMED, text)
         if "-" in text:
             text = self._without_values(_OPTION, text)
+            text = self._without_words(text)
         return _SCHEME.sub(rf"\1{REDACTED}", _TOKENS.sub(REDACTED, text))
 
     def _without_values(self, named: re.Pattern[str], text: str) -> str:
@@ -222,10 +232,38 @@ class Redaction:
             value = _VALUE.match(text, found.end())
             if value is None or REDACTED[1:-1] in value[0] or _SCHEMES.match(text, value.start()):
                 continue  # `Authorization: Bearer …`: what follows is redacted by itself
+            if text.startswith(f" {REDACTED}", value.end()):
+                continue  # `Authorization: Digest [redacted]`
             quote = value["long"] or value["short"] or ""
             pieces += [text[place : value.start()], quote, REDACTED, quote]
             place = value.end()
         return "".join([*pieces, text[place:]])
+
+    def _without_value(self, header: re.Match[str]) -> str:
+        """Return a header without its value; how it authorizes stays."""
+        if not self.is_secret(header["name"]):
+            return header[0]
+        return header[0][: header.start("value") - header.start()] + REDACTED
+
+    def _without_words(self, text: str) -> str:
+        """Return a text without the secrets that its command lines have, if passwords are secrets."""
+        if not self.is_secret("password"):
+            return text
+        pieces: list[str] = []
+        place = 0
+        for start, end in secrets_in_text(text):
+            pieces += [text[place:start], REDACTED]
+            place = end
+        return "".join([*pieces, text[place:]])
+
+    def _command(self, words: list[JsonValue]) -> list[JsonValue]:
+        """Return a list without the secrets that it has if it is a command, in which passwords are secrets."""
+        if not self.is_secret("password") or not all(isinstance(word, str) for word in words):
+            return words
+        kept = [str(word) for word in words]
+        for place, start in secrets_in_words(kept):
+            kept[place] = kept[place][:start] + REDACTED
+        return list(kept)
 
     def _secrets(self, arguments: Mapping[str, JsonValue]) -> frozenset[str]:
         found: set[str] = set()
@@ -268,7 +306,7 @@ class Redaction:
             kept = [self._value(item, secrets) for item in value]
             for place in self._values_of_options(value):
                 kept[place] = REDACTED
-            return kept
+            return self._command(kept)
         if isinstance(value, dict):
             return {
                 name: _hidden(item) if self._is_secret_in(name, value) else self._value(item, secrets)

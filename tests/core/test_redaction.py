@@ -49,6 +49,9 @@ def test_other_names_are_not(name: str) -> None:
         ({"env": [{"name": "API_KEY", "value": KEY}]}, {"env": [{"name": "API_KEY", "value": REDACTED}]}),
         ({"token": KEY, "command": f"login {KEY}"}, {"token": REDACTED, "command": f"login {REDACTED}"}),
         ({"args": ["--password", KEY, "-x", KEY]}, {"args": ["--password", REDACTED, "-x", REDACTED]}),
+        ({"argv": ["/usr/bin/curl", "-u", f"ada:{KEY}"]}, {"argv": ["/usr/bin/curl", "-u", f"ada:{REDACTED}"]}),
+        ({"argv": ["docker", "login", "-p", KEY]}, {"argv": ["docker", "login", "-p", REDACTED]}),
+        ({"argv": ["mysql", "-u", "ada", f"-p{KEY}"]}, {"argv": ["mysql", "-u", "ada", f"-p{REDACTED}"]}),
         ({"args": ["--token", "--x", 7, "-pwd"]}, {"args": ["--token", "--x", 7, "-pwd"]}),
         ({"rows": [1, 2.5, True, None]}, {"rows": [1, 2.5, True, None]}),
     ],
@@ -82,6 +85,23 @@ def test_values_of_such_names_are_redacted_wherever_they_are(arguments: Any, kep
         (f"password = '{KEY}\\'{KEY}'", f"password = '{REDACTED}'"),
         (f"Authorization: Bearer {KEY}", f"Authorization: Bearer {REDACTED}"),
         (f"https://ada:{KEY}@example.org/x", f"https://ada:{REDACTED}@example.org/x"),
+        (f"https://ada:p@{KEY}@example.org/x", f"https://ada:{REDACTED}@example.org/x"),
+        (f"curl -H 'Authorization: Bearer {KEY}' x", f"curl -H 'Authorization: Bearer {REDACTED}' x"),
+        (f"curl -H 'Authorization: Basic {KEY[:3]}' x", f"curl -H 'Authorization: Basic {REDACTED}' x"),
+        (f"curl -H 'Authorization: ApiKey {KEY}' x", f"curl -H 'Authorization: ApiKey {REDACTED}' x"),
+        (
+            f'{{"cmd": "curl -H \\"Authorization: mine {KEY}\\""}}',
+            f'{{"cmd": "curl -H \\"Authorization: {REDACTED}\\""}}',
+        ),
+        (
+            f'curl -H \'Proxy-Authorization: Digest username="ada", response="{KEY}"\'',
+            f"curl -H 'Proxy-Authorization: Digest {REDACTED}'",
+        ),
+        (f"GET / HTTP/1.1\nCookie: a=b; session={KEY}\nHost: x", f"GET / HTTP/1.1\nCookie: {REDACTED}\nHost: x"),
+        (f"> Authorization: Basic {KEY}", f"> Authorization: Basic {REDACTED}"),
+        (f"curl -u ada:{KEY} https://x", f"curl -u ada:{REDACTED} https://x"),
+        (f"mysql -u root --password={KEY} shop", f"mysql -u root --password={REDACTED} shop"),
+        ("def f(authorization: str, cookie: str) -> None:", "def f(authorization: str, cookie: str) -> None:"),
         ("key sk-proj-abcdefghijklmnop12 was refused", f"key {REDACTED} was refused"),
         ("ghp_" + "a" * 36, REDACTED),
         ("-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n", f"{REDACTED}\n"),
@@ -138,6 +158,14 @@ def test_without_patterns_nothing_is_redacted() -> None:
     request = a_request(call=a_call(arguments={"token": KEY}))
     assert Redaction(()).request(request) == request
     assert Redaction(()).text(f"token={KEY}") == f"token={KEY}"
+
+
+def test_where_passwords_are_no_secrets_those_of_command_lines_stay() -> None:
+    redaction = Redaction(("iban",))
+    for text in (f"curl -u ada:{KEY} x", f"curl -H 'Authorization: ApiKey {KEY}'"):
+        assert redaction.text(text) == text
+    call, _ = redaction.call(a_call(arguments={"argv": ["curl", "-u", f"ada:{KEY}"]}))
+    assert call.arguments == {"argv": ["curl", "-u", f"ada:{KEY}"]}
 
 
 def test_names_can_be_chosen() -> None:

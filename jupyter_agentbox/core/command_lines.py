@@ -1,0 +1,191 @@
+"""Where command lines hold secrets that no name tells of: ``curl -u ada:secret``, ``mysql -psecret``.
+
+No shell is imitated. A word that only a shell could tell apart is taken as it is written: too much may count as a
+secret, or a part of it be left, but reading takes time in proportion to the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Command:
+    """How a program takes secrets.
+
+    Parameters
+    ----------
+    pairs : tuple of str
+        Options whose value is a name and a secret, ``ada:secret``.
+    wholes : tuple of str
+        Options whose whole value is a secret.
+    flags : str
+        Letters of options without a value, which may stand before another one: ``-sSu ada:secret``.
+    is_attached : bool
+        Whether a short option has only what is attached to it as its value.
+    """
+
+    pairs: tuple[str, ...] = ()
+    wholes: tuple[str, ...] = ()
+    flags: str = ""
+    is_attached: bool = False
+
+
+_MYSQL: Final = _Command(wholes=("-p",), is_attached=True)
+_LDAP: Final = _Command(wholes=("-w",))
+_LOGIN: Final = _Command(wholes=("-p",))
+_ZIP: Final = _Command(wholes=("-P",))
+_MONGO: Final = _Command(wholes=("-p",))
+
+#: By program, or program and subcommand.
+_COMMANDS: Final = {
+    "curl": _Command(
+        pairs=("-u", "--user", "-U", "--proxy-user", "-E", "--cert"),
+        wholes=("--oauth2-bearer", "--pass"),
+        flags="#0123456aBfgGiIjJklLMnNOpqRsSvVZ",
+    ),
+    "http": _Command(pairs=("-a",)),
+    "https": _Command(pairs=("-a",)),
+    **dict.fromkeys(
+        ("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mariadb", "mariadb-dump", "7z", "7za"), _MYSQL
+    ),
+    **dict.fromkeys(("ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldapwhoami", "ldappasswd"), _LDAP),
+    **dict.fromkeys(("docker login", "podman login", "az login", "oc login", "helm login"), _LOGIN),
+    **dict.fromkeys(("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport"), _MONGO),
+    **dict.fromkeys(("zip", "unzip"), _ZIP),
+    "sshpass": _Command(wholes=("-p",)),
+    "redis-cli": _Command(wholes=("-a",)),
+    "sqlcmd": _Command(wholes=("-P",)),
+    "openssl": _Command(wholes=("-pass", "-passin", "-passout")),
+}
+
+_NAMES: Final = "|".join(
+    re.escape(name).replace(r"\ ", "[ \t]{1,4}") for name in sorted(_COMMANDS, key=len, reverse=True)
+)
+_PROGRAM: Final = re.compile(rf"(?<![\w.-])({_NAMES})(?=[ \t])")
+_GAP: Final = re.compile(r"(?:[ \t]|\\\r?\n){1,200}")
+_BARE: Final = re.compile(r"""(?:[^\s"'|;&\\]|\\[^"'\r\n]){1,4000}""")
+#: A word in quotes, or with its end in quotes: ``'x y'``, ``-p'x y'``, ``ada:"x y"``.
+_QUOTED: Final = re.compile(
+    r"""(?P<front>[^\s"'|;&\\]{0,200})(?P<quote>\\?["'])(?P<inside>(?:(?!(?P=quote))(?:\\.|[^\n])){0,2000}?)(?P=quote)"""
+)
+#: What begins or ends a string, and not the apostrophe of a word.
+_QUOTE: Final = re.compile(r"""(?!(?<=\w)'\w)\\?["']""")
+#: Characters before a program that are searched for the string that it is in.
+_LOOK_BACK: Final = 300
+#: Words of one command that are read.
+_MOST_WORDS: Final = 200
+#: What a shell puts in is no secret itself.
+_VARIABLE: Final = re.compile(r"\$(?:\w+|\{\w+\}|\(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word without its quotes, and where the parts before and in them are in the text."""
+
+    front: str
+    inside: str
+    begin: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        return self.front + self.inside
+
+    def place(self, start: int) -> int:
+        """Return where in the text a character of the word is."""
+        return self.begin + start if start < len(self.front) else self.end - len(self.text) + start
+
+
+def secrets_in_text(text: str) -> Iterator[tuple[int, int]]:
+    """Yield from where to where a text has the secrets of command lines, in their order.
+
+    Parameters
+    ----------
+    text : str
+        Any text: a command, a script, code with commands in its strings.
+    """
+    place = 0
+    for found in _PROGRAM.finditer(text):
+        if found.start() < place:
+            continue
+        words = list(_words(text, found.end(), outer=_open_quote(text, found.start())))
+        for index, start in _secrets(_COMMANDS[" ".join(found[1].split())], [word.text for word in words]):
+            yield words[index].place(start), words[index].end
+        place = words[-1].end if words else found.end()
+
+
+def secrets_in_words(words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield which words of a command that was given as a list have a secret, and where in the word it begins."""
+    for size in range(1, min(len(words), 2) + 1):
+        name = " ".join([words[0].rpartition("/")[2], *words[1:size]])
+        if name in _COMMANDS:
+            for index, start in _secrets(_COMMANDS[name], words[size : size + _MOST_WORDS]):
+                yield index + size, start
+
+
+def _open_quote(text: str, place: int) -> str:
+    """Return the quote of the string that a place is in, as far as its line tells."""
+    line = text[max(0, place - _LOOK_BACK) : place].rpartition("\n")[2]
+    opened = ""
+    for quote in _QUOTE.findall(line):
+        if not opened:
+            opened = quote
+        elif quote == opened:
+            opened = ""
+    return opened
+
+
+def _words(text: str, place: int, *, outer: str) -> Iterator[_Word]:
+    """Yield the words after a program, to the end of the command or of the quotes that it is in."""
+    for _ in range(_MOST_WORDS):
+        gap = _GAP.match(text, place)
+        if gap is None:
+            return
+        quoted = _QUOTED.match(text, gap.end())
+        if quoted and quoted["quote"] != outer:
+            yield _Word(quoted["front"], quoted["inside"], quoted.start(), quoted.end("inside"))
+            place = quoted.end()
+            continue
+        bare = _BARE.match(text, gap.end())
+        if bare is None:
+            return
+        yield _Word(bare[0], "", bare.start(), bare.end())
+        place = bare.end()
+
+
+def _secrets(command: _Command, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    for index, word in enumerate(words):
+        option, start = _option(command, word)
+        if not option:
+            continue
+        place, begin = (index, start) if start is not None else (index + 1, 0)
+        value = words[place][begin:] if place < len(words) else ""
+        if start is None and value.startswith("-"):
+            continue
+        if option in command.pairs:
+            name, colon, value = value.partition(":")
+            begin += len(name + colon)
+        if value and not _VARIABLE.fullmatch(value):
+            yield place, begin
+
+
+def _option(command: _Command, word: str) -> tuple[str, int | None]:
+    """Return the option that a word is, and where in it its value begins; ``None`` if the next word is its value."""
+    for option in (*command.pairs, *command.wholes):
+        if len(option) > 2:
+            if word == option:
+                return option, None
+            if word.startswith(f"{option}="):
+                return option, len(option) + 1
+            continue
+        place = word.find(option[1], 1)
+        if not word.startswith("-") or word.startswith("--") or place < 1 or word[1:place].strip(command.flags):
+            continue
+        is_alone = place + 1 == len(word)
+        if not (is_alone and command.is_attached):
+            return option, None if is_alone else place + 1
+    return "", None
