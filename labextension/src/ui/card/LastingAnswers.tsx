@@ -9,6 +9,8 @@ import React from 'react';
 import type { IApproval, IGrantTerms } from '../../api/protocol';
 import { useTrans } from '../context';
 import { DecisionButton } from '../guarded/DecisionButton';
+import { takesText } from '../guarded/keyGuard';
+import { LastingForm } from './LastingForm';
 import { describeRisk, isGrave } from '../text/risk';
 import { isNeverGranted, lastingAnswers } from '../text/lasting';
 import type { LastingKind } from '../text/lasting';
@@ -66,6 +68,10 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
   const { approval, kind } = props;
   const root = React.useRef<HTMLDivElement>(null);
   const note = noteOf(props, trans);
+  const [isChoosing, setChoosing] = React.useState(false);
+  /** Whether the form was open: its button gets the focus back. */
+  const wasChoosing = React.useRef(false);
+  wasChoosing.current ||= isChoosing;
   React.useEffect(() => {
     const first = root.current?.querySelector<HTMLElement>('button');
     (first ?? root.current)?.focus();
@@ -73,7 +79,13 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
   const onKeyDown = (event: React.KeyboardEvent): void => {
     if (event.key === 'Escape') {
       event.stopPropagation();
-      props.onClose();
+      if (isChoosing) {
+        setChoosing(false);
+      } else {
+        props.onClose();
+      }
+    } else if (takesText(event.target)) {
+      return;
     } else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
       event.preventDefault();
       step(root.current, event.key === 'ArrowDown' ? 1 : -1);
@@ -81,6 +93,29 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
   };
   const isCautious =
     kind === 'allow' && isGrave(describeRisk(approval, trans).risk);
+  if (isChoosing && !note) {
+    return (
+      <div
+        id={props.id}
+        className="jp-AgentBox-lasting"
+        role="group"
+        aria-label={
+          kind === 'allow'
+            ? trans.__('Allow until a time or a number of calls')
+            : trans.__('Reject until a time')
+        }
+        onKeyDown={onKeyDown}
+      >
+        <LastingForm
+          {...props}
+          isCautious={isCautious}
+          onCancel={() => {
+            setChoosing(false);
+          }}
+        />
+      </div>
+    );
+  }
   return (
     <div
       id={props.id}
@@ -110,6 +145,20 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
               }}
             />
           ))}
+      {note ? null : (
+        <DecisionButton
+          kind="neutral"
+          label={
+            kind === 'allow'
+              ? trans.__('Choose a time or a number of calls…')
+              : trans.__('Choose a time…')
+          }
+          isFocused={wasChoosing.current}
+          onActivate={() => {
+            setChoosing(true);
+          }}
+        />
+      )}
       {kind === 'allow' ? (
         <DecisionButton
           kind="neutral"

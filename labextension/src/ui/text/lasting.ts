@@ -112,6 +112,108 @@ export function lastingAnswers(
   return answers;
 }
 
+/** Units of a time that a person chooses, in milliseconds. */
+export const UNITS = {
+  minutes: 60_000,
+  hours: HOUR,
+  days: 24 * HOUR
+} as const;
+
+export type Unit = keyof typeof UNITS;
+
+/** The longest time that can be chosen here: a rule is for what holds longer. */
+const MOST_TIME = 30 * UNITS.days;
+const MOST_CALLS = 1000;
+
+/** What a person typed for a lasting answer; empty for no such end. */
+export interface IChosenEnd {
+  time: string;
+  unit: Unit;
+  calls: string;
+}
+
+/** The answer for this person's calls of the tool until an end that they chose, or what is wrong with it. */
+export function chosenAnswer(
+  approval: IApproval,
+  kind: LastingKind,
+  chosen: IChosenEnd,
+  trans: TranslationBundle
+): ILastingAnswer | string {
+  const time = wholeNumber(chosen.time);
+  const calls = wholeNumber(chosen.calls);
+  const span = time === null ? null : time * UNITS[chosen.unit];
+  if (span !== null && !(span > 0 && span <= MOST_TIME)) {
+    return trans.__('The time must be a whole number, at most 30 days.');
+  }
+  if (calls !== null && !(calls >= 2 && calls <= MOST_CALLS)) {
+    return trans.__(
+      'The calls must be a whole number from 2 to %1.',
+      MOST_CALLS
+    );
+  }
+  if (span === null && calls === null) {
+    return kind === 'allow'
+      ? trans.__('Enter a time, a number of calls, or both.')
+      : trans.__('Enter a time.');
+  }
+  const forTime = time === null ? '' : timeText(time, chosen.unit, trans);
+  return {
+    label: chosenLabel(kind, tool(approval, trans), forTime, calls, trans),
+    terms: now => ({
+      scope: 'user',
+      ...(span === null ? {} : { until: new Date(now + span).toISOString() }),
+      ...(calls === null ? {} : { uses: calls })
+    })
+  };
+}
+
+function chosenLabel(
+  kind: LastingKind,
+  what: string,
+  forTime: string,
+  calls: number | null,
+  trans: TranslationBundle
+): string {
+  if (kind === 'reject') {
+    return trans.__('Reject %1 in all notebooks for %2', what, forTime);
+  }
+  if (calls === null) {
+    return trans.__('Allow %1 in all notebooks for %2', what, forTime);
+  }
+  return forTime
+    ? trans.__(
+        'Allow %1 in all notebooks for %2, but at most %3 calls with this one',
+        what,
+        forTime,
+        calls
+      )
+    : trans.__(
+        'Allow %1 in all notebooks for %2 calls, with this one',
+        what,
+        calls
+      );
+}
+
+function timeText(time: number, unit: Unit, trans: TranslationBundle): string {
+  switch (unit) {
+    case 'minutes':
+      return trans._n('%1 minute', '%1 minutes', time);
+    case 'hours':
+      return trans._n('%1 hour', '%1 hours', time);
+    case 'days':
+      return trans._n('%1 day', '%1 days', time);
+  }
+}
+
+/** The number that was typed in digits; `null` for nothing, and `NaN` for anything else. */
+function wholeNumber(text: string): number | null {
+  const digits = text.trim();
+  if (digits === '') {
+    return null;
+  }
+  return /^[0-9]{1,6}$/.test(digits) ? Number(digits) : NaN;
+}
+
 /** The tool by name; of one that destroys, that it does. */
 function tool(approval: IApproval, trans: TranslationBundle): string {
   const name = label(qualifiedName(approval.call), 80);

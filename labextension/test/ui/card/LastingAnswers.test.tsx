@@ -4,6 +4,8 @@ import React from 'react';
 import { Card } from '../../../src/ui/card/Card';
 import type { IApproval, IGrantUse } from '../../../src/api/protocol';
 import type { PersonalAnswer } from '../../../src/internalTokens';
+import { layOut, waitForButtons } from '../../layout';
+import { byPerson } from '../../person';
 import { allowed, approval } from '../../examples';
 
 const USE: IGrantUse = {
@@ -70,6 +72,65 @@ test('a script that presses a lasting answer gives none', () => {
   fireEvent.click(screen.getByText(/in this notebook/));
   expect(sent).toEqual([]);
   jest.useRealTimers();
+});
+
+test('a person chooses until when and how often, by the button that says all of it', async () => {
+  jest.useFakeTimers({ now: Date.parse('2026-01-01T00:00:00Z') });
+  layOut();
+  const { sent } = show(approval());
+  const press = async (name: string | RegExp): Promise<void> => {
+    waitForButtons();
+    jest.setSystemTime(Date.parse('2026-01-01T00:00:00Z'));
+    await act(async () => {
+      const click = new MouseEvent('click', { bubbles: true });
+      byPerson(screen.getByRole('button', { name }), click);
+    });
+  };
+  const type = (name: string, value: string): void => {
+    fireEvent.change(screen.getByLabelText(name), { target: { value } });
+  };
+  open('Let it run more often…');
+  await press('Choose a time or a number of calls…');
+  expect(screen.getByLabelText('Time')).toBe(document.activeElement);
+  expect(screen.queryByRole('button', { name: /^Allow shop/ })).toBeNull();
+  type('Time', '2x');
+  expect(screen.queryByRole('button', { name: /^Allow shop/ })).toBeNull();
+  type('Time', '2');
+  type('Unit of the time', 'hours');
+  type('Most calls', '20');
+  await press(
+    'Allow shop.delete_order in all notebooks for 2 hours, but at most 20 calls with this one'
+  );
+  jest.useRealTimers();
+  jest.restoreAllMocks();
+  const until = '2026-01-01T02:00:00.000Z';
+  const grant = { scope: 'user', until, uses: 20 };
+  expect(sent).toEqual([{ decision: 'allow_always', grant }]);
+});
+
+test('Escape and “Back” lead from the form back to the lasting answers', () => {
+  jest.useFakeTimers();
+  layOut();
+  show(approval());
+  open('Keep it from running…');
+  const choose = (): void => {
+    waitForButtons();
+    const click = new MouseEvent('click', { bubbles: true });
+    byPerson(screen.getByRole('button', { name: 'Choose a time…' }), click);
+  };
+  choose();
+  expect(screen.queryByLabelText('Most calls')).toBeNull();
+  fireEvent.keyDown(screen.getByLabelText('Time'), { key: 'Escape' });
+  expect(document.activeElement?.textContent).toBe('Choose a time…');
+  choose();
+  waitForButtons();
+  byPerson(
+    screen.getByRole('button', { name: 'Back' }),
+    new MouseEvent('click', { bubbles: true })
+  );
+  jest.useRealTimers();
+  jest.restoreAllMocks();
+  expect(screen.getByText(/in this notebook/)).not.toBeNull();
 });
 
 test('there is none for arguments of which a part was never shown', () => {

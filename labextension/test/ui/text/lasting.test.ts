@@ -1,5 +1,5 @@
-import { lastingAnswers } from '../../../src/ui/text/lasting';
-import type { LastingKind } from '../../../src/ui/text/lasting';
+import { chosenAnswer, lastingAnswers } from '../../../src/ui/text/lasting';
+import type { IChosenEnd, LastingKind } from '../../../src/ui/text/lasting';
 import type { IApproval } from '../../../src/api/protocol';
 import { approval, trans } from '../../examples';
 
@@ -73,3 +73,54 @@ test('what decides who is asked is never allowed for good', () => {
   expect(scopes(item)).toEqual([]);
   expect(scopes(item, 'reject')).toEqual(['call', 'kernel', 'user']);
 });
+
+/** What a chosen end is for, and its terms; or what is wrong with it. */
+function chosen(
+  end: Partial<IChosenEnd>,
+  kind: LastingKind = 'allow'
+): [string, object] | string {
+  const whole: IChosenEnd = { time: '', unit: 'minutes', calls: '', ...end };
+  const answer = chosenAnswer(approval(), kind, whole, trans);
+  return typeof answer === 'string'
+    ? answer
+    : [answer.label, answer.terms(NOW)];
+}
+
+test('an answer until a chosen end says all of it', () => {
+  const until = '2026-01-01T00:45:00.000Z';
+  expect(chosen({ time: '45' })).toEqual([
+    'Allow shop.delete_order in all notebooks for 45 minutes',
+    { scope: 'user', until }
+  ]);
+  expect(chosen({ time: ' 45 ', calls: '20' })).toEqual([
+    'Allow shop.delete_order in all notebooks for 45 minutes, but at most 20 calls with this one',
+    { scope: 'user', until, uses: 20 }
+  ]);
+  expect(chosen({ calls: '1000' })).toEqual([
+    'Allow shop.delete_order in all notebooks for 1000 calls, with this one',
+    { scope: 'user', uses: 1000 }
+  ]);
+  expect(chosen({ time: '1', unit: 'days' }, 'reject')).toEqual([
+    'Reject shop.delete_order in all notebooks for 1 day',
+    { scope: 'user', until: '2026-01-02T00:00:00.000Z' }
+  ]);
+});
+
+test.each([
+  [{}, 'Enter a time, a number'],
+  [{ time: '0' }, 'The time must'],
+  [{ time: '-5' }, 'The time must'],
+  [{ time: '1.5' }, 'The time must'],
+  [{ time: '1e3' }, 'The time must'],
+  [{ time: '٣' }, 'The time must'],
+  [{ time: '31', unit: 'days' }, 'The time must'],
+  [{ time: '721', unit: 'hours' }, 'The time must'],
+  [{ time: '5', calls: '1' }, 'The calls must'],
+  [{ calls: '1001' }, 'The calls must'],
+  [{ calls: '0x10' }, 'The calls must']
+] as [Partial<IChosenEnd>, string][])(
+  'no end is read from %j',
+  (end, problem) => {
+    expect(chosen(end)).toContain(problem);
+  }
+);
