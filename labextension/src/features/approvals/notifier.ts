@@ -1,7 +1,6 @@
 /**
  * Notifies of requests that are out of view: one notification, however many they are.
  */
-import { Notification } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { IDisposable } from '@lumino/disposable';
 
@@ -13,12 +12,7 @@ import type {
   IOrigins
 } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
-
-/** Milliseconds that a cell has to show its card before it counts as out of view. */
-export const RENDER_TIME = 400;
-
-/** Milliseconds between two looks at whether a cell came into view. */
-export const LOOK_INTERVAL = 1000;
+import { RENDER_TIME, StandingNotification } from './standingNotification';
 
 /** What `Notifier` needs. */
 export interface INotifierOptions {
@@ -33,6 +27,19 @@ export interface INotifierOptions {
 /** Keeps one notification for all requests that wait out of view. */
 export class Notifier implements IDisposable {
   constructor(private readonly _options: INotifierOptions) {
+    const { trans } = _options;
+    this._shown = new StandingNotification({
+      action: {
+        label: trans.__('Show'),
+        caption: trans.__('Show the pending requests'),
+        callback: () => {
+          this._showAll();
+        }
+      },
+      look: () => {
+        this._look();
+      }
+    });
     this._options.model.arrived.connect(this._onArrived, this);
     this._options.model.settled.connect(this._onSettled, this);
   }
@@ -43,20 +50,18 @@ export class Notifier implements IDisposable {
 
   /** Whether to notify at all. */
   get isEnabled(): boolean {
-    return this._isEnabled;
+    return this._shown.isEnabled;
   }
 
   set isEnabled(isEnabled: boolean) {
-    this._isEnabled = isEnabled;
-    this._show();
+    this._shown.isEnabled = isEnabled;
   }
 
   dispose(): void {
     this._isDisposed = true;
-    window.clearInterval(this._timer);
     this._options.model.arrived.disconnect(this._onArrived, this);
     this._options.model.settled.disconnect(this._onSettled, this);
-    this._dismiss();
+    this._shown.dispose();
   }
 
   private _onArrived(_: unknown, arrived: readonly IApproval[]): void {
@@ -74,22 +79,17 @@ export class Notifier implements IDisposable {
     for (const approval of outOfView) {
       this._waiting.set(approval.id, approval);
     }
-    if (outOfView.length > 0) {
-      this._show();
-    }
+    this._show();
   }
 
   /** What a person has come to see needs no notification any more; nor what the server lost. */
   private _look(): void {
-    const before = this._waiting.size;
     for (const [id, approval] of this._waiting) {
       if (!this._isPending(id) || this._isInView(approval)) {
         this._waiting.delete(id);
       }
     }
-    if (this._waiting.size < before) {
-      this._reduce();
-    }
+    this._show();
   }
 
   private _isPending(id: string): boolean {
@@ -104,40 +104,18 @@ export class Notifier implements IDisposable {
 
   private _onSettled(_: unknown, approval: IApproval): void {
     if (this._waiting.delete(approval.id)) {
-      this._reduce();
-    }
-  }
-
-  /** Count fewer, unless the person closed the notification: then it stays closed. */
-  private _reduce(): void {
-    const isShown = this._id !== null && Notification.manager.has(this._id);
-    if (this._waiting.size === 0 || isShown) {
       this._show();
     }
   }
 
   private _show(): void {
-    window.clearInterval(this._timer);
-    if (this._waiting.size === 0 || !this._isEnabled || this._isDisposed) {
-      this._dismiss();
-      return;
-    }
-    this._timer = window.setInterval(() => {
-      this._look();
-    }, LOOK_INTERVAL);
-    const message = this._message();
-    const options = { autoClose: false as const, actions: [this._action()] };
-    if (this._id !== null && Notification.manager.has(this._id)) {
-      Notification.update({ id: this._id, message, ...options });
-    } else {
-      this._id = Notification.emit(message, 'warning', options);
-    }
+    this._shown.show(this._waiting.size, this._message());
   }
 
   private _message(): string {
     const { origins, trans } = this._options;
-    const [first] = this._waiting.values();
     const count = this._waiting.size;
+    const [first] = this._waiting.values();
     return count === 1
       ? trans.__(
           '%1 needs your approval (%2)',
@@ -151,18 +129,11 @@ export class Notifier implements IDisposable {
         );
   }
 
-  private _action(): Notification.IAction {
-    const { trans } = this._options;
-    return {
-      label: trans.__('Show'),
-      caption: trans.__('Show the pending requests'),
-      displayType: 'accent',
-      callback: () => {
-        const [first, ...others] = this._waiting.values();
-        this._waiting.clear();
-        void this._reveal(others.length === 0 ? first : undefined);
-      }
-    };
+  private _showAll(): void {
+    const [first, ...others] = this._waiting.values();
+    this._waiting.clear();
+    this._show();
+    void this._reveal(others.length === 0 ? first : undefined);
   }
 
   /** Go to the one request's card; where that is not to be seen, to the panel. */
@@ -174,16 +145,7 @@ export class Notifier implements IDisposable {
     }
   }
 
-  private _dismiss(): void {
-    if (this._id !== null) {
-      Notification.dismiss(this._id);
-      this._id = null;
-    }
-  }
-
-  private _id: string | null = null;
   private _isDisposed = false;
-  private _isEnabled = true;
-  private _timer = 0;
+  private readonly _shown: StandingNotification;
   private readonly _waiting = new Map<string, IApproval>();
 }

@@ -1,7 +1,6 @@
 /**
  * Notifies of what MCP servers ask while the card of the question is out of view: one notification for all.
  */
-import { Notification } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
@@ -15,7 +14,11 @@ import type {
 } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 import type { DesktopNotifier } from './desktopNotifier';
-import { LOOK_INTERVAL, RENDER_TIME } from './notifier';
+import {
+  LOOK_INTERVAL,
+  RENDER_TIME,
+  StandingNotification
+} from './standingNotification';
 
 /** What `QuestionNotifier` needs. */
 export interface IQuestionNotifierOptions {
@@ -40,6 +43,19 @@ interface IOpenQuestion {
 /** Keeps one notification for all questions that are out of view. */
 export class QuestionNotifier implements IDisposable {
   constructor(private readonly _options: IQuestionNotifierOptions) {
+    const { panel, trans } = _options;
+    this._shown = new StandingNotification({
+      action: {
+        label: trans.__('Show'),
+        caption: trans.__('Show the questions'),
+        callback: () => {
+          panel.open();
+        }
+      },
+      look: () => {
+        this._look();
+      }
+    });
     _options.questions.changed.connect(this._follow, this);
     this._follow();
   }
@@ -50,12 +66,11 @@ export class QuestionNotifier implements IDisposable {
 
   /** Whether to notify in the page at all. */
   get isEnabled(): boolean {
-    return this._isEnabled;
+    return this._shown.isEnabled;
   }
 
   set isEnabled(isEnabled: boolean) {
-    this._isEnabled = isEnabled;
-    this._show();
+    this._shown.isEnabled = isEnabled;
   }
 
   dispose(): void {
@@ -65,7 +80,7 @@ export class QuestionNotifier implements IDisposable {
       tracking.dispose();
     }
     this._open.clear();
-    this._show();
+    this._shown.dispose();
   }
 
   private _follow(): void {
@@ -143,30 +158,8 @@ export class QuestionNotifier implements IDisposable {
   }
 
   private _show(): void {
-    window.clearInterval(this._timer);
     const told = this._told();
-    if (told.length === 0 || !this._isEnabled) {
-      this._dismiss();
-      return;
-    }
-    this._timer = window.setInterval(() => {
-      this._look();
-    }, LOOK_INTERVAL);
-    const message = this._title(told);
-    const isShown = this._id !== null && Notification.manager.has(this._id);
-    if (this._id !== null && isShown) {
-      if (message !== this._message) {
-        Notification.update({ id: this._id, message });
-      }
-    } else if (told.length > this._count) {
-      // One that the person closed stays closed until there is another question.
-      this._id = Notification.emit(message, 'warning', {
-        autoClose: false,
-        actions: [this._action()]
-      });
-    }
-    this._message = message;
-    this._count = told.length;
+    this._shown.show(told.length, this._title(told));
   }
 
   private _title(of: readonly IOpenQuestion[]): string {
@@ -181,32 +174,8 @@ export class QuestionNotifier implements IDisposable {
         );
   }
 
-  private _action(): Notification.IAction {
-    const { trans } = this._options;
-    return {
-      label: trans.__('Show'),
-      caption: trans.__('Show the questions'),
-      displayType: 'accent',
-      callback: () => {
-        this._options.panel.open();
-      }
-    };
-  }
-
-  private _dismiss(): void {
-    this._count = 0;
-    if (this._id !== null) {
-      Notification.dismiss(this._id);
-      this._id = null;
-    }
-  }
-
-  private _count = 0;
-  private _id: string | null = null;
   private _isDisposed = false;
-  private _isEnabled = true;
-  private _message = '';
   private _onDesktop: globalThis.Notification | null = null;
   private readonly _open = new Map<string, IOpenQuestion>();
-  private _timer = 0;
+  private readonly _shown: StandingNotification;
 }
