@@ -6,7 +6,7 @@ import base64
 import hashlib
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -36,6 +36,10 @@ class OAuthServer:
         Refresh tokens that it takes once, and whose they are.
     expires_in : int
         How long it says that a token lasts.
+    token : dict
+        What it says of a token instead of what is true.
+    on_ask : callable
+        Called with the path when the provider is asked for a token or told to revoke one, before it does.
     """
 
     def __init__(self) -> None:
@@ -48,6 +52,8 @@ class OAuthServer:
         self.issued: list[str] = []
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.metadata: dict[str, Any] = {}
+        self.token: dict[str, Any] = {}
+        self.on_ask: Callable[[str], None] = lambda _: None
         self.is_down = False
         self.is_open_until_called = False
         self._codes: dict[str, dict[str, str]] = {}
@@ -156,6 +162,7 @@ class OAuthServer:
     async def _token(self, asked: Asked) -> Response:
         form = {key: values[0] for key, values in parse_qs((await asked.body()).decode()).items()}
         self.asked.append((form["grant_type"], form))
+        self.on_ask("/token")
         if self.is_down:
             return Response(status_code=503)
         if form["grant_type"] == "refresh_token":
@@ -172,11 +179,12 @@ class OAuthServer:
         self.valid[access], self.refreshable[refresh] = account, account
         self.issued += [access, refresh]
         token = {"access_token": access, "token_type": "Bearer", "refresh_token": refresh}
-        return JSONResponse({**token, "expires_in": self.expires_in})
+        return JSONResponse({**token, "expires_in": self.expires_in, **self.token})
 
     async def _revoke(self, asked: Asked) -> Response:
         form = {key: values[0] for key, values in parse_qs((await asked.body()).decode()).items()}
         self.asked.append(("revoke", form))
+        self.on_ask("/revoke")
         self.refreshable.pop(form["token"], None)
         return Response()
 

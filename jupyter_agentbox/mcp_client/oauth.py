@@ -32,6 +32,7 @@ from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.exceptions import ServerConfigurationError, SignInError, ToolServerError
 
 from .configuration import HttpServer
+from .provider_addresses import LOOPBACK, is_safe_address, may_lead_to
 from .response_body import CappedBody
 from .sign_ins import SignIn, SignIns
 from .trust_keys import trust_key_of
@@ -48,8 +49,17 @@ TIME_TO_SIGN_IN: Final = 600.0
 _LONGEST_ANSWER: Final = 1_000_000
 #: A token is renewed so many seconds before its end.
 _MARGIN: Final = 30.0
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+#: Seconds for all requests to a provider between two steps of a person's: one that answers bit by bit is given up.
+_LONGEST_STEP: Final = 60.0
+#: Seconds in which a provider can be told that somebody signed out.
+_LONGEST_GOODBYE: Final = 10.0
 _LONGEST_REASON: Final = 300
+_LONGEST_ADDRESS: Final = 8_000
+_LONGEST_TOKEN: Final = 32_000
+#: Seconds for which a token is believed to last at most: a year.
+_LONGEST_LIFE: Final = 366 * 86_400
+#: What the address of a provider's page has once, and from here.
+_OURS: Final = ("response_type", "client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method")
 
 
 def _stay_silent(record: logging.LogRecord) -> bool:
@@ -60,17 +70,6 @@ def _stay_silent(record: logging.LogRecord) -> bool:
 # The SDK logs what it could not read, and that can be a token. What went wrong is told here, in words of our own.
 for _name in ("mcp.client.auth.oauth2", "mcp.client.auth.utils"):
     logging.getLogger(_name).addFilter(_stay_silent)
-
-
-def is_safe_address(url: str) -> bool:
-    """Say whether a token, or a person, may be sent to an address: over TLS, or to this machine."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    if parts.username is not None or parts.password is not None or not parts.hostname:
-        return False
-    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
 
 
 class SignedIn(httpx2.Auth):
@@ -145,20 +144,26 @@ class SignedIn(httpx2.Auth):
 
     async def _renew(self, used: SignIn) -> SignIn | None:
         async with self._lock:
-            if self._sign_in is used:
-                await self.load()  # another process of this user may have renewed it
             if self._sign_in is not None and self._sign_in.tokens != used.tokens:
                 return self._sign_in
-            if self._sign_in is None or not used.tokens.get("refresh_token"):
-                return None
-            renewed = await _refresh(self._server, used)
-            if renewed is None:
-                self._set(None)
-                await asyncio.to_thread(self._forget)
-                return None
-            self._set(renewed)
-            await asyncio.to_thread(self._keep, renewed)
-            return renewed
+            async with self._alone():
+                await self.load()  # another process of this user may have renewed it, and a provider takes each once
+                if self._sign_in is None or self._sign_in.tokens != used.tokens:
+                    return self._sign_in
+                if not used.tokens.get("refresh_token"):
+                    return None
+                renewed = await _refresh(self._server, used)
+                self._set(await asyncio.to_thread(self._replace, used, renewed))
+                return self._sign_in
+
+    @contextlib.asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """Wait until no other process of this user renews the same sign-in."""
+        let_go = await asyncio.to_thread(self._sign_ins.begin_renewal, self._server.name)
+        try:
+            yield
+        finally:
+            let_go()
 
     def _set(self, found: SignIn | None) -> None:
         self._sign_in = found
@@ -168,15 +173,12 @@ class SignedIn(httpx2.Auth):
             if found is not None and found.tokens.get(key):
                 self._on_secret(str(found.tokens[key]))
 
-    def _keep(self, sign_in: SignIn) -> None:
+    def _replace(self, used: SignIn, renewed: SignIn | None) -> SignIn | None:
         try:
-            self._sign_ins.keep(self._server.name, sign_in)
+            return self._sign_ins.replace(self._server.name, used, renewed)
         except OSError as error:
             _log.warning("the renewed sign-in to %s could not be kept: %s", self._server.name, error.strerror)
-
-    def _forget(self) -> None:
-        with contextlib.suppress(OSError):
-            self._sign_ins.forget(self._server.name)
+            return renewed
 
 
 async def _drop_body(response: httpx2.Response) -> None:
@@ -197,6 +199,27 @@ async def _refresh(server: HttpServer, used: SignIn) -> SignIn | None:
     httpx2.ConnectError
         If the provider does not answer. The request that waits for it is not sent.
     """
+    try:
+        async with asyncio.timeout(_LONGEST_STEP):
+            answer = await _ask_for_next(server, used)
+        if answer.status_code >= 500 or answer.status_code == 429:
+            raise httpx2.ConnectError(f"the sign-in could not be renewed: HTTP {answer.status_code}")
+        if answer.status_code != 200:
+            return None
+        token = _checked(OAuthToken.model_validate_json(answer.content))
+        before = OAuthToken.model_validate(used.tokens)
+    except (ValidationError, OAuthTokenError):
+        return None
+    except TimeoutError:
+        raise httpx2.ConnectError("the sign-in could not be renewed: its provider took too long") from None
+    except (httpx2.HTTPError, httpx2.StreamError, SignInError) as error:
+        raise httpx2.ConnectError(f"the sign-in could not be renewed: {error}") from None
+    token.scope = token.scope or before.scope
+    token.refresh_token = token.refresh_token or before.refresh_token
+    return _sign_in(used.trust_key, token, used.client, used.provider, used.resource)
+
+
+async def _ask_for_next(server: HttpServer, used: SignIn) -> httpx2.Response:
     context = _context(server, used)
     data = {
         "grant_type": "refresh_token",
@@ -205,23 +228,25 @@ async def _refresh(server: HttpServer, used: SignIn) -> SignIn | None:
     }
     if context.should_include_resource_param(LATEST_PROTOCOL_VERSION):
         data["resource"] = context.get_resource_url()
-    try:
-        data, headers = context.prepare_token_auth(data, {"Accept": "application/json"})
-        async with provider_client(server) as client:
-            answer = await client.post(_token_endpoint(server, context), data=data, headers=headers)
-        if answer.status_code >= 500 or answer.status_code == 429:
-            raise httpx2.ConnectError(f"the sign-in could not be renewed: HTTP {answer.status_code}")
-        if answer.status_code != 200:
-            return None
-        token = OAuthToken.model_validate_json(answer.content)
-    except (ValidationError, OAuthTokenError):
-        return None
-    except (httpx2.HTTPError, httpx2.StreamError, SignInError) as error:
-        raise httpx2.ConnectError(f"the sign-in could not be renewed: {error}") from None
-    before = OAuthToken.model_validate(used.tokens)
-    token.scope = token.scope or before.scope
-    token.refresh_token = token.refresh_token or before.refresh_token
-    return _sign_in(used.trust_key, token, used.client, used.provider, used.resource)
+    data, headers = context.prepare_token_auth(data, {"Accept": "application/json"})
+    async with provider_client(server) as client:
+        return await client.post(_token_endpoint(server, context), data=data, headers=headers)
+
+
+def _checked(token: OAuthToken) -> OAuthToken:
+    """Return a token that can be sent, with a life that can be reckoned with.
+
+    Raises
+    ------
+    OAuthTokenError
+        If it is none: RFC 6750 has printable ASCII, and nothing else gets into a header whole.
+    """
+    for value in (token.access_token, token.refresh_token or "none"):
+        if not 0 < len(value) <= _LONGEST_TOKEN or not value.isascii() or not value.isprintable() or " " in value:
+            raise OAuthTokenError("the provider gave a token that cannot be sent")
+    if token.expires_in is not None:
+        token.expires_in = min(max(token.expires_in, 0), _LONGEST_LIFE)
+    return token
 
 
 def _context(server: HttpServer, sign_in: SignIn) -> OAuthContext:
@@ -245,46 +270,36 @@ def _token_endpoint(server: HttpServer, context: OAuthContext) -> str:
     return f"{context.get_authorization_base_url(server.url)}/token"
 
 
-async def revoke(server: HttpServer, sign_ins: SignIns) -> None:
-    """Forget a sign-in, and ask the provider to do so too, if it offers that.
+async def revoke(server: HttpServer, found: SignIn) -> None:
+    """Ask the provider of a sign-in that was forgotten here to do so too, if it offers that.
 
-    Raises
-    ------
-    OSError
-        If it cannot be forgotten here.
+    One that does not answer, or not soon, is not waited for.
     """
-    found = await asyncio.to_thread(sign_ins.load, server.name, trust_key_of(server))
-    await asyncio.to_thread(sign_ins.forget, server.name)
-    if found is None:
-        return
-    context = _context(server, found)
-    endpoint = context.oauth_metadata.revocation_endpoint if context.oauth_metadata is not None else None
-    if endpoint is None:
-        return
-    kind = "refresh_token" if found.tokens.get("refresh_token") else "access_token"
-    data = {
-        "token": str(found.tokens[kind]),
-        "token_type_hint": kind,
-        "client_id": str(found.client.get("client_id", "")),
-    }
-    # A provider that does not answer keeps nobody signed in here: what was kept is gone.
-    with contextlib.suppress(httpx2.HTTPError, httpx2.StreamError, SignInError, OAuthTokenError):
+    # Whatever it says: what was kept is gone.
+    with contextlib.suppress(httpx2.HTTPError, httpx2.StreamError, SignInError, OAuthTokenError, ValidationError):
+        context = _context(server, found)
+        endpoint = context.oauth_metadata.revocation_endpoint if context.oauth_metadata is not None else None
+        kind = "refresh_token" if found.tokens.get("refresh_token") else "access_token"
+        if endpoint is None or not found.tokens.get(kind):
+            return
+        data = {
+            "token": str(found.tokens[kind]),
+            "token_type_hint": kind,
+            "client_id": str(found.client.get("client_id", "")),
+        }
         data, headers = context.prepare_token_auth(data, {})
-        async with provider_client(server) as client:
-            await client.post(str(endpoint), data=data, headers=headers)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LONGEST_GOODBYE), provider_client(server) as client:
+                await client.post(str(endpoint), data=data, headers=headers)
 
 
 @contextlib.asynccontextmanager
 async def provider_client(server: HttpServer, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
-    """Open a client that asks only safe addresses, and reads no endless answer.
-
-    A server on another machine must not make this one send requests to itself.
-    """
+    """Open a client that asks only addresses to which the server may lead, and reads no endless answer."""
 
     async def check(request: httpx2.Request) -> None:
         url = str(request.url)
-        is_far = urlsplit(server.url).hostname not in _LOOPBACK
-        if not is_safe_address(url) or (is_far and request.url.host in _LOOPBACK):
+        if not may_lead_to(server.url, url):
             raise SignInError(f"`{server.name}` names an address to sign in at that is not used: {_origin(url)}")
 
     async def bound(response: httpx2.Response) -> None:
@@ -308,7 +323,7 @@ class _Notes:
         return None
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.tokens = tokens
+        self.tokens = _checked(tokens)  # before it is sent: the SDK's next step
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         return self.client
@@ -362,6 +377,7 @@ class Authorization:
         self._server = server
         self._redirect = redirect
         self._notes = _Notes(_client_of(server, redirect, known))
+        self._context: OAuthContext | None = None
         self._answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
         self._asked = asyncio.Event()
         self._task: asyncio.Task[SignIn] | None = None
@@ -389,7 +405,9 @@ class Authorization:
         self._task.add_done_callback(lambda done: done.cancelled() or done.exception())
         asked = asyncio.create_task(self._asked.wait())
         try:
-            await asyncio.wait([self._task, asked], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(
+                [self._task, asked], timeout=_LONGEST_STEP, return_when=asyncio.FIRST_COMPLETED
+            )
         except asyncio.CancelledError:
             self.cancel()
             raise
@@ -397,6 +415,9 @@ class Authorization:
             asked.cancel()
         if self._task.done():
             self._task.result()  # raises: without the provider's page there is no token
+        if not done:
+            self.cancel()
+            raise ToolServerError(f"signing in to `{self._server.name}` failed: its provider took too long")
 
     async def finish(self, *, code: str, state: str, issuer: str | None) -> SignIn:
         """Exchange the code for tokens.
@@ -409,7 +430,11 @@ class Authorization:
         if self._task is None or self._answer.done():
             raise SignInError("this sign-in is over: begin it again")
         self._answer.set_result(AuthorizationCodeResult(code=code, state=state, iss=issuer))
-        return await self._task
+        try:
+            async with asyncio.timeout(_LONGEST_STEP):
+                return await self._task
+        except TimeoutError:
+            raise ToolServerError(f"signing in to `{self._server.name}` failed: its provider took too long") from None
 
     def cancel(self) -> None:
         """Give it up."""
@@ -428,7 +453,8 @@ class Authorization:
                 status, context = await self._ask()
         except TimeoutError:
             raise ToolServerError(f"nobody signed in to `{name}` in time") from None
-        except (OAuthFlowError, SignInError, httpx2.HTTPError, httpx2.StreamError, ValueError) as error:
+        # the SDK reckons with what a provider says of a token's life
+        except (OAuthFlowError, SignInError, httpx2.HTTPError, httpx2.StreamError, ValueError, OverflowError) as error:
             raise ToolServerError(f"signing in to `{name}` failed: {_reason(error)}") from None
         tokens = self._notes.tokens
         if tokens is None or status == 401:
@@ -443,7 +469,7 @@ class Authorization:
 
     async def _ask(self) -> tuple[int, OAuthContext]:
         """Send what has no effect; what comes before its answer is the SDK's flow."""
-        is_local = urlsplit(self._redirect).hostname in _LOOPBACK
+        is_local = urlsplit(self._redirect).hostname in LOOPBACK
         metadata = OAuthClientMetadata(
             client_name=CLIENT_NAME,
             redirect_uris=[AnyUrl(self._redirect)],
@@ -456,6 +482,7 @@ class Authorization:
             redirect_handler=self._show,
             callback_handler=self._wait,
         )
+        self._context = provider.context
         headers = {
             **self._server.headers,
             "Accept": "application/json, text/event-stream",
@@ -469,9 +496,17 @@ class Authorization:
             return response.status_code, provider.context
 
     async def _show(self, address: str) -> None:
+        metadata = self._context.oauth_metadata if self._context is not None else None
+        methods = metadata.code_challenge_methods_supported if metadata is not None else None
+        if methods is not None and "S256" not in methods:
+            raise SignInError("the provider does not bind codes to who asks for them (PKCE)")
+        # its endpoint may have parameters of its own; the SDK puts a second question mark after them
+        address = address.replace("?response_type=code&", "&response_type=code&") if address.count("?") > 1 else address
         if self._server.oauth.scopes:
             address = _with(address, "scope", " ".join(self._server.oauth.scopes))
-        if not is_safe_address(address):
+        names = [name for name, _ in parse_qsl(urlsplit(address).query)]
+        is_ours = all(names.count(name) == 1 for name in _OURS) and len(address) <= _LONGEST_ADDRESS
+        if not is_ours or urlsplit(address).fragment or not may_lead_to(self._server.url, address):
             raise SignInError(f"the provider's page is not used: {_origin(address)}")
         self.address = address
         self.state = dict(parse_qsl(urlsplit(address).query))["state"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import logging
 import os
 import stat
+import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
@@ -17,12 +21,20 @@ from jupyter_agentbox.core.calls import JsonObject
 
 from .registration import object_of
 
+if sys.platform != "win32":
+    import fcntl
+
 _log = logging.getLogger(__name__)
 
 #: Where sign-ins are kept: in the keyring if there is one, else in the file; in the file; nowhere.
 Place: TypeAlias = Literal["auto", "file", "memory"]
 #: The name under which the keyring has them.
 KEYRING_SERVICE: Final = "jupyter-agentbox-mcp"
+#: Seconds for which another process is waited for that renews a sign-in, or writes the file.
+_LONGEST_RENEWAL: Final = 70.0
+_LONGEST_WRITING: Final = 5.0
+#: Seconds between two looks at whether it has done so.
+_PAUSE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +109,7 @@ class SignIns:
     def load(self, name: str, trust_key: str) -> SignIn | None:
         """Return what a sign-in to this server gave; ``None`` if nobody signed in to what it is now."""
         with self._lock:
-            found = self._from_keyring(name) or self._read().get(name)
+            found = self._find(name)
         return _sign_in_of(found, trust_key)
 
     def keep(self, name: str, sign_in: SignIn) -> None:
@@ -108,10 +120,28 @@ class SignIns:
         OSError
             If it cannot be kept.
         """
-        with self._lock:
-            is_in_keyring = self._to_keyring(name, sign_in)
-            kept = {other: entry for other, entry in self._read().items() if other != name}
-            self._write(kept if is_in_keyring else {**kept, name: sign_in.to_json()})
+        with self._alone():
+            self._put(name, sign_in)
+
+    def replace(self, name: str, before: SignIn, after: SignIn | None) -> SignIn | None:
+        """Put another in the place of a sign-in, or nothing, if it is still kept; return what is kept then.
+
+        Somebody may have signed out meanwhile, or in anew, also in another process.
+
+        Raises
+        ------
+        OSError
+            If it cannot be kept.
+        """
+        with self._alone():
+            kept = _sign_in_of(self._find(name), before.trust_key)
+            if kept is None or kept.tokens != before.tokens:
+                return kept
+            if after is None:
+                self._drop(name)
+            else:
+                self._put(name, after)
+            return after
 
     def forget(self, name: str) -> None:
         """Forget what was kept for a server.
@@ -121,11 +151,46 @@ class SignIns:
         OSError
             If the file cannot be written.
         """
+        with self._alone():
+            self._drop(name)
+
+    def begin_renewal(self, name: str) -> Callable[[], None]:
+        """Wait until no other process of this user renews a sign-in; return what lets the next one begin.
+
+        One that holds on for longer than a renewal takes is not waited for.
+        """
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        lock = _lock(self._lock_path(digest), _LONGEST_RENEWAL)
+        return lambda: None if lock is None else os.close(lock)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Read and write what no other thread or process writes meanwhile."""
         with self._lock:
-            self._forget_in_keyring(name)
-            kept = self._read()
-            if kept.pop(name, None) is not None:
-                self._write(kept)
+            lock = _lock(self._lock_path("file"), _LONGEST_WRITING)
+            try:
+                yield
+            finally:
+                if lock is not None:
+                    os.close(lock)
+
+    def _lock_path(self, what: str) -> Path | None:
+        is_shared = self._place != "memory" and self._path is not None
+        return self._path.with_name(f".sign-ins-{what}.lock") if is_shared and self._path is not None else None
+
+    def _find(self, name: str) -> JsonObject | None:
+        return self._from_keyring(name) or self._read().get(name)
+
+    def _put(self, name: str, sign_in: SignIn) -> None:
+        is_in_keyring = self._to_keyring(name, sign_in)
+        kept = {other: entry for other, entry in self._read().items() if other != name}
+        self._write(kept if is_in_keyring else {**kept, name: sign_in.to_json()})
+
+    def _drop(self, name: str) -> None:
+        self._forget_in_keyring(name)
+        kept = self._read()
+        if kept.pop(name, None) is not None:
+            self._write(kept)
 
     def _read(self) -> dict[str, JsonObject]:
         if self._place == "memory" or self._path is None:
@@ -206,6 +271,28 @@ def usable_keyring() -> Keyring | None:
         return found if found.priority >= 1 else None
     except Exception:  # noqa: BLE001  # a back end that cannot even say how good it is
         return None
+
+
+def _lock(path: Path | None, patience: float) -> int | None:
+    """Return an open file that no other process has locked; ``None`` if there is none, or not in so many seconds."""
+    if path is None or sys.platform == "win32":
+        return None
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None  # what is to be written there cannot be written either, and that is told
+    until = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if time.monotonic() > until:
+                os.close(descriptor)
+                return None
+            time.sleep(_PAUSE)
+        else:
+            return descriptor
 
 
 def _is_private(found: os.stat_result) -> bool:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.tools import ServerState
 from jupyter_agentbox.exceptions import ServerConfigurationError, SignInRequiredError, ToolServerError
 from jupyter_agentbox.mcp_client.configuration import HttpServer, OAuthClient
-from jupyter_agentbox.mcp_client.oauth import Authorization, is_safe_address, revoke
+from jupyter_agentbox.mcp_client.oauth import Authorization, SignedIn, revoke
+from jupyter_agentbox.mcp_client.provider_addresses import is_safe_address, may_lead_to
 from jupyter_agentbox.mcp_client.sign_ins import SignIn, SignIns
 from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
 from tests.oauth_server import OAuthServer, query_of, running_oauth_server
@@ -274,14 +277,149 @@ def test_only_tls_and_this_machine_are_safe_addresses(address: str, is_safe: boo
     assert is_safe_address(address) is is_safe
 
 
-async def test_signing_out_forgets_and_tells_the_provider(remote: OAuthServer, sign_ins: SignIns) -> None:
-    found = await signed_in(remote, sign_ins)
-    await revoke(server_at(remote.url), sign_ins)
+@pytest.mark.parametrize(
+    ("server", "url", "may"),
+    [
+        ("https://shop.example/mcp", "https://login.example/authorize", True),
+        ("https://shop.example/mcp", "http://login.example/authorize", False),
+        ("https://shop.example/mcp", "https://192.0.43.7/authorize", True),
+        ("https://shop.example/mcp", "http://localhost:8888/lab/tree/x.ipynb", False),
+        ("https://shop.example/mcp", "https://localhost./x", False),
+        ("https://shop.example/mcp", "https://a.localhost/x", False),
+        ("https://shop.example/mcp", "https://127.0.0.2/x", False),
+        ("https://shop.example/mcp", "https://127.1/x", False),
+        ("https://shop.example/mcp", "https://2130706433/x", False),
+        ("https://shop.example/mcp", "https://0x7f.1/x", False),
+        ("https://shop.example/mcp", "https://0.0.0.0/x", False),
+        ("https://shop.example/mcp", "https://[::1]/x", False),
+        ("https://shop.example/mcp", "https://[::ffff:127.0.0.1]/x", False),
+        ("https://shop.example/mcp", "https://[fe80::1]/x", False),
+        ("https://shop.example/mcp", "https://10.1.2.3/x", False),
+        ("https://shop.example/mcp", "https://169.254.169.254/x", False),
+        ("https://10.1.2.3/mcp", "https://10.1.2.4/x", True),
+        ("https://10.1.2.3/mcp", "http://127.0.0.1/x", False),
+        ("http://localhost:9/mcp", "https://10.1.2.4/x", True),
+        ("http://localhost:9/mcp", "http://127.0.0.1:8/x", True),
+        ("http://localhost:9/mcp", "file:///etc/passwd", False),
+    ],
+)
+def test_a_server_leads_no_further_inside_than_it_is(server: str, url: str, may: bool) -> None:
+    assert may_lead_to(server, url) is may
 
-    assert sign_ins.load("remote", found.trust_key) is None
-    assert remote.refreshable == {}
-    assert remote.asked[-1][0] == "revoke"
-    await revoke(server_at(remote.url), sign_ins)  # once more changes nothing
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "/authorize#",
+        "/authorize?state=mine#",
+        "/authorize?state=mine",
+        "/authorize?redirect_uri=https://evil.example",
+        "/authorize?x=" + "y" * 8000,
+    ],
+)
+async def test_a_page_whose_address_says_what_is_ours_to_say_is_not_used(remote: OAuthServer, page: str) -> None:
+    remote.metadata = {"authorization_endpoint": f"{remote.origin}{page}"}
+    with pytest.raises(ToolServerError, match="the provider's page is not used"):
+        await Authorization(server_at(remote.url), redirect=REDIRECT).begin()
+
+
+async def test_a_page_whose_address_has_parameters_of_its_own_gets_ours_besides(remote: OAuthServer) -> None:
+    remote.metadata = {"authorization_endpoint": f"{remote.origin}/authorize?p=sign_in"}
+    authorization = Authorization(server_at(remote.url), redirect=REDIRECT)
+    await authorization.begin()
+    authorization.cancel()
+    query = query_of(authorization.address)
+    assert (query["p"], query["response_type"], query["state"]) == ("sign_in", "code", authorization.state)
+
+
+async def test_a_provider_that_does_not_bind_codes_is_not_used(remote: OAuthServer) -> None:
+    remote.metadata = {"code_challenge_methods_supported": ["plain"]}
+    with pytest.raises(ToolServerError, match="PKCE"):
+        await Authorization(server_at(remote.url), redirect=REDIRECT).begin()
+
+
+UNUSABLE = [
+    {"access_token": "a\r\nX-Evil: 1"},
+    {"access_token": "t\u00f6ken"},
+    {"access_token": "two words"},
+    {"access_token": ""},
+    {"access_token": "x" * 40_000},
+    {"refresh_token": "\u2028"},
+]
+
+
+@pytest.mark.parametrize("token", UNUSABLE)
+async def test_a_token_that_cannot_be_sent_signs_nobody_in(remote: OAuthServer, token: dict[str, str]) -> None:
+    remote.token = token
+    with pytest.raises(ToolServerError, match="did not give a token"):
+        await sign_in(server_at(remote.url), remote)
+
+
+@pytest.mark.parametrize("token", UNUSABLE)
+async def test_a_renewed_token_that_cannot_be_sent_ends_the_sign_in_and_nothing_else(
+    running: Running, remote: OAuthServer, sign_ins: SignIns, token: dict[str, str]
+) -> None:
+    await signed_in(remote, sign_ins)
+    async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
+        await servers.list_tools("remote")
+        remote.valid.clear()
+        remote.token = token
+        with pytest.raises(SignInRequiredError):
+            await servers.call_tool(CALL)
+
+
+@pytest.mark.parametrize("seconds", [10**30, -(10**30)])
+async def test_a_life_beyond_all_measure_is_no_trouble(remote: OAuthServer, seconds: int) -> None:
+    remote.token = {"expires_in": seconds}
+    found = await sign_in(server_at(remote.url), remote)
+    assert found.expires_at is not None
+    assert found.expires_at < 1e11
+
+
+async def test_a_life_that_is_no_number_signs_nobody_in_and_fails_as_all_else_does(remote: OAuthServer) -> None:
+    remote.token = {"expires_in": 10**400}
+    with pytest.raises(ToolServerError, match="signing in to `remote` failed"):
+        await sign_in(server_at(remote.url), remote)
+
+
+async def test_two_programs_that_renew_the_same_sign_in_ask_for_one_token(
+    running: Running, remote: OAuthServer, sign_ins: SignIns, tmp_path: Path
+) -> None:
+    found = await signed_in(remote, sign_ins)
+    other = SignIns(tmp_path / "sign-ins.json", place="file")
+    server = server_at(remote.url)
+    both = [SignedIn(server, kept, on_secret=lambda _: None) for kept in (sign_ins, other)]
+    for one in both:
+        await one.load()
+    remote.valid.clear()
+    async with asyncio.timeout(30), httpx2.AsyncClient() as client:
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        answers = await asyncio.gather(*(client.post(remote.url, json=ping, auth=one) for one in both))
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert [kind for kind, _ in remote.asked].count("refresh_token") == 1
+    assert sign_ins.load("remote", found.trust_key) is not None
+
+
+async def test_a_refusal_forgets_no_sign_in_that_was_made_meanwhile(remote: OAuthServer, sign_ins: SignIns) -> None:
+    found = await signed_in(remote, sign_ins)
+    newer = replace(found, tokens={**found.tokens, "access_token": "newer"})
+    remote.valid = {"newer": "ada"}
+    remote.refreshable.clear()
+    remote.on_ask = lambda _: sign_ins.keep("remote", newer)
+    signed = SignedIn(server_at(remote.url), sign_ins, on_secret=lambda _: None)
+    await signed.load()
+    async with httpx2.AsyncClient() as client:
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        assert (await client.post(remote.url, json=ping, auth=signed)).status_code == 200
+    assert sign_ins.load("remote", found.trust_key) == newer
+
+
+async def test_signing_out_tells_the_provider(remote: OAuthServer, sign_ins: SignIns) -> None:
+    found = await signed_in(remote, sign_ins)
+    await revoke(server_at(remote.url), found)
+    assert (remote.refreshable, remote.asked[-1][0]) == ({}, "revoke")
+    for broken in (replace(found, tokens={}), replace(found, client={}), replace(found, provider={"issuer": 3})):
+        await revoke(server_at(remote.url), broken)
 
 
 async def test_no_log_line_has_a_token_or_what_a_provider_answered(

@@ -78,7 +78,10 @@ def test_the_file_is_for_this_user_only_and_another_process_reads_it(path: Path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert SignIns(path, place="file").load("a", "k1") == SIGN_IN
-    assert list(path.parent.iterdir()) == [path]  # no draft is left
+    # no draft is left; the lock stays, and has nothing in it
+    lock = path.with_name(".sign-ins-file.lock")
+    assert sorted(path.parent.iterdir()) == [lock, path]
+    assert (lock.stat().st_size, stat.S_IMODE(lock.stat().st_mode)) == (0, 0o600)
 
 
 def test_a_file_that_others_can_read_is_not_used_and_is_replaced(path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final, Protocol
 
@@ -52,9 +52,9 @@ class Begun:
         What the browser has to show on the way back: only that one has it.
     """
 
-    address: str
-    state: str
-    browser_key: str
+    address: str = field(repr=False)
+    state: str = field(repr=False)
+    browser_key: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +73,8 @@ class ProviderAnswer:
         Why there is no code.
     """
 
-    state: str
-    code: str = ""
+    state: str = field(repr=False)
+    code: str = field(default="", repr=False)
     issuer: str | None = None
     error: str = ""
 
@@ -83,7 +83,7 @@ class ProviderAnswer:
 class _Pending:
     server: HttpServer
     person: str
-    browser_key: str
+    browser_key: str = field(repr=False)
     authorization: Any
 
 
@@ -105,6 +105,7 @@ class SignInManager:
         self._sign_ins = sign_ins
         self._ids = ids
         self._pending: dict[str, _Pending] = {}
+        self._beginning = 0
 
     async def begin(self, name: str, *, person: str, redirect: str) -> Begun:
         """Find the provider of a server. An earlier sign-in of the same person to it is given up.
@@ -128,12 +129,13 @@ class SignInManager:
         for pending in [*self._pending.values()]:
             if (pending.server.name, pending.person) == (name, person):
                 pending.authorization.cancel()
-        if len(self._pending) >= MOST:
+        if len(self._pending) + self._beginning >= MOST:
             raise TooManyRequestsError(f"{MOST} sign-ins have been begun and not ended: wait some minutes")
-        oauth = await asyncio.to_thread(_import_oauth)
-        known = await asyncio.to_thread(self._sign_ins.load, name, trust_key_of(server))
-        authorization = oauth.Authorization(server, redirect=redirect, known=known)
-        await authorization.begin()
+        self._beginning += 1
+        try:
+            authorization = await self._begun(server, redirect)
+        finally:
+            self._beginning -= 1
         state = authorization.state
         begun = Begun(address=authorization.address, state=state, browser_key=self._ids.new())
         self._pending[state] = _Pending(
@@ -141,6 +143,13 @@ class SignInManager:
         )
         authorization.on_end(lambda: self._pending.pop(state, None))
         return begun
+
+    async def _begun(self, server: HttpServer, redirect: str) -> Any:
+        oauth = await asyncio.to_thread(_import_oauth)
+        known = await asyncio.to_thread(self._sign_ins.load, server.name, trust_key_of(server))
+        authorization = oauth.Authorization(server, redirect=redirect, known=known)
+        await authorization.begin()
+        return authorization
 
     async def finish(self, name: str, answer: ProviderAnswer, *, person: str, browser_key: str) -> None:
         """Take what the provider sent, and start the server with it.
@@ -182,13 +191,16 @@ class SignInManager:
         """
         server = self._servers.http_server(name)
         oauth = await asyncio.to_thread(_import_oauth)
+        found = await asyncio.to_thread(self._sign_ins.load, name, trust_key_of(server))
         try:
-            await oauth.revoke(server, self._sign_ins)
+            await asyncio.to_thread(self._sign_ins.forget, name)
         except OSError as error:
             raise ServerConfigurationError(
                 f"the sign-in to `{name}` could not be forgotten: {error.strerror}"
             ) from None
-        await self._servers.signed_out(name)
+        await self._servers.signed_out(name)  # before the provider is told, which may take its time
+        if found is not None:
+            await oauth.revoke(server, found)
 
     def close(self) -> None:
         """Give up all that are on their way."""
