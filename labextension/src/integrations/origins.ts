@@ -10,6 +10,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import type { IApproval } from '../api/protocol';
 import type { IOrigins, Place } from '../internalTokens';
+import { withFocusToFollow } from '../ui/guarded/keyGuard';
 import { label, tail } from '../ui/text/visibleText';
 
 /** What `Origins` looks in; what is missing in an application is `null`. */
@@ -64,17 +65,8 @@ export class Origins implements IOrigins {
     return trans.__('%1, cell %2', label(path), number);
   }
 
-  async reveal(approval: IApproval): Promise<boolean> {
-    const wasOpen = this._notebook(approval.call) !== undefined;
-    if (!(await this.revealPlace(approval.call))) {
-      return false;
-    }
-    const console = this._console(approval.call);
-    if (console) {
-      return cardIn(console.node, approval) !== null;
-    }
-    const panel = this._notebook(approval.call);
-    return panel ? this._goToCell(panel, approval, wasOpen) : false;
+  reveal(approval: IApproval): Promise<boolean> {
+    return withFocusToFollow(() => this._reveal(approval));
   }
 
   describePlace(place: Place, length: number): string {
@@ -107,6 +99,19 @@ export class Origins implements IOrigins {
     shell.activateById(panel.id);
     await panel.revealed;
     return true;
+  }
+
+  private async _reveal(approval: IApproval): Promise<boolean> {
+    const wasOpen = this._notebook(approval.call) !== undefined;
+    if (!(await this.revealPlace(approval.call))) {
+      return false;
+    }
+    const console = this._console(approval.call);
+    if (console) {
+      return cardIn(console.node, approval) !== null;
+    }
+    const panel = this._notebook(approval.call);
+    return panel ? this._goToCell(panel, approval, wasOpen) : false;
   }
 
   private async _goToCell(

@@ -4,6 +4,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 
+import { withFocusToFollow } from '../ui/guarded/keyGuard';
 import { approvalIcon } from '../ui/icons';
 import type {
   IApprovalModel,
@@ -60,7 +61,7 @@ export function addCommands(
     caption: trans.__(
       'Move the focus to the request that has waited longest, in its notebook if that is open'
     ),
-    execute: () => goToOldest(options)
+    execute: () => withFocusToFollow(() => goToOldest(options))
   });
   registry.addCommand(COMMANDS.refresh, {
     label: trans.__('Refresh Approval Requests'),

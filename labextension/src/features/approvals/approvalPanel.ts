@@ -6,6 +6,7 @@ import { Signal } from '@lumino/signaling';
 
 import type { IApprovalModel, IApprovalPanel } from '../../internalTokens';
 import type { IAgentBoxPanel, ISectionHandle } from '../../tokens';
+import { withFocusToFollow } from '../../ui/guarded/keyGuard';
 import type { PendingSection } from './PendingSection';
 
 /** What `ApprovalPanel` needs. */
@@ -67,7 +68,8 @@ export class ApprovalPanel implements IApprovalPanel, IDisposable {
   private _reveal(find: () => Promise<HTMLElement | undefined>): void {
     const { panel } = this._options;
     this.show();
-    void find().then(card => {
+    void withFocusToFollow(async () => {
+      const card = await find();
       if (card) {
         card.focus();
         card.scrollIntoView({ block: 'nearest' });

@@ -13,6 +13,9 @@ import { GUARD_TIME } from './guardTime';
 /** Milliseconds after a deed of a person within which the focus may follow it. */
 const FOLLOW_TIME = 1500;
 
+/** The same where it is known to be on its way: a busy page takes its time. */
+const LONGEST_WAY = 30_000;
+
 /** Keys that say nothing of where a person wants to be. */
 const MODIFIERS = ['Shift', 'Control', 'Alt', 'AltGraph', 'Meta', 'CapsLock'];
 
@@ -28,7 +31,20 @@ class LastDeed {
 
   /** Whether the focus comes because of what the person did, and they were not writing. */
   get isMove(): boolean {
-    return !this._isWriting && performance.now() - this._at < FOLLOW_TIME;
+    const isFollowed = this._followed.includes(this._at);
+    const time = isFollowed ? LONGEST_WAY : FOLLOW_TIME;
+    return !this._isWriting && performance.now() - this._at < time;
+  }
+
+  /** Have the focus follow what the person did just now until the result is disposed; not what they did before that. */
+  follow(): IDisposable {
+    const followed = this.isMove ? [this._at] : [];
+    this._followed.push(...followed);
+    return new DisposableDelegate(() => {
+      for (const at of followed) {
+        this._followed.splice(this._followed.indexOf(at), 1);
+      }
+    });
   }
 
   /** Take in that the last key was no writing: it was a letter for a card. */
@@ -53,12 +69,24 @@ class LastDeed {
     this._at = performance.now();
   }
 
-  private _at = -FOLLOW_TIME;
+  private _at = -LONGEST_WAY;
+  /** The times of deeds that the focus is on its way to follow, once for each way. */
+  private readonly _followed: number[] = [];
   private _isWriting = false;
 }
 
 // It must have seen what a person did before the first card came.
 const lastDeed = new LastDeed();
+
+/** Do something that moves the focus in the end, for a person who may just have asked for it. */
+export async function withFocusToFollow<T>(move: () => Promise<T>): Promise<T> {
+  const following = lastDeed.follow();
+  try {
+    return await move();
+  } finally {
+    following.dispose();
+  }
+}
 
 /** Watches the focus and the keys of one card. */
 export class KeyGuard {

@@ -3,7 +3,7 @@ import React from 'react';
 
 import { byPerson } from '../../person';
 import { GUARD_TIME } from '../../../src/ui/guarded/guardTime';
-import { letterOf } from '../../../src/ui/guarded/keyGuard';
+import { letterOf, withFocusToFollow } from '../../../src/ui/guarded/keyGuard';
 import { useCardKeys } from '../../../src/ui/guarded/cardKeys';
 import type { Refusal } from '../../../src/ui/guarded/cardKeys';
 
@@ -119,6 +119,53 @@ test('the focus that a program moves long after a click makes no letter count', 
   wait(GUARD_TIME);
   type(card, 'a');
   expect(press).toHaveBeenCalledTimes(1);
+});
+
+describe('where the page is busy before the focus follows what a person did', () => {
+  /** The person clicks something, which moves the focus to a card in the end. */
+  async function goSlowlyTo(
+    card: HTMLElement,
+    meanwhile: () => void
+  ): Promise<void> {
+    byPerson(document.body, new MouseEvent('pointerdown', { bubbles: true }));
+    await withFocusToFollow(async () => {
+      wait(LONG);
+      meanwhile();
+      act(() => {
+        card.focus();
+      });
+      return Promise.resolve();
+    });
+    wait(GUARD_TIME);
+  }
+
+  test('letters count', async () => {
+    const card = show();
+    await goSlowlyTo(card, () => undefined);
+    type(card, 'a');
+    expect(press).toHaveBeenCalledTimes(1);
+  });
+
+  test('they do not if the person has begun to write', async () => {
+    const card = show();
+    await goSlowlyTo(card, () => {
+      type(screen.getAllByRole('textbox')[0], 'b');
+    });
+    type(card, 'a');
+    expect(press).not.toHaveBeenCalled();
+  });
+
+  test('they do not where a program moves the focus after that', async () => {
+    const card = show();
+    await goSlowlyTo(screen.getAllByRole('textbox')[0], () => undefined);
+    wait(LONG);
+    act(() => {
+      card.focus();
+    });
+    wait(GUARD_TIME);
+    type(card, 'a');
+    expect(press).not.toHaveBeenCalled();
+  });
 });
 
 test.each([
