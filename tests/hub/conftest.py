@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-from tests.browser.conftest import CHROMIUM, CHROMIUM_OPTIONS, PATIENCE
+from tests.browser.conftest import CHROMIUM, CHROMIUM_OPTIONS
+from tests.browser.lab import PATIENCE
 
-from .hub import Hub, missing, running_hub
+from .hub import Hub, kept_ports, missing, running_hub
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.timeout(300))  # the first one starts the Hub and two servers
+            item.add_marker(pytest.mark.timeout(600))  # the first one starts the Hub and two servers
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +34,7 @@ def jp_server_cleanup() -> None:
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     if reason := missing():
         pytest.skip(reason)
-    with running_hub(tmp_path_factory.mktemp("hub")) as hub:
+    with kept_ports(3) as ports, running_hub(tmp_path_factory.mktemp("hub"), ports) as hub:
         yield hub
 
 

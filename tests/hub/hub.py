@@ -10,16 +10,15 @@ import re
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from typing import Any
 from jupyter_client.blocking.client import BlockingKernelClient
 
 from tests.browser.lab import SETTINGS
+from tests.ports import kept_port
 
 ROOT = Path(__file__).parents[2]
 PROXY = shutil.which(
@@ -34,7 +34,8 @@ PROXY = shutil.which(
 )
 PREFIX = "/jhub/"
 API = "jupyter-agentbox/"
-TIMEOUT = 60
+#: Seconds that anything may take which has to happen: a busy machine is slow.
+TIMEOUT = 180
 
 #: The user whose servers they are, one that has the right to use them, and one that has not.
 OWNER, COLLABORATOR, STRANGER = "ada", "bob", "eve"
@@ -53,7 +54,8 @@ c.JupyterHub.hub_ip = "127.0.0.1"
 c.JupyterHub.hub_port = facts["hub_port"]
 c.JupyterHub.db_url = "sqlite:///hub.sqlite"
 c.JupyterHub.allow_named_servers = True
-c.JupyterHub.tornado_settings = {{"slow_stop_timeout": 60}}
+c.JupyterHub.tornado_settings = {{"slow_stop_timeout": {timeout}}}
+c.Spawner.start_timeout = c.Spawner.http_timeout = {timeout}
 c.JupyterHub.authenticator_class = "dummy"
 c.DummyAuthenticator.password = facts["password"]
 c.Authenticator.allow_all = True
@@ -291,10 +293,10 @@ def answered(
 
 
 @contextmanager
-def running_hub(root: Path) -> Iterator[Hub]:
-    """Start a Hub, its users and the owner's two servers; end all of it."""
+def running_hub(root: Path, ports: Sequence[int]) -> Iterator[Hub]:
+    """Start a Hub at three ports, its users and the owner's two servers; end all of it."""
     assert PROXY
-    public, hub_port, proxy_api = _free_ports(3)
+    public, hub_port, proxy_api = ports
     url = f"http://127.0.0.1:{public}{PREFIX}"
     password, robot, admin = (secrets.token_hex(16) for _ in range(3))
     facts = {
@@ -314,7 +316,7 @@ def running_hub(root: Path) -> Iterator[Hub]:
     # JupyterLab's own notifications lie over the panel, whose buttons are disabled while they do.
     (root / "lab-settings" / "overrides.json").write_text(json.dumps(SETTINGS))
     names = {"any": ANY, "owner": OWNER, "collaborator": COLLABORATOR, "colleague": COLLEAGUE, "decide": DECIDE}
-    config = CONFIG.format(facts=json.dumps(facts), **names)
+    config = CONFIG.format(facts=json.dumps(facts), timeout=TIMEOUT, **names)
     (root / "jupyterhub_config.py").write_text(config)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "XDG", "CONFIGPROXY"))}
     with subprocess.Popen(
@@ -361,12 +363,11 @@ def _await_start(hub: Hub) -> None:
     runs.result(TIMEOUT)
 
 
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+@contextmanager
+def kept_ports(count: int) -> Iterator[list[int]]:
+    """Keep some ports for the programs that will listen there."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(kept_port()) for _ in range(count)]
 
 
 def run(client: BlockingKernelClient, code: str) -> str:

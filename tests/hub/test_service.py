@@ -12,7 +12,7 @@ import sys
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.cookiejar import CookieJar
@@ -22,9 +22,18 @@ from typing import Any
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 
-from .hub import PROXY, ROOT, TIMEOUT, _free_ports, answered, missing, run
+from .hub import PROXY, ROOT, TIMEOUT, answered, kept_ports, missing, run
 
 SERVICE = "services/agentbox/"
+
+#: The demo as it is, but for the seconds that its Hub gives servers and the service to start.
+PATIENTLY = """
+load_subconfig({demo!r})
+c.Spawner.start_timeout = c.Spawner.http_timeout = {timeout}
+for service in c.JupyterHub.services:
+    if "url" in service:
+        service["timeout"] = {timeout}
+"""
 
 
 @dataclass(frozen=True)
@@ -91,31 +100,32 @@ class Browser:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoHub]:
     if reason := missing():
         pytest.skip(reason)
-    with running_demo(tmp_path_factory.mktemp("demo-hub")) as hub:
+    with kept_ports(4) as ports, running_demo(tmp_path_factory.mktemp("demo-hub"), ports) as hub:
         yield hub
 
 
 @contextmanager
-def running_demo(root: Path) -> Iterator[DemoHub]:
+def running_demo(root: Path, ports: Sequence[int]) -> Iterator[DemoHub]:
     assert PROXY
-    public, *others = _free_ports(4)
+    config = root / "jupyterhub_config.py"
+    config.write_text(PATIENTLY.format(demo=str(ROOT / "examples" / "hub" / "jupyterhub_config.py"), timeout=TIMEOUT))
     password, admin = secrets.token_hex(16), secrets.token_hex(16)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "XDG", "CONFIGPROXY"))}
     given = {
         "HOME": str(root),
-        "DEMO_HUB_PORTS": " ".join(map(str, (public, *others))),
+        "DEMO_HUB_PORTS": " ".join(map(str, ports)),
         "DEMO_HUB_PASSWORD": password,
         "DEMO_HUB_ADMIN_TOKEN": admin,
         "DEMO_HUB_PROXY": PROXY,
     }
-    command = [sys.executable, "-m", "jupyterhub", "-f", str(ROOT / "examples" / "hub" / "jupyterhub_config.py")]
+    command = [sys.executable, "-m", "jupyterhub", "-f", str(config)]
     with (
         (root / "hub.log").open("wb") as log,
         subprocess.Popen(
             command, cwd=root, env={**kept, **given}, stdout=log, stderr=log, start_new_session=True
         ) as process,
     ):
-        hub = DemoHub(root, f"http://127.0.0.1:{public}/", password, admin)
+        hub = DemoHub(root, f"http://127.0.0.1:{ports[0]}/", password, admin)
         try:
             until(lambda: is_up(hub), process)
             yield hub
