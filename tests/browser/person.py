@@ -159,6 +159,14 @@ def approach(button: Locator) -> None:
     expect(button).to_be_enabled()
 
 
+def press(button: Locator, key: str) -> None:
+    """Press the button with the focus by a key, once it counts: a card is looked at anew when the focus comes to it."""
+    expect(button).to_be_focused()
+    button.page.evaluate(NEXT_FRAMES)
+    expect(button).to_be_enabled()
+    button.page.keyboard.press(key)
+
+
 def decide(where: Locator, button: str) -> None:
     """Press one of a card's buttons, which are off while nothing of the card is in view."""
     found = where.get_by_role("button", name=button, exact=True)
