@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Route, expect
+from playwright.sync_api import Locator, expect
 
 from .accessibility import violations
+from .held_requests import HeldRequests
 from .lab import Lab
-from .person import Person, decide
+from .person import Person, decide, press
 
 #: What a page sends to decide many requests at once.
 DECISIONS = re.compile(r"/approvals/decisions\b")
@@ -102,10 +103,10 @@ def test_the_calls_of_a_loop_are_decided_one_by_one_in_one_place(person: Person,
     person.run(0)
     cell = person.cell(0)
     for step in range(6):  # the sixth is asked for after the rejection
-        waiting = cell.locator(".jp-AgentBox-card[data-status='pending']")
-        expect(waiting).to_contain_text(f"limit{step + 1}")
+        waiting = cell.locator(".jp-AgentBox-card[data-status='pending']").filter(has_text=f"limit{step + 1}")
         decide(waiting, "Reject" if step == 4 else "Allow once")
         if step == 4:
+            expect(waiting.get_by_role("textbox")).to_be_focused()
             person.keyboard.type("enough")
             person.keyboard.press("Enter")
     expect(cell.locator(".jp-OutputArea-output")).to_have_text(["5 calls, 4 allowed, 1 rejected", "rejected: enough"])
@@ -170,7 +171,7 @@ def test_sixty_calls_of_a_loop_are_decided_by_keyboard(person: Person, notebook:
     person.keyboard.press("Tab")
     expect(table.get_by_role("button", name="Allow 3", exact=True)).to_be_focused()
     person.keyboard.press("Tab")
-    person.keyboard.press("Enter")
+    press(reject, "Enter")
     expect(table.get_by_role("textbox", name="Reason (optional)")).to_be_focused()
     person.keyboard.type("too many")
     person.keyboard.press("Enter")
@@ -183,8 +184,7 @@ def test_sixty_calls_of_a_loop_are_decided_by_keyboard(person: Person, notebook:
     allow = table.get_by_role("button", name="Allow 57", exact=True)
     expect(allow).to_be_enabled()
     person.keyboard.press("Tab")
-    expect(allow).to_be_focused()
-    person.keyboard.press("Enter")
+    press(allow, "Enter")
     expect(person.status).to_have_text(re.compile("^0$"))
     assert len(lab.approvals(path, "approved")) == 57
     rejected = lab.approvals(path, "rejected")
@@ -231,18 +231,12 @@ def test_two_pages_that_decide_overlapping_rows_decide_each_once(
     expect(mine).to_be_enabled()
     expect(theirs.get_by_role("button", name="Allow 8", exact=True)).to_be_enabled()
     # No answer leaves before both are given: neither page has heard of the other's.
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    for page in (person.page, other.page):
-        page.route(DECISIONS, hold)
+    held = [HeldRequests(page, DECISIONS) for page in (person.page, other.page)]
     with other.page.expect_request(DECISIONS) as sent, person.page.expect_request(DECISIONS):
         theirs.get_by_role("button", name="Allow 8", exact=True).click(no_wait_after=True)
         mine.click(no_wait_after=True)
-    for route in held:
-        route.continue_()
+    for requests in held:
+        requests.release()
     assert len(sent.value.post_data_json["decisions"]) == 8
     expect(person.cell(0)).to_contain_text("12 12 ran")
 

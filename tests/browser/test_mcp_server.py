@@ -64,7 +64,7 @@ def mcp_server(lab: Lab) -> Iterator[Wire]:
             yield wire
         finally:
             process.stdin.close()
-            process.wait(30)
+            process.wait(60)
 
 
 def test_a_call_of_an_mcp_clients_code_is_decided_in_the_panel(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import Route, expect
+from playwright.sync_api import expect
 
+from .held_requests import HeldRequests
 from .lab import Lab
 from .person import Person, decide
 
@@ -74,15 +75,14 @@ def test_two_tabs_that_decide_at_once_get_one_winner_and_one_clear_message(
     second.open(other)
     second.open_panel()
     first.run(0)
-    held: list[Route] = []
-    second.page.route("**/decision*", lambda route: held.append(route))  # noqa: PLW0108  # Playwright inspects it
+    held = HeldRequests(second.page, "**/decision*")
     item = second.item("shop.list_orders")
     decide(item, "Reject")
     with second.page.expect_request("**/decision*"):
         decide(item, "Reject")
     decide(first.card(), "Allow once")
     expect(first.card()).to_contain_text("Allowed by you. Done in")
-    held[0].continue_()
+    held.release()
     expect(second.panel.get_by_role("alert").filter(has_text="Your answer was discarded.")).to_contain_text(
         re.compile(r"shop\.list_orders: Already decided by another browser \(\w{6}\)")
     )

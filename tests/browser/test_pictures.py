@@ -36,7 +36,7 @@ load(700)"""
 BLOCKED = """from IPython.display import Javascript
 
 Javascript("document.querySelector('.jp-AgentBox-button.jp-mod-allow').click()")"""
-FORECAST = f"{SAY}tools.shop.forecast(months=3, seconds=8)"
+FORECAST = f"{SAY}tools.shop.forecast(months=3, seconds=60)"
 
 #: JupyterLab's own orange and red, which mark what needs attention, are a little below the 4.5 of WCAG 2.
 MIN_CONTRAST = 3.7
@@ -146,8 +146,9 @@ def test_panel(person: Person, lab: Lab, save_picture: Callable[..., None], them
     assert_legible(panel)
     for name in ("shop.delete_order", "shop.set_price"):
         expect(person.item(name).get_by_role("button", name="Allow once")).to_be_enabled()
-        buttons = (person.item(name).get_by_role("button", name=label) for label in ("Allow once", "Edit", "Reject"))
-        assert len({button.evaluate("node => node.getBoundingClientRect().top") for button in buttons}) == 1
+        buttons = person.item(name).get_by_role("button", name=re.compile("^(Allow once|Edit|Reject)$"))
+        tops = buttons.evaluate_all("nodes => nodes.map(node => node.getBoundingClientRect().top)")
+        assert (len(tops), len(set(tops))) == (3, 1)
     save_picture(f"panel-{theme}", person.page.locator("#main"), margin=0)
 
 
@@ -173,7 +174,7 @@ def test_progress(person: Person, lab: Lab, save_picture: Callable[..., None]) -
     look_at(person, lab, FORECAST)
     person.run(0)
     decide(person.card(), "Allow once")
-    expect(person.card()).to_contain_text(re.compile(r"of 40\s*Simulated [2-7]\d\d of"))
+    expect(person.card()).to_contain_text(re.compile(r"of 40\s*Simulated \d\d\d of"))
     assert_legible(person.card())
     save_picture("progress-light", person.cell(0))
 

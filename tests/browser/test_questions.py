@@ -67,6 +67,7 @@ def test_a_server_asks_and_gets_its_answer_from_the_card_or_the_panel(
     assert not [url for url in fetched if "sign?order=7" in url]
     with page.context.expect_page() as opened:
         decide(asked, "Open the page")
+    opened.value.wait_for_load_state()
     assert opened.value.evaluate("window.opener") is None
     expect(person.cell(1)).to_contain_text("told: accept")
     expect(listed).to_have_count(0)

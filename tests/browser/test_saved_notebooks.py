@@ -88,6 +88,7 @@ def test_after_a_reload_the_card_says_where_the_value_is_and_the_saved_text_is_t
     decide(person.card(), "Insert a cell with “_”")
     expect(person.cell(1).locator(".cm-content")).to_have_text("_")
     person.await_kernel()
+    expect(person.page.locator("[data-windowed-list-index='1']:focus-within")).to_have_count(1)
     person.keyboard.press("Shift+Enter")
     expect(person.cell(1).locator(".jp-OutputArea-executeResult")).to_be_visible()
     person.save()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from .person import Person
+from .person import Person, decide
 
 DELETE = "from jupyter_agentbox import tools\ntools.shop.delete_order(order_id=1050)"
 
@@ -49,9 +49,9 @@ def test_outcome_and_errors_are_announced(person: Person, notebook: Callable[...
     person.open(notebook(DELETE))
     person.page.route("**/decision*", lambda route: route.abort())
     person.run(0)
-    person.card().get_by_role("button", name="Allow once").click()
+    decide(person.card(), "Allow once")
     alert = person.card().get_by_role("alert").filter(has_text="Try again: no request is decided twice.")
     expect(alert).to_be_visible()
     person.page.unroute("**/decision*")
-    person.card().get_by_role("button", name="Allow once").click()
+    decide(person.card(), "Allow once")
     expect(person.card().get_by_role("status").first).to_contain_text("shop.delete_order Allowed by you. Done in")
