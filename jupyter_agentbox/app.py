@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from jupyter_core.paths import jupyter_config_dir, jupyter_data_dir
 from jupyter_events import EventLogger
@@ -54,6 +54,7 @@ from jupyter_agentbox.services.approvals import handlers as approval_handlers
 from jupyter_agentbox.services.audit import handlers as audit_handlers
 from jupyter_agentbox.services.grants import handlers as grant_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
+from jupyter_agentbox.services.kernel_connections.askers import KernelAskers, observed
 from jupyter_agentbox.services.kernel_connections.manager import KernelConnectionManager, MemoryLimits
 from jupyter_agentbox.services.kernels import handlers as kernel_handlers
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
@@ -85,6 +86,9 @@ if TYPE_CHECKING:
     from jupyter_agentbox.core.calls import TurnRef
     from jupyter_agentbox.services.threads.cell_turns import CellTurns
     from jupyter_agentbox.services.threads.manager import NotebookThreads
+
+#: Where the web application keeps how it connects a websocket to a kernel.
+_CONNECTION_CLASS: Final = "kernel_websocket_connection_class"
 
 
 class AgentBoxApp(ExtensionApp):
@@ -462,6 +466,7 @@ class AgentBoxApp(ExtensionApp):
         rules = rule_files(user=Path(self.rules_path))
         self._box: AgentBox = build(settings, announcer=self._requests, policy=policy, rules=rules)
         notebooks = SessionNotebooks(server.session_manager)
+        self._askers = KernelAskers(lambda kernel_id: kernel_id in cast(Any, server.kernel_manager))
         self._links = KernelConnectionManager(
             calls=self._box.calls,
             approvals=self._box.approvals,
@@ -475,6 +480,7 @@ class AgentBoxApp(ExtensionApp):
             turn_of=self._turn_of,
             agents=self._made_cell_turns,
             saves_arguments=self.save_arguments,
+            askers_of=self._askers.of,
         )
         keep_credentials_out(server.kernel_manager, partial(self._kernel_environment, settings))
         self._lifecycle = KernelLifecycle(
@@ -529,6 +535,7 @@ class AgentBoxApp(ExtensionApp):
             self.log.error("jupyter_agentbox: %s", error)
         # Again: an extension that was initialized later, a Hub's for one, may have put its own hook there.
         self._pages.configure(self._server().web_app.settings)
+        self._observe_askers(self._server().web_app.settings)
         await self._lifecycle.attach_running()
         self._kernel_exits.watch_running()
         if self._box.tools.servers():
@@ -653,6 +660,10 @@ class AgentBoxApp(ExtensionApp):
                 ),
             ),
         )
+
+    def _observe_askers(self, settings: dict[str, Any]) -> None:
+        """Have connections to kernels note who sends code."""
+        settings[_CONNECTION_CLASS] = observed(settings[_CONNECTION_CLASS], self._askers)
 
     def _check_deciders(self) -> None:
         """Say in the log if the Hub is set up so that nobody can decide."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Outcome, OutcomeState, Status
 from jupyter_agentbox.core.approvers import Approvers, Escalation
+from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.grant_uses import GrantUse, Scope, Void, VoidGrant
 from jupyter_agentbox.core.isolation import Isolation
@@ -79,6 +80,16 @@ calls = st.builds(
         turn_id=st.none() | texts,
         isolation=st.sampled_from(Isolation),
         person=st.none() | texts,
+        askers=st.lists(
+            st.builds(
+                Asker,
+                name=texts,
+                via=st.sampled_from(Via),
+                kind=st.sampled_from(ReviewerKind),
+                display_name=texts,
+            ),
+            max_size=2,
+        ).map(tuple),
     ),
 )
 tools = st.builds(

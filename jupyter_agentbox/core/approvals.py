@@ -470,6 +470,8 @@ def call_to_json(call: ToolCall, *, is_listed: bool) -> JsonObject:
         "turn_id": call.origin.turn_id,
         "isolation": call.origin.isolation.value,
         "person": call.origin.person,
+        "asked_by": call.origin.asked_by,
+        "askers": [{**asker.to_json()} for asker in call.origin.askers],
     }
 
 

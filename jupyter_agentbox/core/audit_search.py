@@ -21,6 +21,7 @@ from .approvals import (
     evaluation_to_json,
     outcome_to_json,
 )
+from .askers import in_words
 from .calls import JsonObject, JsonValue
 from .signatures import signature
 from .text import visible
@@ -173,7 +174,7 @@ CSV_COLUMNS: Final = (
     *("created_at", "ended_at", "server", "tool", "call", "notebook_path", "cell_id", "kernel_id", "thread_id"),
     *("turn_id", "isolation", "status", "effect", "rule", "decision", "decided_by", "reviewer", "via", "decided_at"),
     *("reason", "outcome", "error", "started_at", "finished_at", "seconds", "arguments", "edited_arguments"),
-    *("digest", "id", "person"),
+    *("digest", "id", "person", "asked_by"),
 )
 
 
@@ -203,6 +204,7 @@ def record_to_csv(request: ApprovalRequest, more: Sequence[object] = ()) -> str:
         **{name: decision.get(name) for name in ("decision", "reviewer", "via", "decided_at", "reason")},
         **{name: outcome.get(name) for name in ("error", "started_at", "finished_at")},
         "call": record["signature"],
+        "asked_by": in_words(request.call.origin.askers),
         "outcome": outcome.get("state"),
         "arguments": _json(call["arguments"] if call["arguments"] is not None else call["omitted"]),
         "edited_arguments": _json(decision.get("arguments")),

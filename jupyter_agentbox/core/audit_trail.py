@@ -227,6 +227,8 @@ def request_fields(request: ApprovalRequest, arguments: ArgumentsKept, redaction
         "turn_id": origin.turn_id,
         "isolation": origin.isolation.value,
         "person": origin.person,
+        "asked_by": origin.asked_by,
+        "askers": [{**asker.to_json()} for asker in origin.askers],
         "created_at": json_time(request.created_at),
         "expires_at": json_time(request.expires_at),
         "ended_at": json_time(request.ended_at),

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from jupyter_agentbox.exceptions import ToolArgumentsError
 
+from .askers import Asker, name_of
 from .isolation import Isolation
 
 JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
@@ -168,6 +169,9 @@ class Origin:
         How far the kernel is kept from the rest of the machine, as whoever started it knows.
     person : str or None
         Who made the call without any code, in the panel; as the server knows them.
+    askers : tuple of Asker
+        Who has had code run in that kernel, as the server observed it. Of several, any may have asked: what code says
+        of that proves nothing. No part of the digest.
     """
 
     kernel_id: str | None = None
@@ -177,6 +181,12 @@ class Origin:
     turn_id: str | None = None
     isolation: Isolation = Isolation.NONE
     person: str | None = None
+    askers: tuple[Asker, ...] = ()
+
+    @property
+    def asked_by(self) -> str | None:
+        """Whose call it is, if it can be nobody else's; ``None`` if that is not known."""
+        return name_of(self.askers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,6 +80,7 @@ class AskedCode:
             thread_id=turn.thread_id if turn is not None else None,
             turn_id=turn.turn_id if turn is not None else None,
             isolation=isolation,
+            askers=(self._backend.asker,),
         )
         call = ToolCall(server=NOTEBOOK_SERVER, tool=RUN_CODE_TOOL, arguments={"code": code}, origin=origin)
         self._task = asyncio.create_task(self._call(box.calls.run, call))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from jupyter_agentbox.core.approvals import Answer, OutcomeState
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
+from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.calls import JsonObject, Origin, TurnRef
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.reviewers import Via
@@ -91,6 +92,11 @@ class LocalBackend:
         self._reported: dict[str, Progress] = {}
         self.requests = RequestQueue(self.decide)
 
+    @property
+    def asker(self) -> Asker:
+        """Who runs the code."""
+        return Asker.of(self._settings.reviewer)
+
     def attach(self, kernel: CommKernel) -> None:
         """Take a kernel that started."""
         self._kernel = kernel
@@ -148,7 +154,7 @@ class LocalBackend:
         box = await self.box()
         asked: asyncio.Future[StoredRequest] = asyncio.get_running_loop().create_future()
         adding = asyncio.ensure_future(
-            box.registrations.register(name, configuration, Origin(), on_waiting=asked.set_result)
+            box.registrations.register(name, configuration, Origin(askers=(self.asker,)), on_waiting=asked.set_result)
         )
 
         async def answer() -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 from jupyter_agentbox import composition, paths
 from jupyter_agentbox.core.approvals import Answer
 from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
+from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.calls import TurnRef
 from jupyter_agentbox.core.ports import Announcer
 from jupyter_agentbox.exceptions import StorageError
@@ -91,6 +92,7 @@ class LocalServices:
             modes=settings.modes,
             answerer=ProgramAnswerer(settings.on_question, reviewer=settings.reviewer, on_report=on_report),
         )
+        asker = Asker.of(settings.reviewer)
         kernels = KernelConnectionManager(
             calls=box.calls,
             approvals=box.approvals,
@@ -102,6 +104,7 @@ class LocalServices:
             generate=composition.module_json,
             welcome=Welcome,
             news_delay=_NEWS_DELAY,
+            askers_of=lambda _: (asker,),
         )
         return cls(box=box, kernels=kernels)
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision, Outcome, OutcomeState, Status
 from jupyter_agentbox.core.approvers import approvers_from_json
+from jupyter_agentbox.core.askers import asker_from_json
 from jupyter_agentbox.core.calls import HEAD, Omission, Origin, ToolCall
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.pagination import microseconds
@@ -150,6 +151,7 @@ def new_row(
                     "turn_id": origin.turn_id,
                     "isolation": origin.isolation.value,
                     **({} if origin.person is None else {"person": origin.person}),
+                    **({"askers": [asker.to_json() for asker in origin.askers]} if origin.askers else {}),
                     "created_at": request.created_at.isoformat(),
                 }
             ),
@@ -219,6 +221,7 @@ def request_from_row(*, request: bytes, progress: bytes, status: str, tool: Tool
                     turn_id=asked.get("turn_id"),  # rows of before have none
                     isolation=Isolation(asked.get("isolation", Isolation.NONE)),  # rows of before have none
                     person=asked.get("person"),
+                    askers=tuple(map(asker_from_json, asked.get("askers", ()))),
                 ),
             ),
             tool=tool,

@@ -188,6 +188,8 @@ def test_a_new_request_as_json_has_every_field_and_no_decision() -> None:
             "turn_id": None,
             "isolation": "none",
             "person": None,
+            "asked_by": None,
+            "askers": [],
             "look_alikes": [],
         },
         "tool": {

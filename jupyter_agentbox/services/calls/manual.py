@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.calls import JsonObject, Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.core.registration import OWN_SERVER
@@ -46,7 +47,9 @@ class ManualCalls:
         self._started = StartedCalls("a call from the panel")
         self._results: OrderedDict[str, JsonObject] = OrderedDict()
 
-    async def begin(self, server: str, tool: str, arguments: JsonObject, *, person: str) -> ApprovalRequest:
+    async def begin(
+        self, server: str, tool: str, arguments: JsonObject, *, person: str, askers: tuple[Asker, ...] = ()
+    ) -> ApprovalRequest:
         """Ask whether to make a call, and return the request.
 
         Parameters
@@ -55,6 +58,8 @@ class ManualCalls:
             The call.
         person : str
             Who makes it.
+        askers : tuple of Asker
+            The same, with the way they came.
 
         Raises
         ------
@@ -66,7 +71,7 @@ class ManualCalls:
         """
         if server in _NO_SERVERS:
             raise UnknownServerError(f"`{server}` is no MCP server: its tools are not called by hand")
-        call = ToolCall(server=server, tool=tool, arguments=arguments, origin=Origin(person=person))
+        call = ToolCall(server=server, tool=tool, arguments=arguments, origin=Origin(person=person, askers=askers))
         rule = Rule.of_tool(call, Effect.ASK, layer=Layer.SESSION, reason=_WHY_IT_ASKS)
         floor = Evaluation(effect=Effect.ASK, rule=rule)
         return await self._started.begin(partial(self._calls.run, call, floor=floor), on_end=self._keep)

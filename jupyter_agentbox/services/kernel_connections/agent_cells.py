@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.protocol import messages
@@ -25,6 +26,8 @@ class TurnCell:
         The kernel's notebook or console.
     isolation : Isolation
         How far the kernel is kept from the rest of the machine.
+    askers : tuple of Asker
+        Who has had code run in that kernel.
     send : callable
         Sends the kernel side a message.
     """
@@ -34,6 +37,7 @@ class TurnCell:
     cell_id: str | None
     notebook_path: str | None
     isolation: Isolation
+    askers: tuple[Asker, ...] = ()
     send: Callable[[messages.FromServer], None]
 
 

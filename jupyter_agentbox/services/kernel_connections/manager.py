@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall, TurnRef
 from jupyter_agentbox.core.ports import KernelChannel, NotebookFinder, ToolCatalog
 from jupyter_agentbox.core.rates import Rate
@@ -130,6 +131,8 @@ class KernelConnectionManager:
         Returns who works on the turns that cells ask for; called when one does.
     saves_arguments : bool
         Whether the line that a call leaves in a notebook may have its arguments.
+    askers_of : callable, optional
+        Returns who has had code run in a kernel, given its id.
     """
 
     def __init__(
@@ -148,7 +151,9 @@ class KernelConnectionManager:
         turn_of: Callable[[str], TurnRef | None] = lambda _: None,
         agents: Callable[[], AgentCells] | None = None,
         saves_arguments: bool = True,
+        askers_of: Callable[[str], tuple[Asker, ...]] = lambda _: (),
     ) -> None:
+        self._askers_of = askers_of
         self._saves_arguments = saves_arguments
         self._calls = calls
         self._turn_of = turn_of
@@ -320,6 +325,7 @@ class KernelConnectionManager:
             thread_id=turn.thread_id if turn is not None else None,
             turn_id=turn.turn_id if turn is not None else None,
             isolation=connection.channel.isolation,
+            askers=self._askers_of(kernel_id),
         )
         call = ToolCall(server=message.server, tool=message.tool, arguments=message.arguments, origin=origin)
         with CallNews(message.id, partial(self._send, connection, comm_id), delay=self._news_delay) as news:
@@ -349,6 +355,7 @@ class KernelConnectionManager:
             cell_id=cell_id,
             notebook_path=await self._notebooks.path_of(kernel_id),
             isolation=connection.channel.isolation,
+            askers=self._askers_of(kernel_id),
             send=partial(self._send, connection, comm_id),
         )
 

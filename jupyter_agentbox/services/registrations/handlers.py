@@ -12,6 +12,7 @@ from jupyter_agentbox.core.calls import JsonObject, Origin
 from jupyter_agentbox.exceptions import InvalidDecisionError
 from jupyter_agentbox.services.approvals import handlers as approvals
 from jupyter_agentbox.services.handlers import AgentBoxHandler
+from jupyter_agentbox.services.kernel_connections.askers import asker_of
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:servers"
 _FIELDS: Final = frozenset({"name", "configuration", "kernel_id"})
@@ -28,19 +29,20 @@ class RegistrationsHandler(AgentBoxHandler):
         """Ask a person to add a server; answer with the approval request."""
         body = self.json_object()
         name, configuration = _read(body)
-        request = await self.services.registrations.begin(name, configuration, self._origin(body))
+        request = await self.services.registrations.begin(name, configuration, await self._origin(body))
         self.set_status(202)
         may_read = await self.may_read(approvals.AUTH_RESOURCE)
         self.finish_json(request_to_json(request) if may_read else approvals.request_in_brief(request))
 
-    def _origin(self, body: JsonObject) -> Origin:
+    async def _origin(self, body: JsonObject) -> Origin:
+        askers = (await asker_of(self),)
         kernel_id = body.get("kernel_id")
         if kernel_id is None:
-            return Origin()
+            return Origin(askers=askers)
         level = self.services.isolation.level_of(kernel_id) if isinstance(kernel_id, str) else None
         if level is None:
             raise InvalidDecisionError("`kernel_id` is not a kernel of this server, or its isolation level is unknown")
-        return Origin(kernel_id=str(kernel_id), isolation=level)
+        return Origin(kernel_id=str(kernel_id), isolation=level, askers=askers)
 
 
 class RegistrationHandler(AgentBoxHandler):

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.calls import JsonObject, Origin, ToolCall
 from jupyter_agentbox.core.registration import OWN_SERVER, REGISTER_TOOL
 from jupyter_agentbox.core.tools import ToolDescription
@@ -98,7 +99,7 @@ class RegistrationManager:
         """
         return await self._started.begin(partial(self.register, name, configuration, origin))
 
-    async def begin_review(self, name: str) -> ApprovalRequest:
+    async def begin_review(self, name: str, *, askers: tuple[Asker, ...] = ()) -> ApprovalRequest:
         """Ask whether to trust a server of the project, and return the request; once for what it says now.
 
         Raises
@@ -115,7 +116,9 @@ class RegistrationManager:
         asked = self._reviews.get(server.key)
         if asked is not None and asked.id in self._started:
             return asked
-        call = ToolCall(server=OWN_SERVER, tool=REGISTER_TOOL, arguments=arguments_of(server), origin=Origin())
+        call = ToolCall(
+            server=OWN_SERVER, tool=REGISTER_TOOL, arguments=arguments_of(server), origin=Origin(askers=askers)
+        )
         tool = ProjectTool(self._project, server, self._list_tools)
         request = await self._started.begin(partial(self._calls.run, call, own=tool))
         self._reviews = {key: each for key, each in self._reviews.items() if each.id in self._started}

@@ -21,6 +21,7 @@ from jupyter_agentbox.exceptions import (
 )
 from jupyter_agentbox.services.approvals import handlers as approvals
 from jupyter_agentbox.services.handlers import AgentBoxHandler
+from jupyter_agentbox.services.kernel_connections.askers import asker_of
 from jupyter_agentbox.services.reviewers import reviewer_of
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:servers"
@@ -198,7 +199,8 @@ class ServerCallsHandler(ServersAPIHandler):
         """Ask whether to make a call; answer with the approval request."""
         tool, arguments = _read_call(self.json_object())
         person = self.current_user.username
-        request = await self.services.manual_calls.begin(name, tool, arguments, person=person)
+        askers = (await asker_of(self),)
+        request = await self.services.manual_calls.begin(name, tool, arguments, person=person, askers=askers)
         self.set_status(202)
         may_read = await self.may_read(approvals.AUTH_RESOURCE)
         self.finish_json(request_to_json(request) if may_read else approvals.request_in_brief(request))
@@ -238,7 +240,7 @@ class ServerTrustHandler(ServersAPIHandler):
     @authorized
     async def post(self, name: str) -> None:
         """Ask a person to trust it; answer with the approval request."""
-        request = await self.services.registrations.begin_review(name)
+        request = await self.services.registrations.begin_review(name, askers=(await asker_of(self),))
         self.set_status(202)
         may_read = await self.may_read(approvals.AUTH_RESOURCE)
         self.finish_json(request_to_json(request) if may_read else approvals.request_in_brief(request))

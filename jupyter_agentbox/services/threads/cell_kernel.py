@@ -223,6 +223,7 @@ class CellKernel:
             thread_id=turn.thread_id,
             turn_id=turn.turn_id,
             isolation=cell.isolation,
+            askers=cell.askers,
         )
         return ToolCall(server=NOTEBOOK_SERVER, tool=RUN_CODE_TOOL, arguments={"code": code}, origin=origin)
 

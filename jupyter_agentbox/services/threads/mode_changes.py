@@ -78,7 +78,11 @@ class ModeChanges:
         cell = self._cell
         # No thread, so that none decides about its own mode.
         origin = Origin(
-            kernel_id=cell.kernel_id, notebook_path=cell.notebook_path, cell_id=cell.cell_id, isolation=cell.isolation
+            kernel_id=cell.kernel_id,
+            notebook_path=cell.notebook_path,
+            cell_id=cell.cell_id,
+            isolation=cell.isolation,
+            askers=cell.askers,
         )
         arguments = {"thread": one_line(thread, 200), "approval_mode": wanted.value}
         if is_reviewed:

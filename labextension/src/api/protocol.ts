@@ -47,10 +47,21 @@ export interface IToolCall {
   thread_id?: string | null;
   /** Who made the call without any code, in the panel. */
   person?: string | null;
+  /** Who may have asked, as the server saw who sends code to the kernel; nobody if it did not see it. */
+  askers?: IAsker[];
   /** How far the kernel is kept from the rest of the machine; the server says so, not the kernel. */
   isolation?: string;
   /** Letters in the names that are not what they look like. */
   look_alikes?: ILookAlike[];
+}
+
+/** Somebody who has had code run in the kernel that called. */
+export interface IAsker {
+  /** Empty for a token that has no user. */
+  name: string;
+  kind: IReviewer['reviewer_kind'];
+  display_name: string | null;
+  via: Via;
 }
 
 /** A letter of a name or an address that is not what it looks like, as the server found. */

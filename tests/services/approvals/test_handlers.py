@@ -83,6 +83,8 @@ async def test_a_request_reads_as_the_reference_says(approvals: ApprovalManager,
         "turn_id": None,
         "isolation": "none",
         "person": None,
+        "asked_by": None,
+        "askers": [],
         "look_alikes": [],
     }
     assert body["tool"] == {

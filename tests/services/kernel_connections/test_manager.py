@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox.core.approvals import Answer, Status
+from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.tools import ConfigurationProblem
@@ -36,7 +37,7 @@ async def delete_order(call: ToolCall, report: Any) -> Any:
 class Kernel:
     """A kernel side of the link, by hand."""
 
-    def __init__(self, services: Services, *, saves_arguments: bool = True) -> None:
+    def __init__(self, services: Services, **options: Any) -> None:
         services.tools.tools["shop.delete_order"] = delete_order
         self.services = services
         self.channel = FakeKernelChannel()
@@ -49,7 +50,7 @@ class Kernel:
             notebooks=FakeNotebookFinder({"k1": "a.ipynb"}),
             generate=lambda server, tools: {"source": f"# {server}", "tools": [tool.name for tool in tools]},
             welcome=lambda: Welcome(server_version="0", url="http://x/"),
-            saves_arguments=saves_arguments,
+            **options,
         )
         self.links.kernel_started("k1", self.channel)
 
@@ -337,3 +338,11 @@ async def test_a_lasting_answer_given_while_its_kernel_goes_away_does_not_outliv
     await kernel.links.kernel_lost("k1")
     await asyncio.gather(decided, return_exceptions=True)
     assert await kernel.services.grants.list() == []
+
+
+async def test_a_call_has_those_who_sent_code_to_its_kernel_whatever_the_kernel_says(services: Services) -> None:
+    kernel = Kernel(services, askers_of={"k1": (Asker(name="ada"), Asker(name="ben"))}.__getitem__)
+    kernel.say(CALL)
+    waiting = await kernel.answer("waiting")
+    origin = (await services.stored(str(waiting["request_id"]))).call.origin
+    assert (origin.asked_by, origin.askers) == (None, (Asker(name="ada"), Asker(name="ben")))

@@ -5,7 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { useNameOf, useTrans } from '../context';
-import type { IApproval, IQuestionRecord } from '../../api/protocol';
+import type { IApproval, IAsker, IQuestionRecord } from '../../api/protocol';
 import type { IRulePlace } from '../../api/rules';
 import { firstSentence, isOneSentence } from '../text/firstSentence';
 import { describeRisk, isOwn } from '../text/risk';
@@ -143,6 +143,7 @@ function Record({ approval }: IFactsProps): JSX.Element {
       trans.__('Called in the panel by'),
       call.person && nameOf({ ...PERSON, reviewer: call.person })
     ],
+    [trans.__('Asked by'), askedBy(call.askers ?? [], nameOf, trans)],
     [trans.__('Notebook'), call.notebook_path],
     [trans.__('Cell'), call.cell_id],
     [trans.__('Kernel'), call.kernel_id],
@@ -181,6 +182,30 @@ const PERSON = {
   reviewer_name: null,
   via: 'browser' as const
 };
+
+/** Who may have asked: of several people who use a kernel, it can be any. */
+function askedBy(
+  askers: readonly IAsker[],
+  nameOf: NameOf,
+  trans: TranslationBundle
+): string {
+  const names = askers.map(asker =>
+    asker.name
+      ? nameOf({
+          reviewer: asker.name,
+          reviewer_kind: asker.kind,
+          reviewer_name: asker.display_name,
+          via: asker.via
+        })
+      : asker.via === 'api_token'
+        ? trans.__('a program with a token')
+        : trans.__('somebody unknown')
+  );
+  return [...new Set(names)].reduce(
+    (some, name) => (some ? trans.__('%1 or %2', some, name) : name),
+    ''
+  );
+}
 
 /** What a server asked while its tool ran, and what became of that. */
 function describeQuestion(

@@ -356,6 +356,23 @@ test.each([
   }
 );
 
+test('the details of a call say who may have asked', () => {
+  const item = allowed();
+  const asker = { kind: 'user', display_name: null, via: 'browser' } as const;
+  item.call = {
+    ...item.call,
+    askers: [
+      { ...asker, name: 'ada' },
+      { ...asker, name: 'ben' },
+      { ...asker, name: '', via: 'api_token' },
+      { ...asker, name: '', via: 'unknown' }
+    ]
+  };
+  expect(show(item).textContent).toContain(
+    'Asked byada or ben or a program with a token or somebody unknown'
+  );
+});
+
 test('the details of a call say what its server asked, and who made the call without code', () => {
   const item = allowed();
   item.call = { ...item.call, person: 'ada' };
