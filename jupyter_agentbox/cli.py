@@ -55,6 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from jupyter_agentbox.hub import app as hub_service  # noqa: PLC0415  # an extra, that others need not have
 
         return hub_service.main(rest)
+    if name == "doctor":
+        from jupyter_agentbox import doctor  # noqa: PLC0415  # looks into parts that the others do not need
+
+        return doctor.main(rest)
     if name in history_commands.NAMES:
         return history_commands.main([name, *rest])
     options = _parser().parse_args(argv)
@@ -347,6 +351,7 @@ def _parser() -> argparse.ArgumentParser:
     # These take their own arguments; listed here for the help.
     commands.add_parser("install-kernel", help="install a kernel that runs in a sandbox", add_help=False)
     commands.add_parser("hub", help="serve central tools, approvals and the record beside a JupyterHub", add_help=False)
+    commands.add_parser("doctor", help="look whether all that approvals need is there", add_help=False)
     for name, text in history_commands.NAMES.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser

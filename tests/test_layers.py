@@ -47,6 +47,7 @@ HEIGHTS = {
     "history_table": 3,
     "times": 2,
     "history_commands": 9,
+    "doctor": 9,
     "cli": 10,
     "mcp_server": 9,
 }
@@ -137,6 +138,7 @@ LATE = {
     ("headless.agent", "storage.threads"): _LIGHT,
     ("headless.agent", "system"): _LIGHT,
     ("cli", "hub.app"): "an extra, which the other commands can do without",
+    ("cli", "doctor"): "what it looks at, the other commands can do without",
     ("cli", "mcp_server.command"): "the MCP SDK takes a second, which the other commands should not pay",
     ("cli", "termios"): "not on every platform",
     ("headless.mcp_sources", "codegen.packages"): "only where sources are written",

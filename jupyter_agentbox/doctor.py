@@ -1,0 +1,320 @@
+"""``jupyter agentbox doctor``: looks whether all that approvals need is there, and says what to do about the rest."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from jupyter_core.paths import jupyter_config_path, jupyter_path
+
+from jupyter_agentbox import __version__
+from jupyter_agentbox.audit_sinks.sinks import sink_of
+from jupyter_agentbox.composition import rule_files
+from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.rule_files import RuleBook
+from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.exceptions import SandboxRefusedError
+from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
+from jupyter_agentbox.mcp_client.sign_ins import usable_keyring
+from jupyter_agentbox.paths import added_servers_path, config_dir, data_dir, site_rules_paths, user_rules_path
+from jupyter_agentbox.sandbox.server.probes import select_level
+from jupyter_agentbox.storage.inspection import inspect_store
+
+#: Exit codes.
+OK: Final = 0
+#: Something does not work.
+PROBLEMS: Final = 1
+
+State = Literal["ok", "note", "problem"]
+
+_PACKAGES: Final = ("jupyter_server", "jupyterlab", "notebook", "ipykernel", "ipywidgets", "jupyterhub", "mcp")
+_NEEDED: Final = ("jupyter_server", "ipykernel", "ipywidgets", "mcp")
+_EXTENSION: Final = "jupyter-agentbox"
+#: Variables that a Hub gives its users' servers.
+_HUB_VARIABLES: Final = ("JUPYTERHUB_API_URL", "JUPYTERHUB_API_TOKEN", "JUPYTERHUB_USER", "JUPYTERHUB_SERVICE_PREFIX")
+_PORTS: Final = {"https": 443, "http": 80, "syslog+tls": 6514, "syslog+tcp": 601}
+#: Seconds for a place of records to take a connection.
+_PATIENCE: Final = 3.0
+_WORDS: Final = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What was found of one thing.
+
+    Parameters
+    ----------
+    name : str
+        What was looked at.
+    state : str
+        ``ok``, ``note`` (it works, and somebody may want to know) or ``problem``.
+    text : str
+        What was found; never a secret.
+    advice : str
+        What to do; empty if nothing need be done.
+    """
+
+    name: str
+    state: State
+    text: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        advice = f" -> {self.advice}" if self.advice else ""
+        return visible(f"{_WORDS[self.state]}  {self.name}: {self.text}{advice}").replace("\n", " ")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command and return its exit code."""
+    options = _parser().parse_args(argv)
+    checks = list(examine(database=options.database, environment=os.environ))
+    if options.json:
+        sys.stdout.write(json.dumps([asdict(check) for check in checks], indent=2) + "\n")
+    else:
+        sys.stdout.write("".join(f"{check}\n" for check in checks))
+    return PROBLEMS if any(check.state == "problem" for check in checks) else OK
+
+
+def examine(*, database: Path | None, environment: Mapping[str, str]) -> Iterator[Check]:
+    """Look at everything, as a server of this user would find it. Changes nothing.
+
+    Parameters
+    ----------
+    database : Path or None
+        The approval store; ``None`` for its usual place.
+    environment : mapping
+        The variables that a server would have.
+    """
+    yield from versions()
+    yield server_extension()
+    yield lab_extension()
+    yield from sandbox()
+    yield store(database or data_dir() / "approvals.sqlite")
+    book = rule_files(user=user_rules_path()).load()
+    yield from rules(book)
+    yield from servers(environment)
+    yield keyring()
+    for address in book.site.audit.sinks:
+        yield sink(address, book.site.audit.token_file)
+    yield hub(environment)
+
+
+def versions() -> Iterator[Check]:
+    """Look at the packages."""
+    found = {name: _version(name) for name in _PACKAGES}
+    there = [f"{name} {each}" for name, each in found.items() if each]
+    yield Check(
+        name="versions",
+        state="ok",
+        text=", ".join([f"Python {sys.version.split()[0]}", f"jupyter-agentbox {__version__}", *there]),
+    )
+    for name in _NEEDED:
+        if not found[name]:
+            yield Check(name="versions", state="problem", text=f"{name} is missing", advice=f"pip install {name}")
+    if not found["jupyterlab"] and not found["notebook"]:
+        advice = "pip install jupyterlab, unless code is only run by `jupyter agentbox exec` and the like"
+        yield Check(name="versions", state="note", text="there is neither JupyterLab nor Notebook", advice=advice)
+
+
+def server_extension() -> Check:
+    """Look whether Jupyter servers load the extension."""
+    is_enabled, where = None, ""
+    for directory in reversed(jupyter_config_path()):  # the first of them has the last word
+        for path in [*sorted(Path(directory, "jupyter_server_config.d").glob("*.json")), _main_config(directory)]:
+            said = _object(_object(_json(path).get("ServerApp")).get("jpserver_extensions")).get("jupyter_agentbox")
+            if isinstance(said, bool):
+                is_enabled, where = said, str(path)
+    if is_enabled:
+        return Check(name="server extension", state="ok", text=f"enabled in {where}")
+    text = "no configuration enables it" if is_enabled is None else f"disabled in {where}"
+    advice = "jupyter server extension enable jupyter_agentbox"
+    return Check(name="server extension", state="problem", text=text, advice=advice)
+
+
+def lab_extension() -> Check:
+    """Look whether pages load the lab extension."""
+    name = "lab extension"
+    places = [Path(one, _EXTENSION) for one in jupyter_path("labextensions") if Path(one, _EXTENSION).is_dir()]
+    if not places:
+        advice = "pip install --force-reinstall jupyter-agentbox, in the environment of JupyterLab"
+        return Check(name=name, state="problem", text="it is not installed", advice=advice)
+    for directory in jupyter_config_path():
+        path = Path(directory, "labconfig", "page_config.json")
+        disabled = _json(path).get("disabledExtensions")
+        names = [one for one, is_off in disabled.items() if is_off] if isinstance(disabled, dict) else disabled
+        if isinstance(names, list) and any(str(one).partition(":")[0] == _EXTENSION for one in names):
+            advice = f"jupyter labextension enable {_EXTENSION}: without it nobody sees what waits"
+            return Check(name=name, state="problem", text=f"disabled in {path}", advice=advice)
+    installed = str(_json(places[0] / "package.json").get("version"))
+    if installed != __version__:
+        text = f"{places[0]} is of version {installed}, the server's part of {__version__}"
+        return Check(name=name, state="problem", text=text, advice="reinstall jupyter-agentbox, and reload the page")
+    return Check(name=name, state="ok", text=f"{installed} in {places[0]}")
+
+
+def sandbox() -> Iterator[Check]:
+    """Try each level of isolation."""
+    levels = [level for level in Isolation if level is not Isolation.NONE]
+    met = {level: _why_no_sandbox(level) for level in levels}
+    works = [level.value for level, why in met.items() if not why]
+    state: State = "ok" if works else "note"
+    advice = "" if works else "plain kernels work; sandboxed ones need what the next lines say"
+    yield Check(name="sandbox", state=state, text=f"reached: {', '.join(works) or 'none'}", advice=advice)
+    for level, why in met.items():
+        if why:
+            yield Check(name=f"sandbox {level.value}", state="note", text=why)
+
+
+def _why_no_sandbox(level: Isolation) -> str:
+    try:
+        select_level([level])
+    except SandboxRefusedError as error:
+        return str(error)
+    return ""
+
+
+def store(path: Path) -> Check:
+    """Look at the approval store."""
+    name, found = "approval store", inspect_store(path)
+    if found.problem:
+        advice = "move it away, or restore it from a backup; until then no call runs"
+        return Check(name=name, state="problem", text=f"{path} cannot be read: {found.problem}", advice=advice)
+    if not found.is_writable:
+        advice = "make it and its directory writable for this user, or set `AgentBoxApp.database_url`"
+        return Check(name=name, state="problem", text=f"{path} cannot be written", advice=advice)
+    if found.version > found.latest:
+        text = f"{path} was written by a newer release (schema {found.version}, this one knows {found.latest})"
+        return Check(
+            name=name, state="problem", text=text, advice="upgrade jupyter-agentbox, or choose another database"
+        )
+    if found.shared and found.journal_mode == "wal":
+        text = f"{path} is in journal mode `wal` on a file system of type `{found.shared}`, which machines share"
+        return Check(
+            name=name, state="note", text=text, advice="the next server that opens it changes that to `delete`"
+        )
+    if not found.exists:
+        return Check(name=name, state="ok", text=f"{path} is made at the first start")
+    if found.version < found.latest:
+        text = f"{path} is of an earlier release (schema {found.version} of {found.latest})"
+        advice = "the next server that opens it brings it up to date; keep a copy if you may go back"
+        return Check(name=name, state="note", text=text, advice=advice)
+    return Check(name=name, state="ok", text=f"{path}, schema {found.version}, journal mode `{found.journal_mode}`")
+
+
+def rules(book: RuleBook) -> Iterator[Check]:
+    """Look at the files of rules, the site's and the user's."""
+    for problem in book.problems:
+        yield Check(name="rules", state="problem", text=str(problem), advice="until then the stricter reading holds")
+    if book.problems:
+        return
+    there = [str(path) for path in (user_rules_path(), *(path for path, _ in site_rules_paths())) if path.exists()]
+    yield Check(name="rules", state="ok", text=f"{len(book.rules)} in {', '.join(there) or 'no file'}")
+
+
+def servers(environment: Mapping[str, str]) -> Iterator[Check]:
+    """Look at the configuration of MCP servers. Starts none."""
+    path = config_dir() / "mcp.json"
+    read = ConfigurationFiles([path, added_servers_path()], environment).load()
+    for problem in read.problems:
+        yield Check(name="MCP servers", state="problem", text=str(problem), advice="its server, or file, is not used")
+    names = ", ".join(read.servers) or "none"
+    yield Check(name="MCP servers", state="ok", text=f"configured in {path} and by approved requests: {names}")
+
+
+def keyring() -> Check:
+    """Look where sign-ins to remote servers would be kept."""
+    if usable_keyring() is not None:
+        return Check(name="keyring", state="ok", text="sign-ins to remote MCP servers are kept there")
+    text = "there is none: sign-ins to remote MCP servers are kept in a file that only this user can read"
+    return Check(name="keyring", state="note", text=text)
+
+
+def sink(address: str, token_file: str) -> Check:
+    """Look whether a place for records can be reached. Sends nothing."""
+    parts = urlsplit(address)
+    # Neither a password in the address, nor a key in its query.
+    name = f"audit sink {parts.scheme}://{parts.hostname or parts.path}"
+    try:
+        sink_of(address, names={"user": "user", "server": ""}, token_file=token_file)
+        if token_file and parts.scheme.endswith(("http", "https")):
+            Path(token_file).read_bytes()
+        _reach(parts.scheme.removeprefix("otlp+"), parts.hostname, parts.port, Path(parts.path))
+    except OSError as error:
+        advice = "until it is reached, records wait here, or no call runs, as `audit_when_down` says"
+        return Check(name=name, state="problem", text=f"not reached: {error.strerror or error}", advice=advice)
+    except ValueError:
+        return Check(name=name, state="problem", text="it is no address of a place for records", advice="correct it")
+    return Check(name=name, state="ok", text="reached")
+
+
+def _reach(scheme: str, host: str | None, port: int | None, path: Path) -> None:
+    """Raise an `OSError` if a place is not there."""
+    if host is not None and scheme in _PORTS:
+        socket.create_connection((host, port or _PORTS[scheme]), timeout=_PATIENCE).close()
+    elif host is not None:
+        socket.getaddrinfo(host, port)  # a datagram says nothing of who takes it
+    elif scheme == "file":
+        path.parent.stat()
+    elif scheme == "syslog":
+        path.stat()
+
+
+def hub(environment: Mapping[str, str]) -> Check:
+    """Look at what JupyterHub gives a user's server."""
+    there = [name for name in _HUB_VARIABLES if environment.get(name)]
+    if not there:
+        return Check(name="JupyterHub", state="ok", text="none here: this is no terminal of a Hub's server")
+    missing = [name for name in _HUB_VARIABLES if name not in there]
+    if missing:
+        advice = "the Hub's spawner has to set them"
+        return Check(name="JupyterHub", state="problem", text=f"not set: {', '.join(missing)}", advice=advice)
+    if not environment.get("JUPYTERHUB_PUBLIC_URL"):
+        text = f"user {environment['JUPYTERHUB_USER']}; the public address is not known, so texts name only the path"
+        return Check(name="JupyterHub", state="note", text=text, advice="set `c.JupyterHub.public_url`")
+    return Check(name="JupyterHub", state="ok", text=f"user {environment['JUPYTERHUB_USER']}")
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _main_config(directory: str) -> Path:
+    return Path(directory, "jupyter_server_config.json")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """Return the object in a file of Jupyter's; empty if there is none, or it is broken, which Jupyter says."""
+    try:
+        return _object(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="jupyter agentbox doctor", description="Look whether all that approvals need is there. Changes nothing."
+    )
+    parser.add_argument("--json", action="store_true", help="a JSON list of what was found")
+    parser.add_argument(
+        "--database",
+        metavar="PATH",
+        type=Path,
+        help="the approval store (default: agentbox/approvals.sqlite in Jupyter's data directory)",
+    )
+    return parser
