@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fnmatch import fnmatchcase
+from posixpath import normpath
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from jupyter_agentbox.exceptions import LockedError
 
 from .calls import JsonObject
-from .globs import careful_matcher_of, matcher_of
+from .globs import careful_matcher_of, is_literal, matcher_of
+from .hosts import canonical_host
 
 #: Stands at the end of a command's pattern for any further arguments.
 MORE: Final = "..."
-#: Variables that decide which program a command starts, or what is loaded into it.
+#: Variables that decide which program a command starts, what is loaded into it, or from where.
 _STEERING: Final = (
-    *("PATH", "LD_*", "DYLD_*", "PYTHON*", "NODE_*"),
-    *("BASH_ENV", "ENV", "PERL5*", "RUBY*", "JAVA_TOOL_OPTIONS"),
+    *("PATH", "PATHEXT", "COMSPEC", "SHELL", "SHELLOPTS", "ENV", "BASH_*", "HOME", "USERPROFILE", "APPDATA", "XDG_*"),
+    *("LD_*", "DYLD_*", "GCONV_PATH", "LOCPATH", "GLIBC_TUNABLES", "OPENSSL_*"),
+    *("PYTHON*", "PIP_*", "PIPX_*", "UV_*", "VIRTUAL_ENV", "CONDA_*"),
+    *("NODE_*", "NPM_*", "YARN_*", "PNPM_*", "COREPACK_*", "BUN_*", "DENO_*"),
+    *("PERL5*", "RUBY*", "GEM_*", "BUNDLE_*", "LUA_*", "PHPRC", "PHP_INI_*", "DOTNET_*", "DOCKER_*"),
+    *(
+        "GIT_SSH*",
+        "GIT_CONFIG*",
+        "GIT_EXEC_PATH",
+        "GIT_*ASKPASS",
+        "GIT_*DIFF",
+        "GIT_*EDITOR",
+        "GIT_PAGER",
+        "GIT_PROXY_COMMAND",
+    ),
+    *("CLASSPATH", "JAVA_HOME", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"),
+    *("*_PROXY", "SSL_CERT_*", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
 )
+#: What the name of a package has that is fetched from elsewhere: `x@npm:y`, `x@user/repository`, `x @ git+https://…`.
+_ELSEWHERE: Final = re.compile(r"://|@.*[/:+\s]")
+#: Characters of a host that no two programs read in different ways.
+_PLAIN_HOST: Final = re.compile(r"[a-z0-9.:_-]+")
 
 
 class Feature(str, Enum):
@@ -81,9 +103,8 @@ class ServerPattern:
             return False
         if patterns[-1] == MORE:
             patterns, command = patterns[:-1], command[: len(patterns) - 1]
-        matcher = careful_matcher_of if careful else matcher_of
         return len(patterns) == len(command) and all(
-            matcher(pattern)(part) for pattern, part in zip(patterns, command, strict=True)
+            _matches(pattern, part, careful=careful) for pattern, part in zip(patterns, command, strict=True)
         )
 
     def matches_url(self, url: str, *, careful: bool) -> bool:
@@ -93,13 +114,32 @@ class ServerPattern:
         wanted, given = urlsplit(self.url), urlsplit(url)
         if careful and (given.username is not None or given.scheme != wanted.scheme or _port(url) != _port(self.url)):
             return False
-        matcher = careful_matcher_of if careful else matcher_of
-        is_host = fnmatchcase((given.hostname or "").rstrip("."), wanted.hostname or "")
-        return is_host and matcher(wanted.path or "*")(given.path or "/")
+        host = canonical_host(given.hostname or "")
+        if careful and not _PLAIN_HOST.fullmatch(host):
+            return False
+        if not fnmatchcase(host, canonical_host(wanted.hostname or "")):
+            return False
+        pattern, path = wanted.path or "*", given.path or "/"
+        if careful:
+            return careful_matcher_of(pattern)(path)
+        # a server reads a path as it likes; what is denied is denied in every way to write it
+        return any(map(matcher_of(pattern), (path, "/" + normpath(unquote(path)).lstrip("/"))))
 
     def to_json(self) -> JsonObject:
         """Return the pattern as it stands in a file."""
         return {"command": list(self.command)} if self.command else {"url": self.url}
+
+
+def _matches(pattern: str, part: str, *, careful: bool) -> bool:
+    if not careful:
+        return matcher_of(pattern)(part)
+    if not careful_matcher_of(pattern)(part):
+        return False
+    if pattern == "*" or pattern.startswith(("-", "/")) or is_literal(pattern):
+        return True
+    # a wildcard stands for the name of a package, and its version, but not for where it comes from
+    start = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
+    return _ELSEWHERE.search(part[len(start) :]) is None
 
 
 def _port(url: str) -> int | None:

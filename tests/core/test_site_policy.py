@@ -101,7 +101,69 @@ def test_what_is_denied_is_denied_also_if_it_is_allowed() -> None:
     assert policy.why_no_url("http://eve@b.example.org:8080/mcp/x") != ""
 
 
-@pytest.mark.parametrize("name", ["PATH", "LD_PRELOAD", "PYTHONPATH", "path", "NODE_OPTIONS"])
+@pytest.mark.parametrize(
+    ("part", "is_meant"),
+    [
+        ("@corp/db", True),
+        ("@corp/db@1.2.3", True),
+        ("@corp/db@latest", True),
+        ("@corp/db@npm:evil", False),
+        ("@corp/db@https://evil.example/x.tgz", False),
+        ("@corp/db@evil/repository", False),
+        ("@corp/db @ git+https://evil.example/x", False),
+        ("@corp/db@./mine", False),
+    ],
+)
+def test_a_wildcard_stands_for_no_other_source_of_a_package(part: str, is_meant: bool) -> None:
+    policy = SitePolicy(allowed=(ServerPattern(command=("npx", "-y", "@corp/*")),))
+    assert (policy.why_no_command(("npx", "-y", part), []) == "") is is_meant
+
+
+@pytest.mark.parametrize("pattern", ["--dsn=*", "*", "/opt/*", "postgres://u@host/db"])
+def test_what_is_no_name_of_a_package_may_have_an_address_in_it(pattern: str) -> None:
+    policy = SitePolicy(allowed=(ServerPattern(command=("/opt/db", pattern)),))
+    given = pattern.replace("*", "postgres://u@host/db")
+    assert policy.why_no_command(("/opt/db", given), []) == ""
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.example./x",
+        "https://EVIL.example../x",
+        "https://evil%2eexample/x",
+        "https://evil\u3002example/x",
+        "https://\uff45vil.example/x",
+        "http://167772165/x",
+        "http://0xa000005/x",
+        "http://10.5/x",
+        "http://012.0.0.5/x",
+        "http://[::ffff:10.0.0.5]/x",
+        "https://b.example/%70rivate/x",
+        "https://b.example//private/x",
+        "https://b.example/a/../private/x",
+    ],
+)
+def test_what_is_denied_is_denied_however_its_address_is_written(url: str) -> None:
+    denied = ("https://evil.example/*", "http://10.0.0.5/*", "https://b.example/private/*")
+    policy = SitePolicy(denied=tuple(ServerPattern(url=one) for one in denied))
+    assert policy.why_no_url(url) != ""
+    assert policy.why_no_url("https://b.example/public/x") == policy.why_no_url("http://10.0.0.6/x") == ""
+
+
+@pytest.mark.parametrize("host", ["evil.com\\.a.example.org", "evil.com;.a.example.org", "evil.com%2f.a.example.org"])
+def test_a_host_that_could_be_read_in_two_ways_is_not_allowed(host: str) -> None:
+    policy = SitePolicy(allowed=(ServerPattern(url="https://*.example.org/*"),))
+    assert policy.why_no_url(f"https://{host}/x") != ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("PATH", "LD_PRELOAD", "PYTHONPATH", "path", "NODE_OPTIONS", "npm_config_registry", "UV_INDEX_URL", "HOME"),
+        *("PIP_INDEX_URL", "_JAVA_OPTIONS", "GIT_SSH_COMMAND", "https_proxy", "SSL_CERT_FILE", "BASH_FUNC_git%%"),
+    ],
+)
 def test_a_variable_that_steers_a_command_is_not_allowed_with_it(name: str) -> None:
     command = ("uvx", "mcp-server-git")
     assert f"`{name}`" in SitePolicy(allowed=(UVX,)).why_no_command(command, ["TOKEN", name])
