@@ -45,7 +45,11 @@ def test_a_person_sees_whose_page_it_is_signs_in_there_and_comes_back_to_a_serve
             expect(servers.get_by_role("button", name="Restart remote")).to_be_visible()
             assert remote.valid[remote.bearers[-1].removeprefix("Bearer ")] == "ada"
 
-            servers.get_by_role("button", name="Sign out of remote").click()
+            # the server stops first, then its provider is told
+            with person.page.expect_response(
+                lambda answer: answer.request.method == "DELETE" and "/remote/sign-in" in answer.url
+            ):
+                servers.get_by_role("button", name="Sign out of remote").click()
             expect(servers.get_by_role("button", name=re.compile("^Start remote$"))).to_be_visible()
             assert remote.refreshable == {}
         finally:
