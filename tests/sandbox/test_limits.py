@@ -33,16 +33,26 @@ for _ in range(11):
 time.sleep(600)
 """
 
-#: At most 4 GB and no more, also where nothing stops it; no process has more than a quarter of that.
+#: At most 4 GB and no more, also where nothing stops it; no process has more than a quarter of that. All have it at the
+#: same time, for a minute if none of them is killed.
 MEMORY_BOMB = """
 import os, time
 workers = []
+have, has = os.pipe()
+wait, end = os.pipe()
 for _ in range(8):
     if (worker := os.fork()) == 0:
+        os.close(end)
         taken = [bytearray(b"x" * (1 << 20)) for _ in range(512)]
-        time.sleep(1)
+        os.close(has)
+        os.read(wait, 1)
         os._exit(0)
     workers.append(worker)
+os.close(has)
+os.read(have, 1)  # each has its part, or was killed
+if os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+    time.sleep(60)
+os.close(end)
 print(sorted({os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]) for worker in workers}))
 """
 
@@ -60,7 +70,7 @@ async def main():
     await manager.start_kernel(cwd={work!r})
     client = manager.client()
     client.start_channels()
-    await client.wait_for_ready(timeout=30)
+    await client.wait_for_ready(timeout=60)
     backend = manager.provisioner._backend
     asked = client.execute({code!r})
     if {until!r} == "cell":

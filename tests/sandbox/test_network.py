@@ -184,7 +184,7 @@ async def main():
     await manager.start_kernel(cwd={work!r})
     client = manager.client()
     client.start_channels()
-    await client.wait_for_ready(timeout=30)
+    await client.wait_for_ready(timeout=60)
     print("ready", flush=True)
     await asyncio.Event().wait()
 
