@@ -154,7 +154,7 @@ test-user: install system-packages ## Run the tests that depend on the user once
 attack: install system-packages ## Run every attack at every level that this machine reaches, and print what each one got
 	AGENTBOX_ATTACK_TABLE=1 $(BIN)/python -m pytest tests/attacks --quiet -rs -n $(WORKERS) --dist loadfile $(ARGS)
 
-#: How long each test of `make fuzz` goes on, in seconds, and with which seed it begins. In `make test` it is 20 seconds.
+#: How long each test of `make fuzz` goes on, in seconds, and with which seed it begins. In `make test` it is 10 seconds.
 SECONDS_EACH ?= 1200
 SEED ?= $(shell date +%s)
 

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-SECONDS: Final = float(os.environ.get("AGENTBOX_FUZZ_SECONDS", "20"))
+SECONDS: Final = float(os.environ.get("AGENTBOX_FUZZ_SECONDS", "10"))
 FIRST_SEED: Final = int(os.environ.get("AGENTBOX_FUZZ_SEED", "0"))
 #: Examples of one seed. Few, so that the end comes soon after the time is over.
 EXAMPLES: Final = 50
 
 #: For every test that fuzzes: what it is given, and what shrinking a failure takes.
-limited = pytest.mark.timeout(2 * SECONDS + 120)
+limited = pytest.mark.timeout(2 * SECONDS + 280)
 
 #: Text as people write it, and as attackers do: controls, lone surrogates, what turns a line around.
 texts = st.one_of(

@@ -222,21 +222,19 @@ async def test_stop_while_the_sandbox_is_being_made_leaves_nothing(sandboxed: St
         assert (await executor.execute("1")).text == "1"
 
 
-async def test_kernel_that_dies_is_an_error_and_reset_helps(sandboxed: Start) -> None:
-    async with sandboxed() as executor:
-        with pytest.raises(CodeExecutionError, match="the kernel ended"):
-            await executor.execute("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-        await executor.reset()
-        assert (await executor.execute("1")).text == "1"
+async def test_kernel_that_dies_is_an_error_and_reset_helps(executor: CodeExecutor) -> None:
+    with pytest.raises(CodeExecutionError, match="the kernel ended"):
+        await executor.execute("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    await executor.reset()
+    assert (await executor.execute("1")).text == "1"
 
 
-async def test_a_plot_is_an_image(sandboxed: Start, places: Path) -> None:
-    async with sandboxed() as executor:
-        result = await executor.execute(
-            "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()", timeout=100
-        )
+async def test_a_plot_is_an_image(executor: CodeExecutor) -> None:
+    result = await executor.execute(
+        "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()", timeout=100
+    )
     [image] = result.images
-    assert image.parent == places / "images"
+    assert image.parent == executor.images_dir
     assert image.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
@@ -425,8 +423,16 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+#: An owner that can still act stops its executor, which other tests show at each level.
+ENDS = [
+    *((level, signal.SIGKILL) for level in SANDBOX_LEVELS),
+    *((SANDBOX_LEVELS[0], number) for number in (signal.SIGINT, signal.SIGTERM)),
+]
+
+
+@pytest.mark.parametrize(("level", "number"), ENDS)
 def test_no_process_outlives_its_owner(level: Isolation, work: Path, number: signal.Signals) -> None:
+    can_reach(level)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, level.value, str(work), DAEMON + ADD],
