@@ -83,16 +83,17 @@ class Firefox:
         return json.loads(self._call(_AWAIT, function)["value"])
 
     def click(self, function: str) -> None:
-        """Wait until a function of the page returns an element; press and release the pointer on the middle of it."""
-        answer = self._call(_AWAIT_ELEMENT, function)
-        middle = {"type": "element", "element": {"sharedId": answer["sharedId"]}}
-        actions = [
-            {"x": 0, "y": 0, "type": "pointerMove", "origin": middle},
-            {"type": "pointerDown", "button": 0},
-            {"type": "pointerUp", "button": 0},
-        ]
-        pointer = {"type": "pointer", "id": "pointer", "actions": actions}
-        self._ask("input.performActions", context=self._context, actions=[pointer])
+        """Wait until a function of the page returns an element; press and release the pointer on the middle of it.
+
+        The pointer goes there first: a card that nobody was near for some seconds is looked at anew when it moves.
+        """
+        for buttons in ([], ["pointerDown", "pointerUp"]):
+            answer = self._call(_AWAIT_ELEMENT, function)
+            middle = {"type": "element", "element": {"sharedId": answer["sharedId"]}}
+            actions: list[dict[str, Any]] = [{"x": 0, "y": 0, "type": "pointerMove", "origin": middle}]
+            actions += [{"type": button, "button": 0} for button in buttons]
+            pointer = {"type": "pointer", "id": "pointer", "actions": actions}
+            self._ask("input.performActions", context=self._context, actions=[pointer])
 
     def _call(self, awaiting: str, function: str) -> Any:
         answer = self._ask(
