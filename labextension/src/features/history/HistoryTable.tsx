@@ -126,7 +126,7 @@ function Marks({ record }: { record: IAuditRecord }): JSX.Element {
       ) : null}
       {questions > 0 ? (
         <Mark
-          text={trans._n('asked %1 question', 'asked %1 questions', questions)}
+          text={trans._n('%1 question', '%1 questions', questions)}
           explanation={trans.__('The server asked somebody during the call.')}
         />
       ) : null}

@@ -67,5 +67,5 @@ test('the line of a call whose server asked something says how often', () => {
       };
     })
   );
-  expect(marks).toEqual([['asked 1 question'], ['asked 2 questions']]);
+  expect(marks).toEqual([['1 question'], ['2 questions']]);
 });
