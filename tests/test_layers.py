@@ -48,6 +48,7 @@ HEIGHTS = {
     "times": 2,
     "history_commands": 9,
     "doctor": 9,
+    "server_commands": 9,
     "cli": 10,
     "mcp_server": 9,
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
-from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HTTPResponse
 from tornado.simple_httpclient import HTTPStreamClosedError
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
@@ -20,6 +20,7 @@ from .results import ExecutionError
 _TIMEOUT = 60.0
 #: How much of a server's own words is told, in characters.
 _LONGEST_MESSAGE = 2000
+_LONGEST_PAGE = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +61,14 @@ class RefusedError(ExecutionError):
     ----------
     status : int
         Its answer's status code.
+    page : str
+        Its answer, if that is a page for people.
     """
 
-    def __init__(self, message: str, *, status: int) -> None:
+    def __init__(self, message: str, *, status: int, page: str = "") -> None:
         super().__init__(message)
         self.status = status
+        self.page = page
 
 
 class ServerApi:
@@ -94,25 +98,43 @@ class ServerApi:
         ExecutionError
             If the server cannot be reached or refuses.
         """
+        response = await self.send(method, *path, body=body, query=query)
+        try:
+            return json.loads(response.body) if response.body else None
+        except ValueError:
+            raise ExecutionError(f"the server at {self._address.url} is not a Jupyter server") from None
+
+    async def send(
+        self,
+        method: str,
+        *path: str,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> HTTPResponse:
+        """Send a request and return the answer.
+
+        Raises
+        ------
+        ExecutionError
+            If the server cannot be reached or refuses.
+        """
         request = HTTPRequest(
             self._address.at(*path) + (f"?{urlencode(query)}" if query else ""),
             method=method,
-            headers={**self._address.headers, "Content-Type": "application/json"},
+            headers={**self._address.headers, "Content-Type": "application/json", **(headers or {})},
             body=json.dumps(body or {}) if method in {"POST", "PATCH", "PUT"} else None,
             connect_timeout=_TIMEOUT,
             request_timeout=_TIMEOUT,
             follow_redirects=False,  # the token is for this server, and for no other
         )
         try:
-            response = await self._client.fetch(request)
-            return json.loads(response.body) if response.body else None
+            return await self._client.fetch(request)
         except HTTPClientError as error:
             text = f"the Jupyter server at {self._address.url} {_refusal(error, path)}"
-            raise RefusedError(text, status=error.code) from None
+            raise RefusedError(text, status=error.code, page=_page(error)) from None
         except (OSError, HTTPStreamClosedError) as error:
             raise ExecutionError(f"no Jupyter server answers at {self._address.url}: {error}") from None
-        except ValueError:
-            raise ExecutionError(f"the server at {self._address.url} is not a Jupyter server") from None
 
     async def open_channels(self, kernel_id: str, session: str) -> WebSocketClientConnection:
         """Open the websocket to a kernel.
@@ -147,6 +169,12 @@ def _message(error: HTTPClientError) -> str | None:
         return None
     message = value.get("message") if isinstance(value, dict) else None
     return message[:_LONGEST_MESSAGE] if isinstance(message, str) and message else None
+
+
+def _page(error: HTTPClientError) -> str:
+    if error.response is None or not error.response.headers.get("Content-Type", "").startswith("text/html"):
+        return ""
+    return (error.response.body or b"")[:_LONGEST_PAGE].decode(errors="replace")
 
 
 def _refusal(error: HTTPClientError, path: Sequence[str]) -> str:
