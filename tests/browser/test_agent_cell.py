@@ -385,7 +385,7 @@ def test_threads_are_renamed_forked_archived_and_read_in_the_panel(
     dialog = person.page.get_by_role("dialog")
 
     def choose(name: str) -> None:
-        ours.locator("details").evaluate_all("found => found.forEach(one => { one.open = true; })")
+        ours.first.locator("details").evaluate("details => { details.open = true; }")
         ours.first.get_by_role("button", name=name, exact=True).click()
 
     choose("Rename…")
