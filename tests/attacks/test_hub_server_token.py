@@ -13,7 +13,7 @@ from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.sandbox.install import kernelspec
 from jupyter_agentbox.sandbox.server.probes import select_level
-from tests.hub.hub import ANY, OWNER, Hub, missing, run, running_hub
+from tests.hub.hub import ANY, OWNER, Hub, kept_ports, missing, run, running_hub
 
 from .attack import LEVELS, Attack
 
@@ -91,7 +91,7 @@ def run_at(hub: Hub, level: Isolation, server: str = "") -> tuple[Any, str]:
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     if reason := missing():
         pytest.skip(reason)
-    with running_hub(tmp_path_factory.mktemp("hub")) as hub:
+    with kept_ports(3) as ports, running_hub(tmp_path_factory.mktemp("hub"), ports) as hub:
         for level in LEVELS[1:]:
             directory = hub.root / "homes" / OWNER / ".local" / "share" / "jupyter" / "kernels" / f"at-{level.value}"
             directory.mkdir(parents=True)
