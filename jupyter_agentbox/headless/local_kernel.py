@@ -223,6 +223,8 @@ class LocalKernel:
         if channel == "iopub":
             self._ready.set()  # the first message of any kind: from now on none is missed
         self._receive(message)
+        if message.kind == "stream" and self._link is not None:
+            self._link.text_came()
 
     def _take(self, data: JsonValue) -> None:
         """Take a message from the owner's socket, as if it were a comm's."""

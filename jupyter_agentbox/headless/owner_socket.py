@@ -14,12 +14,14 @@ from typing import Final, Self
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.protocol.messages import MessageError, TooLargeError, to_json, too_large
-from jupyter_agentbox.protocol.packets import MAX_PACKET, Joiner, to_packets
+from jupyter_agentbox.protocol.packets import MAX_PACKET, TEXTS_BEFORE, Joiner, to_packets
 
 log = logging.getLogger(__name__)
 
 #: Packets that are read before the loop gets its turn.
 _BATCH: Final = 50
+#: Seconds that a message waits for the text before it, which may be lost: code can close IOPub.
+_PATIENCE: Final = 5.0
 
 
 class OwnerSocket:
@@ -40,6 +42,9 @@ class OwnerSocket:
         self._theirs = theirs
         self._joiner = Joiner()
         self._unsent: deque[bytes] = deque()
+        self._texts = 0
+        self._held: tuple[int, JsonValue] | None = None
+        self._giving_up: asyncio.TimerHandle | None = None
         ours.setblocking(False)
         self._loop.add_reader(ours, self._read)
 
@@ -72,8 +77,17 @@ class OwnerSocket:
             if self._unsent:
                 self._loop.add_writer(self._socket, self._write_rest)
 
+    def text_came(self) -> None:
+        """Take note of a text of the kernel on IOPub: the message that was sent after it is due."""
+        self._texts += 1
+        if self._held is not None and self._held[0] <= self._texts:
+            self._hand_on()
+
     def close(self) -> None:
         """Close both ends. Closing again does nothing."""
+        self._held = None
+        if self._giving_up is not None:
+            self._giving_up.cancel()
         if self._socket.fileno() >= 0:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
@@ -109,7 +123,7 @@ class OwnerSocket:
                 self._loop.remove_reader(self._socket)
                 return
             self._take(packet)
-            if self._socket.fileno() < 0:
+            if self._held is not None or self._socket.fileno() < 0:
                 return
 
     def _take(self, packet: bytes) -> None:
@@ -122,5 +136,25 @@ class OwnerSocket:
         except MessageError as error:
             log.warning("ignored an unreadable message from a kernel: %s", error)
             return
-        if message is not None:
+        if message is None:
+            return
+        texts = message.pop(TEXTS_BEFORE, 0) if isinstance(message, dict) else 0
+        if isinstance(texts, int) and texts > self._texts:
+            self._hold(texts, message)
+        else:
             self._receive(message)
+
+    def _hold(self, texts: int, message: JsonValue) -> None:
+        """Read no further until the texts before a message have come."""
+        self._held = texts, message
+        self._loop.remove_reader(self._socket)
+        self._giving_up = self._loop.call_later(_PATIENCE, self._hand_on)
+
+    def _hand_on(self) -> None:
+        if self._held is None or self._giving_up is None:
+            return
+        (texts, message), self._held = self._held, None
+        self._giving_up.cancel()
+        self._texts = max(self._texts, texts)  # what has not come by now is lost
+        self._loop.add_reader(self._socket, self._read)
+        self._receive(message)

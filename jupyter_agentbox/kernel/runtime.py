@@ -12,6 +12,8 @@ from jupyter_agentbox.trusted_imports import TrustedImports
 from .cells import Cells
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .link import Link
     from .transport import Transport
 
@@ -19,7 +21,7 @@ _lock = threading.Lock()
 _link: Link | None = None
 _cells: Cells | None = None
 #: The socket to the process that owns this kernel, if there is one.
-_owner_fd: int | None = None
+_owner: tuple[int, Callable[[], int]] | None = None
 
 
 def link() -> Link:
@@ -58,11 +60,19 @@ def use(link: Link | None) -> None:
     _link = link
 
 
-def use_owner_socket(fd: int) -> None:
-    """Let the link, when it is made, go through the socket to the process that owns this kernel."""
-    global _owner_fd
+def use_owner_socket(fd: int, texts_sent: Callable[[], int]) -> None:
+    """Let the link, when it is made, go through the socket to the process that owns this kernel.
+
+    Parameters
+    ----------
+    fd : int
+        The socket's file descriptor.
+    texts_sent : callable
+        Returns how many messages with text the kernel has sent.
+    """
+    global _owner
     os.set_inheritable(fd, False)
-    _owner_fd = fd
+    _owner = fd, texts_sent
 
 
 def is_asked_by_editor() -> bool:
@@ -87,10 +97,11 @@ def _new_link(shell: Any) -> Link:
 
 
 def _new_transport(kernel: Any, cells: Cells) -> Transport:
-    if _owner_fd is not None:
+    if _owner is not None:
         from .socket_transport import SocketTransport  # noqa: PLC0415
 
-        return SocketTransport(kernel, cells, fd=_owner_fd)
+        fd, texts_sent = _owner
+        return SocketTransport(kernel, cells, fd=fd, texts_sent=texts_sent)
     from .transport import KernelTransport  # noqa: PLC0415
 
     return KernelTransport(kernel, cells)

@@ -15,7 +15,7 @@ from typing import Any
 
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.protocol.messages import MessageError
-from jupyter_agentbox.protocol.packets import MAX_PACKET, Joiner, to_packets
+from jupyter_agentbox.protocol.packets import MAX_PACKET, TEXTS_BEFORE, Joiner, to_packets
 
 from .cells import Cells
 from .transport import KernelTransport, flush_streams
@@ -34,16 +34,20 @@ class SocketTransport(KernelTransport):
         Knows which cell runs.
     fd : int
         The socket's file descriptor.
+    texts_sent : callable
+        Returns how many messages with text the kernel has sent on IOPub.
     """
 
-    def __init__(self, kernel: Any, cells: Cells, *, fd: int) -> None:
+    def __init__(self, kernel: Any, cells: Cells, *, fd: int, texts_sent: Callable[[], int] = lambda: 0) -> None:
         super().__init__(kernel, cells)
+        self._texts_sent = texts_sent
         self._socket = socket.socket(fileno=fd)
         self._sending = threading.Lock()
 
     def send(self, message: JsonObject) -> None:
-        """Send a message, after what was printed before it."""
+        """Send a message. It says how many texts were sent before it, so that its owner can take it after them."""
         flush_streams()
+        message = {**message, TEXTS_BEFORE: self._texts_sent()}
         with suppress(OSError), self._sending:  # without the other end nobody answers, which is noticed
             for packet in to_packets(message):
                 self._socket.send(packet)

@@ -9,7 +9,9 @@ import select
 import sys
 import termios
 import threading
+from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 from ipykernel.iostream import OutStream
 
@@ -35,6 +37,13 @@ class WatchedStream(OutStream):
         # Who flushes while another thread does must not go on before that one's text is on its way.
         with _flushing:
             super()._flush()
+
+    def _flush_buffers(self) -> Iterator[tuple[dict[str, Any], str]]:
+        global _texts_sent
+        for parent, text in super()._flush_buffers():
+            if text:
+                _texts_sent += 1
+            yield parent, text
 
     def write(self, string: str) -> int | None:  # type: ignore[override]  # as ipykernel's
         """Write text, after what programs have written before."""
@@ -64,6 +73,11 @@ def drain() -> None:
             stream.drain()
 
 
+def texts_sent() -> int:
+    """Return how many messages with text this process has sent."""
+    return _texts_sent
+
+
 def _waiting(fid: int) -> int:
     size = bytearray(4)
     try:
@@ -79,6 +93,7 @@ def _renew_locks() -> None:
     _draining, _flushing = threading.RLock(), threading.RLock()
 
 
+_texts_sent = 0
 _process = os.getpid()
 _draining = threading.RLock()
 _flushing = threading.RLock()

@@ -11,6 +11,8 @@ from jupyter_agentbox.kernel.runtime import use_owner_socket
 from jupyter_agentbox.kernel.shell import ask_before_commands, refuse_other_starts
 from jupyter_agentbox.trusted_imports import TrustedImports
 
+from .streams import texts_sent
+
 
 def prepare(
     shell: Any,
@@ -35,7 +37,7 @@ def prepare(
     """
     load(shell)
     if owner_fd is not None:
-        use_owner_socket(owner_fd)
+        use_owner_socket(owner_fd, texts_sent)
     if approve_shell_cmds:
         ask_before_commands(shell)
     if require_shell_escape:

@@ -5,6 +5,9 @@ each packet says whether it begins one, ends one, both or neither. A message tha
 when the next one begins. ::
 
     packet   flags  JSON, or a part of it
+
+What the kernel prints goes another way, on IOPub. So that a message does not overtake the text before it, the kernel
+says in each how many texts it has sent on IOPub since it was started.
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ from .sizes import MAX_VALUES, count_values
 
 #: Bytes of the largest packet; a socket's buffer holds some of them.
 MAX_PACKET: Final = 65_536
+
+#: The key of a kernel's messages under which that number stands.
+TEXTS_BEFORE: Final = "texts_before"
 
 _FIRST: Final = 1
 _LAST: Final = 2

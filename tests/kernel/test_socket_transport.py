@@ -14,11 +14,14 @@ import pytest
 
 from jupyter_agentbox.kernel.cells import Cells
 from jupyter_agentbox.kernel.socket_transport import SocketTransport
-from jupyter_agentbox.protocol.packets import MAX_PACKET, Joiner, to_packets
+from jupyter_agentbox.protocol.packets import MAX_PACKET, TEXTS_BEFORE, Joiner, to_packets
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no sockets of this type")
 
 TIMEOUT = 60
+
+#: How many texts the kernel has sent.
+TEXTS = 7
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ def owner(pair: tuple[socket.socket, socket.socket]) -> socket.socket:
 @pytest.fixture
 def transport(pair: tuple[socket.socket, socket.socket], cells: Cells) -> Iterator[SocketTransport]:
     owner, kernel = pair
-    made = SocketTransport(object(), cells, fd=os.dup(kernel.fileno()))
+    made = SocketTransport(object(), cells, fd=os.dup(kernel.fileno()), texts_sent=lambda: TEXTS)
     yield made
     with suppress(OSError):
         owner.shutdown(socket.SHUT_RDWR)  # ends the thread that reads
@@ -48,6 +51,8 @@ def receive(owner: socket.socket) -> Any:
     joiner = Joiner()
     while (message := joiner.feed(owner.recv(MAX_PACKET))) is None:
         pass
+    assert isinstance(message, dict)
+    assert message.pop(TEXTS_BEFORE) == TEXTS
     return message
 
 

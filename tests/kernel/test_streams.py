@@ -11,7 +11,7 @@ import zmq
 from ipykernel.iostream import IOPubThread
 from jupyter_client.session import Session
 
-from jupyter_agentbox.kernel_app.streams import WatchedStream
+from jupyter_agentbox.kernel_app.streams import WatchedStream, texts_sent
 
 TIMEOUT = 60
 
@@ -79,3 +79,15 @@ def test_who_drains_waits_for_what_another_thread_has_read(stream: WatchedStream
 
     assert sent(stream) == "late"
     watcher.join()
+
+
+def test_each_message_with_text_is_counted(stream: WatchedStream) -> None:
+    before = texts_sent()
+    stream.write("one")
+    stream.write(" message\n")
+    stream.flush()
+    stream.flush()
+    assert texts_sent() == before + 1
+    stream.write("another")
+    stream.flush()
+    assert texts_sent() == before + 2

@@ -213,7 +213,8 @@ async def test_a_call_is_yielded_before_it_runs_and_its_record_is_kept(make_exec
 
 
 async def test_text_comes_before_the_request_that_follows_it(executor: CodeExecutor) -> None:
-    items = await run(executor, f"print('before')\n{ADD}\nprint('after')", chunks=True)
+    late = "get_ipython().kernel.iopub_thread.schedule(lambda: __import__('time').sleep(0.5))"
+    items = await run(executor, f"{late}\nprint('before')\n{ADD}\nprint('after')", chunks=True)
     kinds = [item if isinstance(item, CodeExecutionChunk) else type(item) for item in items]
     assert kinds[:2] == [CodeExecutionChunk(text="before\n"), ApprovalRequest]
     assert "".join(item.text for item in items if isinstance(item, CodeExecutionChunk)) == "before\n3\nafter\n"

@@ -91,7 +91,7 @@ from jupyter_agentbox.kernel import runtime
 tools.mini.add(a=1, b=2)
 link = runtime.link()
 link.patience = type(link.patience)(attach=1.0, repeat=0.2, ping=0.5, lost=1.0)
-os.close(runtime._owner_fd)
+os.close(runtime._owner[0])
 tools.mini.add(a=1, b=2)
 """
     async with make_executor() as executor, asyncio.timeout(TIMEOUT):

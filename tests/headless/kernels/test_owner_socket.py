@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from jupyter_agentbox.headless import owner_socket
 from jupyter_agentbox.headless.owner_socket import OwnerSocket
-from jupyter_agentbox.protocol.packets import MAX_PACKET, Joiner, to_packets
+from jupyter_agentbox.protocol.packets import MAX_PACKET, TEXTS_BEFORE, Joiner, to_packets
 from jupyter_agentbox.testing import TIMEOUT
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no sockets of this type")
@@ -64,6 +65,34 @@ async def test_whatever_a_kernel_writes_does_no_harm() -> None:
             await asyncio.to_thread(ends.kernel.send, packet)
         ends.kernel.send(next(to_packets({"out": 1})))
         assert await ends.hear() == {"out": 1}
+
+
+def after_texts(number: int, **message: Any) -> bytes:
+    return next(to_packets({**message, TEXTS_BEFORE: number}))
+
+
+async def test_message_waits_for_the_text_before_it_and_so_does_what_follows() -> None:
+    async with open_ends() as ends:
+        ends.kernel.send(after_texts(0, out=1))
+        assert await ends.hear() == {"out": 1}
+        for packet in (after_texts(2, out=2), after_texts(2, out=3), after_texts(3, out=4)):
+            ends.kernel.send(packet)
+        ends.ours.text_came()
+        await asyncio.to_thread(ends.kernel.send, after_texts(3, out=5))
+        assert ends.heard.empty()
+        ends.ours.text_came()
+        assert [await ends.hear(), await ends.hear()] == [{"out": 2}, {"out": 3}]
+        assert ends.heard.empty()
+        ends.ours.text_came()
+        assert [await ends.hear(), await ends.hear()] == [{"out": 4}, {"out": 5}]
+
+
+async def test_text_that_is_lost_holds_nothing_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owner_socket, "_PATIENCE", 0.01)
+    async with open_ends() as ends:
+        for texts in (1, 1 << 70, -1, "many", None):
+            ends.kernel.send(after_texts(texts, out=str(texts)))  # type: ignore[arg-type]  # a kernel sends anything
+            assert await ends.hear() == {"out": str(texts)}
 
 
 async def test_file_descriptors_that_a_kernel_sends_along_are_not_taken() -> None:
