@@ -76,8 +76,8 @@ _QUOTED: Final = re.compile(
 _QUOTE: Final = re.compile(r"""(?!(?<=\w)'\w)\\?["']""")
 #: Characters before a program that are searched for the string that it is in.
 _LOOK_BACK: Final = 300
-#: Words of one command that are read.
-_MOST_WORDS: Final = 200
+#: Words of one command that are read, its name among them.
+_MOST_WORDS: Final = 202
 #: What a shell puts in is no secret itself.
 _VARIABLE: Final = re.compile(r"\$(?:\w+|\{\w+\}|\(.*)", re.DOTALL)
 
@@ -113,18 +113,34 @@ def secrets_in_text(text: str) -> Iterator[tuple[int, int]]:
         if found.start() < place:
             continue
         words = list(_words(text, found.end(), outer=_open_quote(text, found.start())))
-        for index, start in _secrets(_COMMANDS[" ".join(found[1].split())], [word.text for word in words]):
-            yield words[index].place(start), words[index].end
+        name = found[1].split()
+        starts = dict(secrets_in_words([*name, *(word.text for word in words)]))
+        for index, word in enumerate(words, start=len(name)):
+            if index in starts:
+                yield word.place(starts[index]), word.end
+            else:  # it may be a command itself: `ssh example.org "mysql -psecret"`
+                begin = word.end - len(word.inside)
+                yield from ((begin + start, begin + end) for start, end in secrets_in_text(word.inside))
         place = words[-1].end if words else found.end()
 
 
 def secrets_in_words(words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield which words of a command that was given as a list have a secret, and where in the word it begins."""
-    for size in range(1, min(len(words), 2) + 1):
-        name = " ".join([words[0].rpartition("/")[2], *words[1:size]])
-        if name in _COMMANDS:
-            for index, start in _secrets(_COMMANDS[name], words[size : size + _MOST_WORDS]):
-                yield index + size, start
+    """Yield which words of a command that was given as a list have a secret, and where in the word it begins.
+
+    Programs that the first one starts count too: ``sudo curl -u ada:secret``.
+    """
+    words = words[:_MOST_WORDS]
+    commands: dict[_Command, None] = {}
+    starts: dict[int, int] = {}
+    for index, word in enumerate(words):
+        name = word.rpartition("/")[2]
+        for command in commands:
+            if (found := _secret(command, words, index)) is not None:
+                starts[found[0]] = min(found[1], starts.get(*found))
+        for each in (name, " ".join((name, *words[index + 1 : index + 2]))):
+            if each in _COMMANDS:
+                commands[_COMMANDS[each]] = None
+    yield from sorted(starts.items())
 
 
 def _open_quote(text: str, place: int) -> str:
@@ -141,7 +157,7 @@ def _open_quote(text: str, place: int) -> str:
 
 def _words(text: str, place: int, *, outer: str) -> Iterator[_Word]:
     """Yield the words after a program, to the end of the command or of the quotes that it is in."""
-    for _ in range(_MOST_WORDS):
+    for _ in range(_MOST_WORDS - 2):
         gap = _GAP.match(text, place)
         if gap is None:
             return
@@ -157,20 +173,19 @@ def _words(text: str, place: int, *, outer: str) -> Iterator[_Word]:
         place = bare.end()
 
 
-def _secrets(command: _Command, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    for index, word in enumerate(words):
-        option, start = _option(command, word)
-        if not option:
-            continue
-        place, begin = (index, start) if start is not None else (index + 1, 0)
-        value = words[place][begin:] if place < len(words) else ""
-        if start is None and value.startswith("-"):
-            continue
-        if option in command.pairs:
-            name, colon, value = value.partition(":")
-            begin += len(name + colon)
-        if value and not _VARIABLE.fullmatch(value):
-            yield place, begin
+def _secret(command: _Command, words: Sequence[str], index: int) -> tuple[int, int] | None:
+    """Return the word that has the secret of the option at a place, and where in it that begins; ``None`` for none."""
+    option, start = _option(command, words[index])
+    if not option:
+        return None
+    place, begin = (index, start) if start is not None else (index + 1, 0)
+    value = words[place][begin:] if place < len(words) else ""
+    if start is None and value.startswith("-"):
+        return None
+    if option in command.pairs:
+        name, colon, value = value.partition(":")
+        begin += len(name + colon)
+    return (place, begin) if value and not _VARIABLE.fullmatch(value) else None
 
 
 def _option(command: _Command, word: str) -> tuple[str, int | None]:

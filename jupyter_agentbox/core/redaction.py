@@ -60,7 +60,7 @@ _IN_ADDRESS: Final = re.compile(r"(://[^\s:/@]{0,200}:)[^\s/\"']{1,500}(?=@)")
 _HEADER: Final = re.compile(
     r"""(?:^|(?<=^[<>][ ])|(?P<quote>\\?["']))(?P<name>(?:proxy-)?authorization|(?:set-)?cookie)[ \t]{0,4}:[ \t]{0,4}"""
     r"""(?P<scheme>(?:basic|bearer|digest|token|negotiate|ntlm|hawk|dpop|oauth|api-?key|aws4-[\w-]{1,20})[ \t]{1,4})?"""
-    r"""(?P<value>(?(quote)(?:(?!(?P=quote))[^\r\n]){1,4000}|[^\r\n]{1,4000}))""",
+    r"""(?P<value>(?(quote)(?:(?!(?P=quote))[^\r\n])+|[^\r\n]+))""",
     re.IGNORECASE | re.MULTILINE,
 )
 #: A name and its value, as shells, headers and most languages write them. An unquoted value of a few characters is more

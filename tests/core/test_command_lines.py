@@ -40,6 +40,11 @@ def found(text: str) -> list[str]:
         f"""print("it is 'curl -u ada:{KEY}' or so")""",
         f'{{"command": "curl -u \\"ada:{KEY}\\" x"}}',
         f"don't: curl -u ada:'{KEY}' x",
+        f"first zip it and then curl -u ada:{KEY} x",
+        f"http or curl -u ada:{KEY} x",
+        f"zip mysql -P {KEY}",
+        f"docker login -u mysql -p {KEY}",
+        f"https to docker login -u ada -p {KEY}",
     ],
 )
 def test_a_secret_is_found_in_a_command_line(text: str) -> None:
@@ -48,6 +53,11 @@ def test_a_secret_is_found_in_a_command_line(text: str) -> None:
 
 def test_the_part_of_a_word_before_its_quotes_counts() -> None:
     assert found("curl -u ada:hun'ter 2' x") == ["hun'ter 2"]
+
+
+@pytest.mark.parametrize("quote", ['"', "'", '\\"'])
+def test_a_command_that_another_one_is_given_in_quotes_is_read(quote: str) -> None:
+    assert found(f"sshpass -p {KEY}1 ssh example.org {quote}mysql -p{KEY}2 shop{quote}") == [f"{KEY}1", f"{KEY}2"]
 
 
 def test_each_command_of_a_text_is_read() -> None:
@@ -80,6 +90,9 @@ def test_nothing_else_is(text: str) -> None:
 def test_a_secret_is_found_in_a_command_that_is_a_list() -> None:
     assert list(secrets_in_words(["/usr/bin/curl", "-x", "-u", f"ada:{KEY}"])) == [(3, 4)]
     assert list(secrets_in_words(["docker", "login", f"-p{KEY}"])) == [(2, 2)]
+    assert list(secrets_in_words(["docker", "exec", "db", "mysql", f"-p{KEY}"])) == [(4, 2)]
+    assert list(secrets_in_words(["sudo", "/usr/bin/curl", "-u", f"ada:{KEY}"])) == [(3, 4)]
+    assert list(secrets_in_words(["sudo", "docker", "login", "-p", KEY])) == [(4, 0)]
     assert list(secrets_in_words(["docker", "run", "-p", "80:80"])) == []
     assert list(secrets_in_words([])) == []
 
@@ -88,7 +101,7 @@ def test_a_secret_is_found_in_a_command_that_is_a_list() -> None:
     "part",
     [
         *("curl ", 'curl "', "curl '", 'curl -u \\"', "curl -u a:", "mysql -p", "curl -s", "'", '"\\'),
-        *("docker login ", "docker  ", "curl\\\n", "http -a:"),
+        *("docker login ", "docker  ", "curl\\\n", "http -a:", "7z '", "zip 'curl ", "zip curl mysql http "),
     ],
 )
 def test_a_long_text_takes_time_in_proportion(part: str) -> None:

@@ -98,6 +98,8 @@ def test_values_of_such_names_are_redacted_wherever_they_are(arguments: Any, kep
             f"curl -H 'Proxy-Authorization: Digest {REDACTED}'",
         ),
         (f"GET / HTTP/1.1\nCookie: a=b; session={KEY}\nHost: x", f"GET / HTTP/1.1\nCookie: {REDACTED}\nHost: x"),
+        ("Cookie: " + "a=b; " * 1000 + f"session={KEY}\nHost: x", f"Cookie: {REDACTED}\nHost: x"),
+        ("curl -H 'Cookie: " + "a=b; " * 1000 + f"session={KEY}' x", f"curl -H 'Cookie: {REDACTED}' x"),
         (f"> Authorization: Basic {KEY}", f"> Authorization: Basic {REDACTED}"),
         (f"curl -u ada:{KEY} https://x", f"curl -u ada:{REDACTED} https://x"),
         (f"mysql -u root --password={KEY} shop", f"mysql -u root --password={REDACTED} shop"),
