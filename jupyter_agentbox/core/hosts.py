@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import unquote
 
 #: A number of an IPv4 address as resolvers read it: hexadecimal, octal or decimal.
-_NUMBER: Final = re.compile(r"0x[0-9a-f]{1,8}|[0-9]{1,11}")
+_NUMBER: Final = re.compile(r"0x[0-9a-f]*|[0-9]{1,300}")
 _BITS: Final = 32
 
 
@@ -44,10 +44,16 @@ def _ipv6(name: str) -> str:
 def _ipv4(parts: list[str]) -> str:
     """Return the address of one to four numbers, of which the last fills what the others leave; empty if it is none."""
     try:
-        *first, last = (int(part, 16 if part.startswith("0x") else 8 if part.startswith("0") else 10) for part in parts)
+        *first, last = map(_number, parts)
     except ValueError:  # an octal number with an 8 or a 9
         return ""
     rest = _BITS - 8 * len(first)
     if last >= 1 << rest or any(number > 255 for number in first):
         return ""
     return str(IPv4Address((int.from_bytes(bytes(first)) << rest) + last))
+
+
+def _number(part: str) -> int:
+    if part.startswith("0x"):
+        return int(part[2:] or "0", 16)
+    return int(part, 8 if part.startswith("0") else 10)

@@ -123,7 +123,11 @@ class ServerPattern:
         if careful:
             return careful_matcher_of(pattern)(path)
         # a server reads a path as it likes; what is denied is denied in every way to write it
-        return any(map(matcher_of(pattern), (path, "/" + normpath(unquote(path)).lstrip("/"))))
+        decoded = unquote(path)
+        plain = "/" + normpath(decoded).lstrip("/")
+        if decoded.endswith(("/", "/.", "/..")) and plain != "/":
+            plain += "/"
+        return any(map(matcher_of(pattern), (path, plain)))
 
     def to_json(self) -> JsonObject:
         """Return the pattern as it stands in a file."""

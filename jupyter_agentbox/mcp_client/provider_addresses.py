@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-import socket
+from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
+
+from jupyter_agentbox.core.hosts import canonical_host
 
 #: What is this machine, as people write it; only there, `http` is safe.
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -41,26 +43,11 @@ def may_lead_to(server: str, url: str) -> bool:
 
 
 def _depth(url: str) -> int:
-    host = (urlsplit(url).hostname or "").rstrip(".")
+    host = canonical_host(urlsplit(url).hostname or "")
     if host == "localhost" or host.endswith(".localhost"):
         return _HERE
-    address = _address_of(host)
-    if address is None or address.is_global:
-        return _OUTSIDE
-    return _HERE if address.is_loopback or address.is_unspecified else _INSIDE
-
-
-def _address_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the address that a host is; ``None`` if it is a name."""
-    try:
-        found = ipaddress.ip_address(host)
-    except ValueError:
-        pass
-    else:
-        return getattr(found, "ipv4_mapped", None) or found
-    try:
-        return ipaddress.IPv4Address(
-            socket.inet_aton(host)
-        )  # `127.1`, `2130706433` and `0x7f.1`, as resolvers read them
-    except (OSError, UnicodeError):
-        return None
+    with suppress(ValueError):  # else it is a name
+        address = ipaddress.ip_address(host)
+        if not address.is_global:
+            return _HERE if address.is_loopback or address.is_unspecified else _INSIDE
+    return _OUTSIDE

@@ -142,10 +142,14 @@ def test_what_is_no_name_of_a_package_may_have_an_address_in_it(pattern: str) ->
         "https://b.example/%70rivate/x",
         "https://b.example//private/x",
         "https://b.example/a/../private/x",
+        "https://c.example/mcp/",
+        "https://c.example/%6dcp/",
+        "https://c.example/x/../mcp/.",
+        "http://0x0000000000a000005/x",
     ],
 )
 def test_what_is_denied_is_denied_however_its_address_is_written(url: str) -> None:
-    denied = ("https://evil.example/*", "http://10.0.0.5/*", "https://b.example/private/*")
+    denied = ("https://evil.example/*", "http://10.0.0.5/*", "https://b.example/private/*", "https://c.example/mcp/")
     policy = SitePolicy(denied=tuple(ServerPattern(url=one) for one in denied))
     assert policy.why_no_url(url) != ""
     assert policy.why_no_url("https://b.example/public/x") == policy.why_no_url("http://10.0.0.6/x") == ""
