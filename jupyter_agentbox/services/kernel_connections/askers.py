@@ -109,9 +109,12 @@ def observed(connection: type[BaseKernelWebsocketConnection], askers: KernelAske
 def may_run_code(message: str | bytes, *, is_v1: bool) -> bool:
     """Whether a message to a kernel may run code that its sender chose; also if that cannot be told."""
     try:
-        kind, content = _read(message, is_v1=is_v1)
+        return _may_run_code(*_read(message, is_v1=is_v1))
     except Exception:  # noqa: BLE001  # a boundary: a client may send anything, and Jupyter deals with it
         return True
+
+
+def _may_run_code(kind: str, content: Mapping[str, Any]) -> bool:
     if kind in _HARMLESS:
         return False
     if kind == "comm_open":

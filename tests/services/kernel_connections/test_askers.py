@@ -59,7 +59,14 @@ def test_what_pages_send_by_themselves_is_no_code_and_all_else_may_be(
         assert may_run_code(json.dumps(message), is_v1=False) is expected
 
 
-@pytest.mark.parametrize("message", [b"", b"\xff" * 40, "{", "[]", '{"header": 1}'])
+@pytest.mark.parametrize(
+    "message",
+    [
+        *(b"", b"\xff" * 40, "{", "[]", '{"header": 1}'),
+        '{"header": {"msg_type": "comm_open"}, "content": []}',
+        '{"header": {"msg_type": ["comm_open"]}, "content": {}}',
+    ],
+)
 @pytest.mark.parametrize("is_v1", [True, False])
 def test_what_cannot_be_read_may_be_code(message: Any, is_v1: bool) -> None:
     assert may_run_code(message, is_v1=is_v1)
