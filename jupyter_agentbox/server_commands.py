@@ -7,7 +7,9 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
+from urllib.parse import urlsplit
 
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.headless.discovery import known_token, running_servers
@@ -35,26 +37,27 @@ def main(argv: Sequence[str]) -> int:
     if address is None:
         return _fail("no Jupyter server of yours runs on this machine; see --server", USAGE)
     try:
-        return asyncio.run(_run(TerminalSignIn(address, options.name), is_out=options.verb == "sign-out"))
+        with asyncio.Runner() as runner:
+            return _run(TerminalSignIn(address, options.name), runner, is_out=options.verb == "sign-out")
     except ExecutionError as error:
         return _fail(str(error), FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-async def _run(sign_in: TerminalSignIn, *, is_out: bool) -> int:
+def _run(sign_in: TerminalSignIn, runner: asyncio.Runner, *, is_out: bool) -> int:
     try:
         if is_out:
-            await sign_in.sign_out()
+            runner.run(sign_in.sign_out())
             _show("You are signed out.")
             return OK
-        return await _sign_in(sign_in)
+        return _sign_in(sign_in, runner)
     finally:
         sign_in.close()
 
 
-async def _sign_in(sign_in: TerminalSignIn) -> int:
-    begun = await sign_in.begin()
+def _sign_in(sign_in: TerminalSignIn, runner: asyncio.Runner) -> int:
+    begun = runner.run(sign_in.begin())
     _show(
         f"Open this page, and look at its host, {begun.host}: that is whose page it is.\n\n{begun.address}\n\n"
         "Sign in there. Your browser is then sent back to Jupyter, where the page says that you are not signed in, or"
@@ -63,11 +66,11 @@ async def _sign_in(sign_in: TerminalSignIn) -> int:
     while True:
         sys.stdout.write("Address: ")
         sys.stdout.flush()
-        line = await asyncio.to_thread(sys.stdin.readline)
+        line = sys.stdin.readline()  # beside the loop, in which Ctrl-C would have to wait for the end of the line
         if not line:
             return _fail("no address was given", FAILED)
         try:
-            await sign_in.finish(begun, line)
+            runner.run(sign_in.finish(begun, line))
         except WayBackError as error:
             _show(f"{error}; try again, or press Ctrl-C.")
         else:
@@ -92,6 +95,14 @@ def _address(url: str | None, token: str | None) -> ServerAddress | None:
     return None if newest is None else ServerAddress(url=newest.url, token=token or newest.token)
 
 
+def _url(text: str) -> str:
+    with suppress(ValueError):
+        parts = urlsplit(text)
+        if parts.scheme in {"http", "https"} and parts.hostname:
+            return text
+    raise argparse.ArgumentTypeError("must be a URL such as http://localhost:8888/")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="jupyter agentbox", description="MCP servers of a running Jupyter server.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -105,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--server",
             metavar="URL",
+            type=_url,
             help="the Jupyter server (default: the one that you started last on this machine)",
         )
         command.add_argument(

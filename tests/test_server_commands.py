@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,11 +12,24 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from tornado import web
 
 from jupyter_agentbox import cli
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
 from tests.oauth_server import OAuthServer, running_oauth_server
+from tests.terminals import TerminalCommand
+
+#: The command, beside a server that has begun a sign-in.
+WAITING = """
+import sys
+from types import SimpleNamespace
+from jupyter_agentbox import server_commands
+
+async def begin(): return SimpleNamespace(host="shop.example", address="https://shop.example/")
+server_commands.TerminalSignIn = lambda *_: SimpleNamespace(begin=begin, close=lambda: None)
+sys.exit(server_commands.main(["servers", "sign-in", "shop", "--server", "http://127.0.0.1:1/", "--token", "x"]))
+"""
 
 
 @pytest.fixture
@@ -149,3 +163,32 @@ def test_without_a_jupyter_server_it_says_so(
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
     assert cli.main(["servers", "sign-out", "remote"]) == 2
     assert "no Jupyter server of yours runs" in capsys.readouterr().err
+
+
+def test_ctrl_c_gives_up_and_waits_for_no_line() -> None:
+    with TerminalCommand(dict(os.environ), [sys.executable, "-c", WAITING]) as command:
+        command.read_until("Address: ")
+        command.type("\x03")
+        assert command.end()[0] == 130
+
+
+async def test_what_is_no_jupyter_server_is_named_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+    class Page(web.RequestHandler):
+        def post(self, _path: str) -> None:
+            self.finish("<html>")
+
+    server = web.Application([("/(.*)", Page)]).listen(0, "127.0.0.1")
+    port = next(iter(server._sockets.values())).getsockname()[1]
+    url = f"http://127.0.0.1:{port}/"
+    code = await asyncio.to_thread(cli.main, ["servers", "sign-in", "remote", "--server", url, "--token", "x"])
+    server.stop()
+    assert (code, "is not a Jupyter server" in capsys.readouterr().err) == (1, True)
+
+
+@pytest.mark.parametrize("url", ["localhost:8888", "notebooks", "http://[::1"])
+def test_what_is_no_url_of_a_server_is_an_error_of_the_command_line(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["servers", "sign-in", "remote", "--server", url])
+    assert (caught.value.code, "must be a URL such as" in capsys.readouterr().err) == (2, True)

@@ -76,7 +76,10 @@ class TerminalSignIn:
         """
         body = {"page": self._address.url}
         response = await self._api.send("POST", _API, "servers", self._name, "sign-in", body=body)
-        found = _json(response)
+        try:
+            found = _json(response)
+        except (ValueError, LookupError, TypeError):
+            raise ExecutionError(f"the server at {self._address.url} is not a Jupyter server") from None
         return BegunSignIn(**found, cookies=_cookies(response))
 
     async def finish(self, begun: BegunSignIn, came_to: str) -> None:
