@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from jupyter_core.paths import jupyter_config_path, jupyter_path
 
 from jupyter_agentbox import __version__
-from jupyter_agentbox.audit_sinks.sinks import sink_of
+from jupyter_agentbox.audit_sinks.sinks import sink_of, with_names
 from jupyter_agentbox.composition import rule_files
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.rule_files import RuleBook
@@ -27,6 +27,7 @@ from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.sign_ins import usable_keyring
 from jupyter_agentbox.paths import added_servers_path, config_dir, data_dir, site_rules_paths, user_rules_path
 from jupyter_agentbox.sandbox.server.probes import select_level
+from jupyter_agentbox.services.audit.trails import names_of
 from jupyter_agentbox.storage.inspection import inspect_store
 
 #: Exit codes.
@@ -104,7 +105,7 @@ def examine(*, database: Path | None, environment: Mapping[str, str]) -> Iterato
     yield from servers(environment)
     yield keyring()
     for address in book.site.audit.sinks:
-        yield sink(address, book.site.audit.token_file)
+        yield sink(address, book.site.audit.token_file, names=names_of(environment))
     yield hub(environment)
 
 
@@ -147,18 +148,28 @@ def lab_extension() -> Check:
     if not places:
         advice = "pip install --force-reinstall jupyter-agentbox, in the environment of JupyterLab"
         return Check(name=name, state="problem", text="it is not installed", advice=advice)
-    for directory in jupyter_config_path():
-        path = Path(directory, "labconfig", "page_config.json")
-        disabled = _json(path).get("disabledExtensions")
-        names = [one for one, is_off in disabled.items() if is_off] if isinstance(disabled, dict) else disabled
-        if isinstance(names, list) and any(str(one).partition(":")[0] == _EXTENSION for one in names):
-            advice = f"jupyter labextension enable {_EXTENSION}: without it nobody sees what waits"
-            return Check(name=name, state="problem", text=f"disabled in {path}", advice=advice)
+    for one, path in _disabled().items():
+        advice = f"jupyter labextension enable {one}: without it nobody sees what waits"
+        return Check(name=name, state="problem", text=f"disabled in {path}", advice=advice)
     installed = str(_json(places[0] / "package.json").get("version"))
     if installed != __version__:
         text = f"{places[0]} is of version {installed}, the server's part of {__version__}"
         return Check(name=name, state="problem", text=text, advice="reinstall jupyter-agentbox, and reload the page")
     return Check(name=name, state="ok", text=f"{installed} in {places[0]}")
+
+
+def _disabled() -> dict[str, Path]:
+    """Return what of the lab extension is disabled, all of it or a plugin, and where."""
+    found: dict[str, Path] = {}
+    for directory in reversed(jupyter_config_path()):  # the first of them has the last word
+        path = Path(directory, "labconfig", "page_config.json")
+        said = _json(path).get("disabledExtensions")
+        said = dict.fromkeys(map(str, said), True) if isinstance(said, list) else _object(said)
+        for one, is_off in said.items():
+            if one.partition(":")[0] == _EXTENSION:
+                found.pop(one, None)
+                found |= {one: path} if is_off else {}
+    return found
 
 
 def sandbox() -> Iterator[Check]:
@@ -238,13 +249,17 @@ def keyring() -> Check:
     return Check(name="keyring", state="note", text=text)
 
 
-def sink(address: str, token_file: str) -> Check:
+def sink(address: str, token_file: str, *, names: Mapping[str, str]) -> Check:
     """Look whether a place for records can be reached. Sends nothing."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(with_names(address, names))
+    except ValueError:
+        text = "one of the addresses cannot be read"
+        return Check(name="audit sink", state="problem", text=text, advice="correct it")
     # Neither a password in the address, nor a key in its query.
     name = f"audit sink {parts.scheme}://{parts.hostname or parts.path}"
     try:
-        sink_of(address, names={"user": "user", "server": ""}, token_file=token_file)
+        sink_of(address, names=names, token_file=token_file)
         if token_file and parts.scheme.endswith(("http", "https")):
             Path(token_file).read_bytes()
         _reach(parts.scheme.removeprefix("otlp+"), parts.hostname, parts.port, Path(parts.path))

@@ -58,6 +58,20 @@ def test_a_lab_extension_that_is_disabled_is_a_problem(config: Path, disabled: A
     assert (doctor.lab_extension().state, "page_config.json" in doctor.lab_extension().text) == ("problem", True)
 
 
+@pytest.mark.parametrize("disabled", [{"jupyter-agentbox": True}, ["jupyter-agentbox"]])
+def test_a_lab_extension_that_a_stronger_file_enables_again_is_fine(
+    config: Path, disabled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weaker = config.parent / "etc" / "labconfig"
+    weaker.mkdir(parents=True)
+    monkeypatch.setattr(doctor, "jupyter_config_path", lambda: [str(config), str(weaker.parent)])
+    (weaker / "page_config.json").write_text(json.dumps({"disabledExtensions": disabled}))
+    assert doctor.lab_extension().state == "problem"
+    text = json.dumps({"disabledExtensions": {"jupyter-agentbox": False}})
+    (config / "labconfig" / "page_config.json").write_text(text)
+    assert doctor.lab_extension().state == "ok"
+
+
 def test_a_lab_extension_of_another_version_or_none_is_a_problem(config: Path) -> None:
     package = config.parent / "share" / "labextensions" / "jupyter-agentbox" / "package.json"
     package.write_text('{"version": "0.0.1"}')
@@ -90,6 +104,7 @@ def test_a_store_is_looked_at_and_not_changed(tmp_path: Path) -> None:
         pass
     database.close()
     assert (doctor.store(path).state, "journal mode `wal`" in doctor.store(path).text) == ("ok", True)
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
 
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE agentbox_schema SET version = version + 1")
@@ -139,14 +154,17 @@ def test_a_sound_set_up_ends_with_0_and_no_line_has_a_secret(
 def test_a_place_for_records_is_reached_or_not_and_its_password_is_not_shown(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        there = doctor.sink(f"https://user:hunter2@127.0.0.1:{port}/in?key=hunter2", "")
+        there = doctor.sink(f"https://user:hunter2@127.0.0.1:{port}/in?key=hunter2", "", names={})
         assert (there.state, "hunter2" in str(there)) == ("ok", False)
-    gone = doctor.sink(f"otlp+http://127.0.0.1:{port}/v1/logs?key=hunter2", "")
+    gone = doctor.sink(f"otlp+http://127.0.0.1:{port}/v1/logs?key=hunter2", "", names={})
     assert (gone.state, "hunter2" in str(gone)) == ("problem", False)
-    assert doctor.sink(f"file://{tmp_path}/audit.jsonl", "").state == "ok"
-    assert doctor.sink(f"file://{tmp_path}/missing/audit.jsonl", "").state == "problem"
-    assert doctor.sink("ftp://host", "").state == "problem"
-    assert doctor.sink(f"https://127.0.0.1:{port}/", str(tmp_path / "no-token")).state == "problem"
+    assert doctor.sink(f"file://{tmp_path}/audit.jsonl", "", names={}).state == "ok"
+    assert doctor.sink(f"file://{tmp_path}/missing/audit.jsonl", "", names={}).state == "problem"
+    assert doctor.sink("ftp://host", "", names={}).state == "problem"
+    assert doctor.sink("syslog://[::1", "", names={}).state == "problem"
+    (tmp_path / "ada").mkdir()
+    assert doctor.sink(f"file://{tmp_path}/{{user}}/audit.jsonl", "", names={"user": "ada"}).state == "ok"
+    assert doctor.sink(f"https://127.0.0.1:{port}/", str(tmp_path / "no-token"), names={}).state == "problem"
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,7 @@ def sink_of(address: str, *, names: Mapping[str, str], token_file: str = "") -> 
     ValueError
         If it is no such address.
     """
-    for name, value in names.items():
-        address = address.replace(f"{{{name}}}", _quoted(value))
+    address = with_names(address, names)
     parts = urlsplit(address)
     scheme, _, inner = parts.scheme.partition("+")
     match scheme, inner:
@@ -55,6 +54,13 @@ def sink_of(address: str, *, names: Mapping[str, str], token_file: str = "") -> 
         case "otlp", ("http" | "https") if parts.hostname:
             return OtlpSink(address.partition("+")[2], token_file=token_file)
     raise ValueError(f"`{address}` is no place for records of the audit: there are {_KINDS}")
+
+
+def with_names(address: str, names: Mapping[str, str]) -> str:
+    """Return an address with the values of the names in it."""
+    for name, value in names.items():
+        address = address.replace(f"{{{name}}}", _quoted(value))
+    return address
 
 
 def _quoted(name: str) -> str:

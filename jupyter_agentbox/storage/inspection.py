@@ -57,13 +57,22 @@ def inspect_store(path: Path) -> StoreState:
         return StoreState(exists=False, is_writable=is_writable, shared=shared)
     version, mode, problem = 0, "", ""
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
-            (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+        # Without its log nobody uses it, and SQLite would make that, as a file of whoever looks.
+        is_still = _has_log(path) and not Path(f"{path.resolve()}-wal").exists()
+        how = "mode=ro&immutable=1" if is_still else "mode=ro"
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True)) as connection:
+            (mode,) = ("wal",) if is_still else connection.execute("PRAGMA journal_mode").fetchone()
             tables = connection.execute("SELECT name FROM sqlite_master WHERE name = ?", (schema_table.name,))
             if tables.fetchone() is not None:
                 (version,) = connection.execute(f"SELECT version FROM {schema_table.name}").fetchone()  # noqa: S608
-    except (sqlite3.Error, TypeError) as error:
+    except (sqlite3.Error, OSError, TypeError) as error:
         problem = str(error)
     return StoreState(
         exists=True, is_writable=is_writable, version=version, journal_mode=mode, shared=shared, problem=problem
     )
+
+
+def _has_log(path: Path) -> bool:
+    """Whether a database is in journal mode ``wal``, as the 19th byte of its header says."""
+    with path.open("rb") as file:
+        return file.read(19)[18:] == b"\2"

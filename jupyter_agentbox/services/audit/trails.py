@@ -50,14 +50,22 @@ def made_trail(
 
 
 def _delivery(address: str, settings: AuditSettings, chain: str, whose: JsonObject) -> Delivery:
-    names = {"user": str(whose["user"]), "server": str(whose["hub_server"]).partition("/")[2]}
     directory = Path(settings.spool)
     return Delivery(
-        sink_of(address, names=names, token_file=settings.token_file),
+        sink_of(address, names=_names(whose), token_file=settings.token_file),
         Spool.of(directory, address=address, chain=chain, most_bytes=settings.spool_bytes),
         left_behind=partial(Spool.left_behind, directory, address=address, most_bytes=settings.spool_bytes),
         pause=settings.pause,
     )
+
+
+def names_of(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the values of the names that addresses of places can have, for a server with these variables."""
+    return _names(_whose(environment))
+
+
+def _names(whose: JsonObject) -> Mapping[str, str]:
+    return {"user": str(whose["user"]), "server": str(whose["hub_server"]).partition("/")[2]}
 
 
 def _whose(environment: Mapping[str, str]) -> JsonObject:
