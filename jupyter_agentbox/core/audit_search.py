@@ -6,9 +6,10 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final
 
 from .approvals import (
@@ -178,20 +179,24 @@ CSV_COLUMNS: Final = (
 )
 
 
-def csv_header(more: Sequence[str] = ()) -> str:
+def csv_header(more: Collection[str] = ()) -> str:
     """Return the first line of the CSV; with the names of more columns, if there are any."""
-    return _csv_line((*CSV_COLUMNS, *more))
+    return _csv_line(_columns(more))
 
 
-def record_to_csv(request: ApprovalRequest, more: Sequence[object] = ()) -> str:
+def _columns(more: Collection[str]) -> Sequence[str]:
+    return (*(name for name in CSV_COLUMNS if name not in more), *more)
+
+
+def record_to_csv(request: ApprovalRequest, more: Mapping[str, object] = MappingProxyType({})) -> str:
     """Return a record as a line of CSV that is safe to open: no cell is a formula, and nothing steers a terminal.
 
     Parameters
     ----------
     request : ApprovalRequest
         The record.
-    more : sequence
-        What is in more columns: texts, and what is written as JSON.
+    more : mapping
+        What is in more columns, or in place of what the record says: texts, and what is written as JSON.
     """
     record = record_to_json(request)
     call, evaluation = _object(record["call"]), _object(record["evaluation"])
@@ -209,8 +214,8 @@ def record_to_csv(request: ApprovalRequest, more: Sequence[object] = ()) -> str:
         "arguments": _json(call["arguments"] if call["arguments"] is not None else call["omitted"]),
         "edited_arguments": _json(decision.get("arguments")),
     }
-    further = (one if isinstance(one, str) else _json(one) for one in more)
-    return _csv_line([_cell(cell) for cell in (*(flat[name] for name in CSV_COLUMNS), *further)])
+    cells = {**flat, **{name: one if isinstance(one, str) else _json(one) for name, one in more.items()}}
+    return _csv_line([_cell(cells[name]) for name in _columns(more)])
 
 
 def _object(value: object) -> JsonObject:

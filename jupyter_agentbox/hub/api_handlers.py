@@ -124,7 +124,7 @@ def _json_line(record: ApprovalRequest) -> str:
 
 
 def _csv_line(record: ApprovalRequest) -> str:
-    return record_to_csv(record, tuple(persons_to_json(record).values()))
+    return record_to_csv(record, persons_to_json(record))
 
 
 def _lines(page: AuditPage, line: Callable[[ApprovalRequest], str]) -> str:

@@ -125,6 +125,13 @@ def test_a_line_of_csv_has_all_columns() -> None:
     assert cells(a_request())["reviewer"] == ""
 
 
+def test_more_columns_stand_at_the_end_and_none_is_there_twice() -> None:
+    more = {"asked_by": "ada", "votes": [1]}
+    header, line = csv.reader([csv_header(tuple(more)), record_to_csv(a_request(), more)])
+    assert header == [*(name for name in CSV_COLUMNS if name != "asked_by"), "asked_by", "votes"]
+    assert (len(line), line[-2:]) == (len(header), ["ada", "[1]"])
+
+
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "＝", " =", "\n="])
 def test_no_cell_is_a_formula(start: str) -> None:
     evil = f'{start}HYPERLINK("http://x","y")'

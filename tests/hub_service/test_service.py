@@ -440,6 +440,7 @@ async def test_the_record_is_a_table_too_in_which_nothing_is_a_formula(tmp_path:
         ]
 
     (row,) = csv.DictReader(exported.body.decode().splitlines())
+    assert exported.body.decode().splitlines()[0].split(",").count("asked_by") == 1
     assert (row["asked_by"], row["reviewer"], row["status"], row["outcome"]) == ("ada", "cleo", "approved", "succeeded")
     assert json.loads(row["approvers"])["count"] == 2
     assert [(vote["reviewer"], vote["reason"]) for vote in json.loads(row["votes"])] == [("bob", "=HYPERLINK(0)")]
