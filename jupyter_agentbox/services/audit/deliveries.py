@@ -159,7 +159,10 @@ class Delivery:
             self._has_kept.clear()
             while self._kept:
                 lines = await self._hand_over(_batch(self._kept))
-                await in_thread(self._waiting.sent, lines)
+                try:
+                    await in_thread(self._waiting.sent, lines)
+                except OSError as error:  # the place has them, and may get them again from the next server
+                    log.error("records of the audit for %s cannot be removed from the disk: %s", self.name, error)
                 for _ in lines:
                     receipt = self._kept.popleft()
                     receipt.settle(receipt.delivered)

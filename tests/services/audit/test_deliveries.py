@@ -30,9 +30,16 @@ class Place:
         self.lines += lines
 
 
-async def delivered(place: Place, directory: Path) -> list[bytes]:
+class LastingSpool(Spool):
+    """Its file cannot be shortened, as one of a file server that another machine has removed."""
+
+    def sent(self, lines: Sequence[bytes]) -> None:
+        raise OSError(f"stale file handle: {len(lines)} records")
+
+
+async def delivered(place: Place, directory: Path, kind: type[Spool] = Spool) -> list[bytes]:
     """Hand over ten records, and return what the place has then."""
-    spool = Spool.of(directory, address="x", chain="c1", most_bytes=1000)
+    spool = kind.of(directory, address="x", chain="c1", most_bytes=1000)
     delivery = Delivery(place, spool, pause=0)
     delivery.start()
     receipts = [delivery.put(b"%d" % number) for number in range(10)]
@@ -49,3 +56,7 @@ async def test_a_place_that_takes_few_records_at_once_gets_all_of_them(tmp_path:
 @pytest.mark.parametrize("failure", [OSError("down"), ValueError("no such host"), KeyError("time")])
 async def test_whatever_goes_wrong_at_a_place_does_not_end_the_trail(tmp_path: Path, failure: Exception) -> None:
     assert len(await delivered(Place(failures=[failure, failure]), tmp_path)) == 10
+
+
+async def test_records_that_cannot_be_removed_from_the_disk_do_not_end_the_trail(tmp_path: Path) -> None:
+    assert len(await delivered(Place(most=3), tmp_path, LastingSpool)) == 10
