@@ -353,7 +353,7 @@ def _parser() -> argparse.ArgumentParser:
     # These take their own arguments; listed here for the help.
     commands.add_parser("install-kernel", help="install a kernel that runs in a sandbox", add_help=False)
     commands.add_parser("hub", help="serve central tools, approvals and the record beside a JupyterHub", add_help=False)
-    commands.add_parser("doctor", help="look whether all that approvals need is there", add_help=False)
+    commands.add_parser("doctor", help="check that everything approvals need is there", add_help=False)
     for name, text in {**history_commands.NAMES, **server_commands.NAMES}.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser

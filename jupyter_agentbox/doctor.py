@@ -1,4 +1,4 @@
-"""``jupyter agentbox doctor``: looks whether all that approvals need is there, and says what to do about the rest."""
+"""``jupyter agentbox doctor``: checks that everything approvals need is there, and says what to do about the rest."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def versions() -> Iterator[Check]:
 
 
 def server_extension() -> Check:
-    """Look whether Jupyter servers load the extension."""
+    """Check that Jupyter servers load the extension."""
     is_enabled, where = None, ""
     for directory in reversed(jupyter_config_path()):  # the first of them has the last word
         for path in [*sorted(Path(directory, "jupyter_server_config.d").glob("*.json")), _main_config(directory)]:
@@ -142,7 +142,7 @@ def server_extension() -> Check:
 
 
 def lab_extension() -> Check:
-    """Look whether pages load the lab extension."""
+    """Check that pages load the lab extension."""
     name = "lab extension"
     places = [Path(one, _EXTENSION) for one in jupyter_path("labextensions") if Path(one, _EXTENSION).is_dir()]
     if not places:
@@ -250,7 +250,7 @@ def keyring() -> Check:
 
 
 def sink(address: str, token_file: str, *, names: Mapping[str, str]) -> Check:
-    """Look whether a place for records can be reached. Sends nothing."""
+    """Check that a place for records can be reached. Sends nothing."""
     try:
         parts = urlsplit(with_names(address, names))
     except ValueError:
@@ -323,7 +323,8 @@ def _object(value: object) -> dict[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="jupyter agentbox doctor", description="Look whether all that approvals need is there. Changes nothing."
+        prog="jupyter agentbox doctor",
+        description="Check that everything approvals need is there. Changes nothing.",
     )
     parser.add_argument("--json", action="store_true", help="a JSON list of what was found")
     parser.add_argument(

@@ -126,7 +126,7 @@ class SignIns:
     def replace(self, name: str, before: SignIn, after: SignIn | None) -> SignIn | None:
         """Put another in the place of a sign-in, or nothing, if it is still kept; return what is kept then.
 
-        Somebody may have signed out meanwhile, or in anew, also in another process.
+        Somebody may have signed out meanwhile, or in again, also in another process.
 
         Raises
         ------

@@ -73,7 +73,7 @@ class KernelAskers:
         askers[asker if asker in askers or len(askers) < MOST_ASKERS else Asker()] = None
 
     def of(self, kernel_id: str) -> tuple[Asker, ...]:
-        """Return everybody who has sent code to a kernel since it was started first."""
+        """Return everybody who has sent code to a kernel since it was first started."""
         return tuple(self._askers.get(kernel_id, ()))
 
 
