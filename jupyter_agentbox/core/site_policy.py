@@ -139,10 +139,13 @@ def _matches(pattern: str, part: str, *, careful: bool) -> bool:
         return matcher_of(pattern)(part)
     if not careful_matcher_of(pattern)(part):
         return False
-    if pattern == "*" or pattern.startswith(("-", "/")) or is_literal(pattern):
+    if pattern == "*" or pattern.startswith("/") or is_literal(pattern):
         return True
     # a wildcard stands for the name of a package, and its version, but not for where it comes from
     start = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
+    value = start.partition("=")[2]
+    if pattern.startswith("-") and (not value or value.startswith("/") or "://" in value):
+        return True  # the value of an option that begins as none does
     return _ELSEWHERE.search(part[len(start) :]) is None
 
 

@@ -117,9 +117,17 @@ def test_what_is_denied_is_denied_also_if_it_is_allowed() -> None:
 def test_a_wildcard_stands_for_no_other_source_of_a_package(part: str, is_meant: bool) -> None:
     policy = SitePolicy(allowed=(ServerPattern(command=("npx", "-y", "@corp/*")),))
     assert (policy.why_no_command(("npx", "-y", part), []) == "") is is_meant
+    policy = SitePolicy(allowed=(ServerPattern(command=("npx", "--package=@corp/*", "db")),))
+    assert (policy.why_no_command(("npx", f"--package={part}", "db"), []) == "") is is_meant
 
 
-@pytest.mark.parametrize("pattern", ["--dsn=*", "*", "/opt/*", "postgres://u@host/db"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("--dsn=*", "--dsn=postgres://*", "--dir=/*", "-d*"),
+        *("*", "/opt/*", "postgres://u@host/db"),
+    ],
+)
 def test_what_is_no_name_of_a_package_may_have_an_address_in_it(pattern: str) -> None:
     policy = SitePolicy(allowed=(ServerPattern(command=("/opt/db", pattern)),))
     given = pattern.replace("*", "postgres://u@host/db")
