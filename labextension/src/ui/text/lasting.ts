@@ -91,14 +91,7 @@ export function lastingAnswers(
     now => ({ scope: 'user', until: new Date(now + HOUR).toISOString() })
   );
   if (kind === 'allow') {
-    add(
-      trans.__(
-        'Allow %1 in all notebooks for %2 calls, with this one',
-        what,
-        CALLS
-      ),
-      () => ({ scope: 'user', uses: CALLS })
-    );
+    add(forCalls(what, CALLS, trans), () => ({ scope: 'user', uses: CALLS }));
   }
   if (kind === 'allow' && call.kernel_id && isReadOnly(approval, trans)) {
     add(
@@ -181,17 +174,27 @@ function chosenLabel(
     return trans.__('Allow %1 in all notebooks for %2', what, forTime);
   }
   return forTime
-    ? trans.__(
-        'Allow %1 in all notebooks for %2, but at most %3 calls with this one',
+    ? trans._n(
+        'Allow %2 in all notebooks for %3, but at most %1 call with this one',
+        'Allow %2 in all notebooks for %3, but at most %1 calls with this one',
+        calls,
         what,
-        forTime,
-        calls
+        forTime
       )
-    : trans.__(
-        'Allow %1 in all notebooks for %2 calls, with this one',
-        what,
-        calls
-      );
+    : forCalls(what, calls, trans);
+}
+
+function forCalls(
+  what: string,
+  calls: number,
+  trans: TranslationBundle
+): string {
+  return trans._n(
+    'Allow %2 in all notebooks for %1 call, with this one',
+    'Allow %2 in all notebooks for %1 calls, with this one',
+    calls,
+    what
+  );
 }
 
 function timeText(time: number, unit: Unit, trans: TranslationBundle): string {

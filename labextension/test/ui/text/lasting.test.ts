@@ -106,6 +106,22 @@ test('an answer until a chosen end says all of it', () => {
   ]);
 });
 
+test('a number of calls has the form that its language has for it', () => {
+  const plural = jest.spyOn(trans, '_n');
+  lastingAnswers(approval(), 'allow', trans);
+  chosen({ calls: '3' });
+  chosen({ calls: '21', time: '5' });
+  const numbers = plural.mock.calls.map(([, many, number]) => [many, number]);
+  plural.mockRestore();
+  const alone = 'Allow %2 in all notebooks for %1 calls, with this one';
+  expect(numbers).toEqual([
+    [alone, 10],
+    [alone, 3],
+    ['%1 minutes', 5],
+    [expect.stringContaining('at most %1 calls'), 21]
+  ]);
+});
+
 test.each([
   [{}, 'Enter a time, a number'],
   [{ time: '0' }, 'The time must'],
