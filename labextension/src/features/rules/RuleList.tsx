@@ -32,6 +32,7 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
   useSignal(rules.changed);
   const [edit, setEdit] = React.useState<Edit>(null);
   const [failure, setFailure] = React.useState('');
+  const [isRemoving, setRemoving] = React.useState(false);
   const { policy, proposal } = rules;
   const close = (): void => {
     setEdit(null);
@@ -54,12 +55,15 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
     }
     close();
   };
-  const remove = (index: number): void => {
-    save(policy.rules.filter((_, place) => place !== index)).catch(
-      (error: unknown) => {
-        setFailure(label(error instanceof Error ? error.message : '', 500));
-      }
-    );
+  const remove = async (index: number): Promise<void> => {
+    setRemoving(true);
+    try {
+      await save(policy.rules.filter((_, place) => place !== index));
+    } catch (error) {
+      setFailure(label(error instanceof Error ? error.message : '', 500));
+    } finally {
+      setRemoving(false);
+    }
   };
   const isNew = edit === 'new' || proposal !== null;
   return (
@@ -69,7 +73,12 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
       ))}
       <Locked policy={policy} />
       {failure ? <p className="jp-AgentBox-error">{failure}</p> : null}
-      <RuleRows policy={policy} onEdit={setEdit} onRemove={remove} />
+      <RuleRows
+        policy={policy}
+        isRemoving={isRemoving}
+        onEdit={setEdit}
+        onRemove={index => void remove(index)}
+      />
       {isNew || typeof edit === 'number' ? (
         <RuleEditor
           key={stringify(proposal) + String(edit)}
@@ -119,12 +128,14 @@ function Locked({ policy }: { policy: IPolicy }): JSX.Element | null {
 
 interface IRuleRowsProps {
   policy: IPolicy;
+  isRemoving: boolean;
   onEdit: (index: number) => void;
   onRemove: (index: number) => void;
 }
 
-function RuleRows({ policy, onEdit, onRemove }: IRuleRowsProps): JSX.Element {
+function RuleRows(props: IRuleRowsProps): JSX.Element {
   const trans = useTrans();
+  const { policy, onEdit, onRemove } = props;
   const { effective, problems, file, rules, revision, writable } = policy;
   if (effective.length === 0 && problems.length === 0) {
     return (
@@ -157,6 +168,7 @@ function RuleRows({ policy, onEdit, onRemove }: IRuleRowsProps): JSX.Element {
                     kind="link"
                     label={trans.__('Remove')}
                     name={trans.__('Remove %1', ruleText(rule, trans))}
+                    isBusy={props.isRemoving}
                     onActivate={() => onRemove(own.indexOf(rule))}
                   />
                 </span>

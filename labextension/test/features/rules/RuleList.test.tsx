@@ -118,6 +118,22 @@ test('the second click of a double click on “Remove” does not remove the rul
   expect(model.save).toHaveBeenCalledTimes(1);
 });
 
+test('a second press on “Remove” while the first is under way asks for nothing', async () => {
+  let answer = (): void => undefined;
+  const answered = new Promise<void>(resolve => {
+    answer = resolve;
+  });
+  const model = show({}, { save: jest.fn(() => answered) });
+  waitForButtons();
+  await press('Remove shop.list_*');
+  await press('Remove shop.list_*');
+  expect(model.save).toHaveBeenCalledTimes(1);
+  await act(async () => {
+    answer();
+  });
+  expect(text()).not.toContain('That did not count');
+});
+
 test('a broken file is shown with line and column', () => {
   show({
     problems: [{ path: '/home/r.json', message: 'no', line: 2, column: 7 }]
