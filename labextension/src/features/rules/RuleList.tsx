@@ -33,6 +33,8 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
   const [edit, setEdit] = React.useState<Edit>(null);
   const [failure, setFailure] = React.useState('');
   const [isRemoving, setRemoving] = React.useState(false);
+  const root = React.useRef<HTMLElement>(null);
+  useKeptFocus(root);
   const { policy, proposal } = rules;
   const close = (): void => {
     setEdit(null);
@@ -67,7 +69,12 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
   };
   const isNew = edit === 'new' || proposal !== null;
   return (
-    <section className="jp-AgentBox-rules" aria-label={trans.__('Rules')}>
+    <section
+      ref={root}
+      className="jp-AgentBox-rules"
+      tabIndex={-1}
+      aria-label={trans.__('Rules')}
+    >
       {policy.problems.map((problem, index) => (
         <Problem key={index} problem={problem} />
       ))}
@@ -115,6 +122,16 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
   );
 }
 
+/** Keep the focus within a node, where what had it went away: a form that is closed, a button of another rule. */
+function useKeptFocus(root: React.RefObject<HTMLElement>): void {
+  const wasWithin = root.current?.contains(document.activeElement) ?? false;
+  React.useLayoutEffect(() => {
+    if (wasWithin && document.activeElement === document.body) {
+      root.current?.focus({ preventScroll: true });
+    }
+  });
+}
+
 /** Says what the site's administrator turned off, if anything. */
 function Locked({ policy }: { policy: IPolicy }): JSX.Element | null {
   const trans = useTrans();
@@ -149,7 +166,11 @@ function RuleRows(props: IRuleRowsProps): JSX.Element {
   const isChangeable = (rule: IEffectiveRule): boolean =>
     writable && rule.file === file && own.length === rules.length;
   return (
-    <GuardedCard className="jp-AgentBox-ruleRows" isGuarded={writable}>
+    <GuardedCard
+      className="jp-AgentBox-ruleRows"
+      isGuarded={writable}
+      aria-label={trans.__('Rules in force')}
+    >
       <Guarded>
         <ul role="list">
           {effective.map((rule, index) => (

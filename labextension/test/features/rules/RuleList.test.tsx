@@ -75,6 +75,14 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
+/** Have the rules change, as the server says. */
+function change(model: IRulesModel, fields: Partial<IPolicy>): void {
+  Object.assign(model, { policy: { ...model.policy, ...fields } });
+  act(() => {
+    (model.changed as Signal<object, void>).emit();
+  });
+}
+
 const text = (): string => document.body.textContent ?? '';
 
 test('each rule is shown with what it does, where it stands and why', () => {
@@ -109,11 +117,7 @@ test('the second click of a double click on “Remove” does not remove the rul
   };
   await press('Remove shop.list_*');
   expect(model.save).toHaveBeenCalledTimes(1);
-  const after = { ...model.policy, revision: 'r2', rules: [OWN] };
-  Object.assign(model, { policy: { ...after, effective: [other] } });
-  act(() => {
-    (model.changed as Signal<object, void>).emit();
-  });
+  change(model, { revision: 'r2', rules: [OWN], effective: [other] });
   await press('Remove shop.get_*');
   expect(model.save).toHaveBeenCalledTimes(1);
 });
@@ -132,6 +136,32 @@ test('a second press on “Remove” while the first is under way asks for nothi
     answer();
   });
   expect(text()).not.toContain('That did not count');
+});
+
+test('the focus stays with the rules where the button that had it goes away', async () => {
+  const model = show();
+  const rules = screen.getByRole('region', { name: 'Rules' });
+  const focus = (name: string): void => {
+    act(() => {
+      screen.getByRole('button', { name }).focus();
+    });
+  };
+  focus('Remove shop.list_*');
+  change(model, { revision: 'r2', rules: [], effective: [] });
+  expect(document.activeElement).toBe(rules);
+  await press('New rule…');
+  focus('Cancel');
+  await press('Cancel');
+  expect(document.activeElement).toBe(rules);
+});
+
+test('a change of the rules takes the focus from nothing else', () => {
+  const model = show();
+  const elsewhere = document.body.appendChild(document.createElement('input'));
+  elsewhere.focus();
+  change(model, { revision: 'r2', rules: [], effective: [] });
+  expect(document.activeElement).toBe(elsewhere);
+  elsewhere.remove();
 });
 
 test('a broken file is shown with line and column', () => {
