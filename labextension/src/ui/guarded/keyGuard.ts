@@ -27,6 +27,7 @@ class LastDeed {
   constructor() {
     window.addEventListener('pointerdown', this._onPointer, true);
     window.addEventListener('keydown', this._onKey, true);
+    window.addEventListener('blur', this._onLeave);
   }
 
   /** Whether the focus comes because of what the person did, and they were not writing. */
@@ -62,6 +63,11 @@ class LastDeed {
     if (event.isTrusted && !MODIFIERS.includes(event.key)) {
       this._set(isWriting(event));
     }
+  };
+
+  /** In a frame of the page, or in another window, a person may write unseen. */
+  private readonly _onLeave = (): void => {
+    this._isWriting = true;
   };
 
   private _set(isWriting: boolean): void {

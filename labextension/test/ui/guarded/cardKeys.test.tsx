@@ -155,6 +155,22 @@ describe('where the page is busy before the focus follows what a person did', ()
     expect(press).not.toHaveBeenCalled();
   });
 
+  test('they do not if the person has gone to a frame, where nobody sees what they write', async () => {
+    const card = show();
+    await goSlowlyTo(card, () => {
+      window.dispatchEvent(new FocusEvent('blur'));
+    });
+    for (const pause of [0, GUARD_TIME, LONG]) {
+      wait(pause);
+      type(card, 'a');
+    }
+    expect(press).not.toHaveBeenCalled();
+    type(card, 'Tab');
+    wait(GUARD_TIME);
+    type(card, 'a');
+    expect(press).toHaveBeenCalledTimes(1);
+  });
+
   test('they do not where a program moves the focus after that', async () => {
     const card = show();
     await goSlowlyTo(screen.getAllByRole('textbox')[0], () => undefined);
