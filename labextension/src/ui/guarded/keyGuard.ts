@@ -37,6 +37,11 @@ class LastDeed {
     return !this._isWriting && performance.now() - this._at < time;
   }
 
+  /** Whether that was so long ago that the person may be writing again: what they pressed may still be on its way. */
+  get isLongAgo(): boolean {
+    return this._isLate || performance.now() - this._at >= FOLLOW_TIME;
+  }
+
   /** Have the focus follow what the person did just now until the result is disposed; not what they did before that. */
   follow(): IDisposable {
     const followed = this.isMove ? [this._at] : [];
@@ -48,9 +53,10 @@ class LastDeed {
     });
   }
 
-  /** Take in that the last key was no writing: it was a letter for a card. */
-  accept(): void {
+  /** Take in that the last key was no writing: it was a letter for a card, to which the focus may just have come late. */
+  accept(isLate: boolean): void {
     this._isWriting = false;
+    this._isLate = isLate;
   }
 
   private readonly _onPointer = (event: PointerEvent): void => {
@@ -72,12 +78,14 @@ class LastDeed {
 
   private _set(isWriting: boolean): void {
     this._isWriting = isWriting;
+    this._isLate = false;
     this._at = performance.now();
   }
 
   private _at = -LONGEST_WAY;
   /** The times of deeds that the focus is on its way to follow, once for each way. */
   private readonly _followed: number[] = [];
+  private _isLate = false;
   private _isWriting = false;
 }
 
@@ -101,6 +109,7 @@ export class KeyGuard {
     const come = ({ relatedTarget }: FocusEvent): void => {
       if (!(relatedTarget instanceof Node && node.contains(relatedTarget))) {
         this._isMeant = lastDeed.isMove;
+        this._isLate = lastDeed.isLongAgo;
         rest();
       }
     };
@@ -112,6 +121,7 @@ export class KeyGuard {
     };
     const press = (): void => {
       this._isMeant = true;
+      this._isLate = false;
       rest();
     };
     const rest = (): void => {
@@ -119,6 +129,7 @@ export class KeyGuard {
       this._set(false, onChange);
       if (this._isMeant) {
         this._timer = window.setTimeout(() => {
+          this._isLate = false;
           this._set(true, onChange);
         }, GUARD_TIME);
       }
@@ -152,13 +163,16 @@ export class KeyGuard {
     }
     if (event.isTrusted && !isWriting(event)) {
       this._isMeant = true;
+      this._isLate = false;
+    } else if (this._isLate) {
+      this._isMeant = false; // they were writing as the focus came
     }
     this._rest();
   }
 
   /** Take in a letter that counted. */
   accept(): void {
-    lastDeed.accept();
+    lastDeed.accept(this._isLate);
   }
 
   private _set(isReady: boolean, onChange: (isReady: boolean) => void): void {
@@ -169,6 +183,8 @@ export class KeyGuard {
   }
 
   private _isMeant = false;
+  /** Whether the focus has just come, long after what it follows. */
+  private _isLate = false;
   private _isReady = false;
   private _rest: () => void = () => undefined;
   private _timer = 0;

@@ -125,7 +125,8 @@ describe('where the page is busy before the focus follows what a person did', ()
   /** The person clicks something, which moves the focus to a card in the end. */
   async function goSlowlyTo(
     card: HTMLElement,
-    meanwhile: () => void
+    meanwhile: () => void,
+    then: () => void = () => undefined
   ): Promise<void> {
     byPerson(document.body, new MouseEvent('pointerdown', { bubbles: true }));
     await withFocusToFollow(async () => {
@@ -136,6 +137,7 @@ describe('where the page is busy before the focus follows what a person did', ()
       });
       return Promise.resolve();
     });
+    then();
     wait(GUARD_TIME);
   }
 
@@ -154,6 +156,32 @@ describe('where the page is busy before the focus follows what a person did', ()
     type(card, 'a');
     expect(press).not.toHaveBeenCalled();
   });
+
+  test.each(['b', 'a', 'jb', 'kja'])(
+    'they do not if what the person writes comes just after it, such as “%s”',
+    async text => {
+      const first = show();
+      const here = (): Element => document.activeElement ?? document.body;
+      await goSlowlyTo(
+        first,
+        () => undefined,
+        () => {
+          for (const letter of text) {
+            type(here(), letter);
+          }
+        }
+      );
+      const card = here();
+      type(card, 'a');
+      wait(LONG);
+      type(card, 'a');
+      expect(press).not.toHaveBeenCalled();
+      type(card, 'Tab');
+      wait(GUARD_TIME);
+      type(card, 'a');
+      expect(press).toHaveBeenCalledTimes(1);
+    }
+  );
 
   test('they do not if the person has gone to a frame, where nobody sees what they write', async () => {
     const card = show();
