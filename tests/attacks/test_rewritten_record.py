@@ -54,7 +54,7 @@ async def attack(kind: type[Delivery], directory: Path) -> bytes:
     delivery.start()
     _, made = Link().then({"chain": "c1", "event": "decided", "tool": "drop"})
     receipt: Receipt = delivery.put(made)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await place.was_asked.wait()
         spool.path.write_bytes(Link().then({"chain": "c1", "event": "decided", "tool": "list"})[1] + b"\n")
         place.is_up = True

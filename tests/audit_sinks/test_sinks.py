@@ -138,7 +138,7 @@ def stream_receiver() -> Iterator[tuple[int, list[bytes], threading.Thread]]:
     """Take one connection, and all that comes by it."""
     received: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(10)
+        server.settimeout(60)
 
         def receive() -> None:
             connection, _ = server.accept()

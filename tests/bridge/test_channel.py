@@ -110,7 +110,7 @@ def take(stream, ident, message):
     arrived.set()
 kernel.control_handlers["comm_msg"] = take
 line.send(data="ready")
-print(arrived.wait(20), got == [{{"text": "lone \\ud800, pair \\U0001f600, nul \\0", "number": float("inf")}}])
+print(arrived.wait(60), got == [{{"text": "lone \\ud800, pair \\U0001f600, nul \\0", "number": float("inf")}}])
 """
     sending = asyncio.create_task(send())
     done = await kernels.run(kernel_id, code)

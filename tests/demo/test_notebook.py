@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 TOKEN = "demo"
 
@@ -72,7 +72,7 @@ class Person(threading.Thread):
 
     def stop(self) -> None:
         self._is_done.set()
-        self.join(10)
+        self.join(60)
 
     def _answer(self, call: dict[str, Any]) -> dict[str, Any]:
         if call["tool"] == "set_price":
@@ -84,7 +84,7 @@ class Person(threading.Thread):
 
 def listening(directory: Path) -> Server:
     """Return the server once it listens: it prints its address before that, and says nothing when it does."""
-    pause, end = threading.Event(), time.monotonic() + 30
+    pause, end = threading.Event(), time.monotonic() + 120
     while True:
         try:
             server = Server(directory)
@@ -117,7 +117,7 @@ def running_demo(directory: Path) -> Iterator[Server]:
 def wait_until_it_is_heard(client: BlockingKernelClient) -> None:
     """Wait until nothing that the kernel publishes is missed: until it publishes that it answers us."""
     asked: set[str] = set()
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while time.monotonic() < end:
         asked.add(client.kernel_info())
         with suppress(queue.Empty):

@@ -84,8 +84,8 @@ def test_thread_of_the_running_cell_belongs_to_it(shell: Shell) -> None:
 
 def test_thread_of_a_pool_belongs_to_the_cell_that_runs(shell: Shell) -> None:
     with ThreadPoolExecutor(1) as pool:
-        assert shell.run("a", lambda: pool.submit(shell.where).result(5)) == "a"
-        assert shell.run("b", lambda: pool.submit(shell.where).result(5)) == "b"
+        assert shell.run("a", lambda: pool.submit(shell.where).result(60)) == "a"
+        assert shell.run("b", lambda: pool.submit(shell.where).result(60)) == "b"
 
 
 async def test_task_belongs_to_the_cell_that_made_it_also_later(shell: Shell) -> None:

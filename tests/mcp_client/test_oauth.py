@@ -397,7 +397,7 @@ async def test_two_programs_that_renew_the_same_sign_in_ask_for_one_token(
     for one in both:
         await one.load()
     remote.valid.clear()
-    async with asyncio.timeout(30), httpx2.AsyncClient() as client:
+    async with asyncio.timeout(60), httpx2.AsyncClient() as client:
         ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         answers = await asyncio.gather(*(client.post(remote.url, json=ping, auth=one) for one in both))
     assert [answer.status_code for answer in answers] == [200, 200]

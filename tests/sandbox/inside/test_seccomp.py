@@ -42,7 +42,7 @@ def outcome(attempt: str, options: str, directory: Path | None = None) -> str:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", code]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=30, check=False, cwd=directory, env=env
+        command, capture_output=True, text=True, timeout=60, check=False, cwd=directory, env=env
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

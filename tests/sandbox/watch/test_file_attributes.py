@@ -47,7 +47,7 @@ def work(tmp_path: Path) -> Path:
 
 def outcome(attempt: str, work: Path) -> str:
     command = [sys.executable, "-c", TRY.format(attempt=attempt)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, cwd=work)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=work)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

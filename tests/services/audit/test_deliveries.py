@@ -43,7 +43,7 @@ async def delivered(place: Place, directory: Path, kind: type[Spool] = Spool) ->
     delivery = Delivery(place, spool, pause=0)
     delivery.start()
     receipts = [delivery.put(b"%d" % number) for number in range(10)]
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await asyncio.gather(*(receipt.delivered for receipt in receipts))
         await delivery.aclose(0)
     return place.lines
