@@ -14,6 +14,7 @@ from jupyter_agentbox import __version__, doctor
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.storage.database import Database
+from tests.ports import kept_port
 
 
 @pytest.fixture
@@ -156,7 +157,8 @@ def test_a_place_for_records_is_reached_or_not_and_its_password_is_not_shown(tmp
         port = server.getsockname()[1]
         there = doctor.sink(f"https://user:hunter2@127.0.0.1:{port}/in?key=hunter2", "", names={})
         assert (there.state, "hunter2" in str(there)) == ("ok", False)
-    gone = doctor.sink(f"otlp+http://127.0.0.1:{port}/v1/logs?key=hunter2", "", names={})
+    with kept_port() as port:
+        gone = doctor.sink(f"otlp+http://127.0.0.1:{port}/v1/logs?key=hunter2", "", names={})
     assert (gone.state, "hunter2" in str(gone)) == ("problem", False)
     assert doctor.sink(f"file://{tmp_path}/audit.jsonl", "", names={}).state == "ok"
     assert doctor.sink(f"file://{tmp_path}/missing/audit.jsonl", "", names={}).state == "problem"
