@@ -46,6 +46,14 @@ SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
 }
 
+#: A page that goes away leaves requests behind. One that reads a file while the server stops is never done, nor is the
+#: thread of anyio that read for it, which is no daemon: the process would never end.
+CONFIG = """\
+from anyio._backends._asyncio import WorkerThread
+
+WorkerThread.daemon = True
+"""
+
 
 class Lab:
     """A running JupyterLab.
@@ -141,6 +149,7 @@ def _environment(root: Path, token: str) -> dict[str, str]:
     needy = {"command": "${AGENTBOX_TEST_UNSET}"}
     servers = {"shop": SHOP, STRANGE_NAME: STRANGE, "needy": needy}
     (places["config"] / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    (places["config"] / "jupyter_server_config.py").write_text(CONFIG)
     settings = places["share"] / "lab" / "settings"
     settings.mkdir(parents=True)
     (settings / "overrides.json").write_text(json.dumps(SETTINGS))
