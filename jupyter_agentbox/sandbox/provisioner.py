@@ -158,11 +158,8 @@ class SandboxProvisioner(LocalProvisioner):
             kwargs["cwd"] = str(start.work)
             await in_thread(self._make_backend, start, kwargs)
             stack.pop_all()  # from here on the sandbox closes them
-        except SandboxRefusedError as error:
-            await in_thread(self._end)
-            self._forget_start(self.parent)
-            self.log.warning("refused to start a sandboxed kernel: %s", error)
-            raise HTTPError(_REFUSED, str(error), reason=NO_SANDBOXED_KERNEL) from error
+        except (SandboxRefusedError, OSError) as error:  # a folder may be another one by the time that it is opened
+            raise await self._refused(error) from error
         finally:
             stack.close()
         return kwargs
@@ -177,13 +174,18 @@ class SandboxProvisioner(LocalProvisioner):
             await in_thread(self._end)  # it may have been started
             raise
         except SandboxRefusedError as error:
-            await in_thread(self._end)
-            self._forget_start(self.parent)
-            self.log.warning("refused to start a sandboxed kernel: %s", error)
-            raise HTTPError(_REFUSED, str(error), reason=NO_SANDBOXED_KERNEL) from error
+            raise await self._refused(error) from error
         self.process = process
         self.pid, self.pgid, self.cwd = process.pid, None, kwargs["cwd"]
         return self.connection_info
+
+    async def _refused(self, error: SandboxRefusedError | OSError) -> HTTPError:
+        """Undo what was done for a kernel that cannot be started; return what to raise."""
+        await in_thread(self._end)
+        self._forget_start(self.parent)
+        reason = str(error) if isinstance(error, SandboxRefusedError) else f"could not set up the sandbox: {error}"
+        self.log.warning("refused to start a sandboxed kernel: %s", reason)
+        return HTTPError(_REFUSED, reason, reason=NO_SANDBOXED_KERNEL)
 
     async def send_signal(self, signum: int) -> None:
         """Signal the kernel's process group inside. The sandbox itself is never signalled, it would end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ from tornado.web import HTTPError
 from traitlets.config import Config
 
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
+from jupyter_agentbox.core.sandbox_settings import NO_SANDBOXED_KERNEL, SANDBOX_LEVELS
 from tests.beats import beat_of_the_loop, slow_program
 from tests.loops import loop_of_the_file
 from tests.processes_alive import children, running, survivors
@@ -424,6 +425,23 @@ async def test_refusal_can_be_read_by_the_client(places: Path, tmp_path: Path) -
         await manager.start_kernel(cwd=str(tmp_path))
 
     assert "would show" in str(refusal.value.log_message)
+    assert not manager.has_kernel
+
+
+async def test_folder_that_changes_while_it_is_opened_is_refused(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    can_reach(SANDBOX_LEVELS[0])
+    manager = manager_of(SANDBOX_LEVELS[0], places)
+    work = places / "home" / "project"
+
+    def resolve(path: Path, *_: object) -> Path:
+        raise OSError(errno.EINVAL, "Invalid argument", str(path))  # it was a link, and is none any more
+
+    monkeypatch.setattr(Path, "resolve", resolve)
+    with pytest.raises(HTTPError) as refusal:
+        await manager.start_kernel(cwd=str(work))
+
+    assert refusal.value.reason == NO_SANDBOXED_KERNEL
+    assert "could not set up the sandbox: [Errno 22]" in str(refusal.value.log_message)
     assert not manager.has_kernel
 
 
