@@ -52,6 +52,8 @@ from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.sandbox.server.writable_directories import could_write, recorded_directories
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
 from jupyter_agentbox.services.audit import handlers as audit_handlers
+from jupyter_agentbox.services.cell_updates import handlers as cell_update_handlers
+from jupyter_agentbox.services.cell_updates.manager import CellUpdateManager
 from jupyter_agentbox.services.grants import handlers as grant_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
 from jupyter_agentbox.services.kernel_connections.askers import KernelAskers, observed
@@ -99,6 +101,7 @@ class AgentBoxApp(ExtensionApp):
     load_other_extensions = True
     handlers = [  # noqa: RUF012  # a base's trait
         *approval_handlers.default_handlers,
+        *cell_update_handlers.default_handlers,
         *audit_handlers.default_handlers,
         *grant_handlers.default_handlers,
         *question_handlers.default_handlers,
@@ -505,6 +508,7 @@ class AgentBoxApp(ExtensionApp):
         self.settings[DECIDERS_KEY] = Deciders(self.deciders)
         self.settings[SETTINGS_KEY] = Services(
             approvals=self._box.approvals,
+            cell_updates=CellUpdateManager(get=self._box.approvals.get, catalog=self._box.tools),
             audit=self._box.audit,
             grants=self._box.grants,
             questions=self._box.questions,

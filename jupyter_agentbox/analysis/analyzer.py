@@ -89,14 +89,14 @@ class CodeAnalyzer:
 
 
 def _make_worker() -> WorkerProcess:
-    return WorkerProcess(_WORKER, _import_path, margin=_MARGIN)
+    return WorkerProcess(_WORKER, import_path, margin=_MARGIN)
 
 
 def _unknown(message: str) -> Finding:
     return Finding(code=NOT_ANALYSED, severity=Severity.WARNING, message=message, line=1, column=1)
 
 
-def _import_path() -> list[str]:
+def import_path() -> list[str]:
     """Return where the process finds this package and IPython: what this process has, without relative places."""
     own = str(Path(__file__).parent.parent.parent)
     return [own, *(path for path in sys.path if path != own and Path(path).is_absolute() and path != str(Path.cwd()))]

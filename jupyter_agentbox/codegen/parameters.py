@@ -8,7 +8,7 @@ from typing import Final
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.names import python_names
 
-from .annotations import Annotations, class_part, describe_values
+from .annotations import Annotations, Spelling, class_part, describe_values
 from .literals import literal
 
 #: More properties than this, and the function takes any keyword.
@@ -97,6 +97,18 @@ def read_parameters(schema: JsonValue, annotations: Annotations, class_prefix: s
         for wire in properties
     ]
     return Parameters(named=tuple(sorted(named, key=lambda each: not each.required)), extra=found.extra)
+
+
+def parameter_names(schema: JsonValue) -> dict[str, str]:
+    """Return what the named parameters of a tool's function are called, by wire name.
+
+    Parameters
+    ----------
+    schema : JSON value
+        The tool's input schema, untrusted.
+    """
+    parameters = read_parameters(schema, Annotations(schema, Spelling(()), str), "")
+    return {each.wire_name: each.name for each in parameters.named}
 
 
 def _parameter(

@@ -46,6 +46,7 @@ from jupyter_agentbox.mcp_client.servers_file import ServersFile
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manual import ManualCalls
+from jupyter_agentbox.services.cell_updates.manager import CellUpdateManager
 from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.json_answers import answer_text
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
@@ -108,6 +109,7 @@ class Services:
     """
 
     approvals: ApprovalManager
+    cell_updates: CellUpdateManager
     audit: AuditManager
     grants: GrantManager
     questions: QuestionManager

@@ -207,12 +207,22 @@ export interface IOrigins {
   isInView(approval: IApproval): boolean;
   /** Where the request came from, in words. */
   describe(approval: IApproval): string;
+  /** The code cell that the request came from; `null` if its notebook is not open on this page. */
+  cellOf(approval: IApproval): IOriginCell | null;
   /** Open the notebook and go to the cell; say whether the card is there. */
   reveal(approval: IApproval): Promise<boolean>;
   /** What a kernel belongs to, in words of at most `length` characters. */
   describePlace(place: Place, length: number): string;
   /** Open what a kernel belongs to; say whether it could be found. */
   revealPlace(place: Place): Promise<boolean>;
+}
+
+/** The code of a cell that a request came from. */
+export interface IOriginCell {
+  readonly source: string;
+  readonly isEditable: boolean;
+  /** Put `after` in the place of `before`, in one step that can be undone; say whether that was still the code. */
+  replace(before: string, after: string): boolean;
 }
 
 /** Puts the code that an agent ran into a notebook, as cells. */

@@ -69,6 +69,7 @@ export const origins: IOrigins = {
   isOpen: () => false,
   isInView: () => true,
   describe: () => 'orders.ipynb, cell 3',
+  cellOf: () => null,
   reveal: () => Promise.resolve(true),
   describePlace: () => '',
   revealPlace: () => Promise.resolve(true)

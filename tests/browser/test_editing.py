@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from .lab import Lab
-from .person import Person, decide
+from .person import Person, decide, press
 
 PRICE = "from jupyter_agentbox import tools\ntools.shop.set_price(product_id=5, price=149.0).price"
 ORDER = """from jupyter_agentbox import tools
@@ -39,6 +40,34 @@ def test_form_edits_arguments_and_both_versions_are_kept(
     (approved,) = lab.approvals(path, "approved")
     assert approved["call"]["arguments"] == {"product_id": 5, "price": 149.0}
     assert approved["decision"]["arguments"] == {"product_id": 5, "price": 14.9}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"], indirect=True)
+def test_edited_arguments_go_into_the_code_of_the_cell_by_keyboard_and_nothing_runs(
+    person: Person, notebook: Callable[..., str], lab: Lab, theme: str, save_picture: Callable[..., None]
+) -> None:
+    path = notebook("from jupyter_agentbox import tools", PRICE.split("\n")[1] + "  # a pen")
+    person.open(path)
+    person.run(0, 1)
+    card = person.card(1)
+    decide(card, "Edit")
+    expect(card.get_by_role("textbox", name="product_id")).to_be_focused()
+    card.get_by_role("textbox", name="price").fill("14.9")
+    decide(card, ALLOW)
+    expect(person.cell(1).locator(".jp-OutputArea-executeResult")).to_contain_text("14.9")
+    offer = card.get_by_role("button", name="Update the cell’s code…")
+    offer.focus()
+    press(offer, "Enter")
+    expect(card.get_by_role("group", name="What changes in the cell")).to_contain_text("price=14.9)")
+    update = card.get_by_role("button", name="Update the code")
+    expect(update).to_be_focused()
+    save_picture(f"update-cell-{theme}", person.cell(1))
+    person.keyboard.press("Enter")
+    expect(card).to_contain_text("It was not run again.")
+    editor = person.cell(1).locator(".cm-content")
+    expect(editor).to_have_text("tools.shop.set_price(product_id=5, price=14.9).price  # a pen")
+    expect(person.cell(1).locator(".jp-InputPrompt")).to_have_text("[2]:")
+    assert not lab.approvals(path)
 
 
 def test_arguments_that_do_not_fit_are_refused_at_their_parameter_and_nothing_is_lost(

@@ -13,6 +13,7 @@ import type {
   IApprovalPage,
   IAuditPage,
   ICallEnd,
+  ICellUpdate,
   IDecisionAnswer,
   IGrant,
   IGrantTerms,
@@ -114,6 +115,8 @@ export interface IAgentBoxClient {
   decide(id: string, body: IDecisionBody): Promise<IApproval>;
   /** Let a request wait longer; the request as it is then. */
   extend(id: string): Promise<IApproval>;
+  /** Ask what the code of a cell would be with what a person edited in a request. Changes nothing. */
+  proposeUpdate(id: string, source: string): Promise<ICellUpdate>;
   /** The lasting answers that hold, those given last first. */
   listGrants(): Promise<IGrant[]>;
   /** Take a lasting answer back. */
@@ -254,6 +257,16 @@ export class AgentBoxClient implements IAgentBoxClient {
   async extend(id: string): Promise<IApproval> {
     const path = URLExt.join('approvals', encodeURIComponent(id), 'extend');
     return toApproval(await this._request('POST', path, '{}'));
+  }
+
+  async proposeUpdate(id: string, source: string): Promise<ICellUpdate> {
+    const path = URLExt.join(
+      'approvals',
+      encodeURIComponent(id),
+      'cell-update'
+    );
+    const body = JSON.stringify({ source });
+    return plain<ICellUpdate>(await this._request('POST', path, body));
   }
 
   async listGrants(): Promise<IGrant[]> {

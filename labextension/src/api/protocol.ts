@@ -441,6 +441,12 @@ export interface IAuditRecord {
   seconds: number | null;
 }
 
+/** What the code of a cell would be with a person's edits, or why that cannot be said. */
+export interface ICellUpdate {
+  source: string | null;
+  reason: string | null;
+}
+
 /** A page of the record, newest first. */
 export interface IAuditPage {
   records: IAuditRecord[];

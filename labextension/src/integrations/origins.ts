@@ -9,7 +9,8 @@ import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import type { IApproval } from '../api/protocol';
-import type { IOrigins, Place } from '../internalTokens';
+import type { IOriginCell, IOrigins, Place } from '../internalTokens';
+import { OriginCell } from './originCell';
 import { withFocusToFollow } from '../ui/guarded/keyGuard';
 import { label, tail } from '../ui/text/visibleText';
 
@@ -63,6 +64,14 @@ export class Origins implements IOrigins {
     }
     const number = panel.content.widgets.indexOf(cell) + 1;
     return trans.__('%1, cell %2', label(path), number);
+  }
+
+  cellOf(approval: IApproval): IOriginCell | null {
+    const panel = this._notebook(approval.call);
+    const cell = panel && this._cell(panel, approval);
+    return panel && cell?.model.type === 'code'
+      ? new OriginCell(cell.model, panel.content.model?.readOnly ?? true)
+      : null;
   }
 
   reveal(approval: IApproval): Promise<boolean> {

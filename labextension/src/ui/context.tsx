@@ -5,6 +5,7 @@ import type { IEditorFactoryService } from '@jupyterlab/codeeditor';
 import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import type { ICellUpdate } from '../api/protocol';
 import type {
   IApprovalModel,
   IOrigins,
@@ -33,6 +34,8 @@ export interface ICardContext extends ILanguage {
   leave?: (card: HTMLElement) => void;
   /** Open the form of a rule that is prefilled from a request; an application may have none. */
   makeRule?: (id: string, effect: 'allow' | 'deny') => void;
+  /** Ask the server what the code of a cell would be with what a person edited. */
+  proposeUpdate?: (id: string, source: string) => Promise<ICellUpdate>;
   /** Insert a cell that shows the last value below the cell that a card is in. */
   insertValue?: (card: HTMLElement) => void;
 }

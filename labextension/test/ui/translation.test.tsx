@@ -169,6 +169,7 @@ function context(
     model,
     origins: {
       isOpen: () => false,
+      cellOf: () => null,
       isInView: () => true,
       describe: () => '1',
       reveal: () => Promise.resolve(true),

@@ -8,6 +8,7 @@ import type { User } from '@jupyterlab/services';
 import { ITranslator } from '@jupyterlab/translation';
 
 import {
+  IAgentBoxClient,
   IApprovalModel,
   ICardContext,
   IOrigins,
@@ -23,13 +24,14 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
   description: 'Provides what every view of approval requests needs.',
   autoStart: true,
   provides: ICardContext,
-  requires: [IApprovalModel, IOrigins, IUserManager],
+  requires: [IApprovalModel, IOrigins, IUserManager, IAgentBoxClient],
   optional: [IQuestionsModel, IEditorServices, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     model: IApprovalModel,
     origins: IOrigins,
     user: User.IManager,
+    client: IAgentBoxClient,
     questions: IQuestionsModel | null,
     services: IEditorServices | null,
     translator: ITranslator | null
@@ -47,7 +49,8 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
       nameOf,
       questions,
       editors,
-      makeRule
+      makeRule,
+      proposeUpdate: client.proposeUpdate.bind(client)
     };
   }
 };

@@ -37,6 +37,8 @@ export interface ICardProps {
   onDecide: (shown: IApproval, answer: PersonalAnswer) => Promise<void>;
   /** Inserts a cell that shows the value of a call whose cell has no output here. */
   onInsertValue?: (card: HTMLElement) => void;
+  /** The offer to update the code of the cell; without it, there is none. */
+  cellUpdate?: React.ReactNode;
   /** Lets the request wait longer; says whether it does. */
   onExtend?: () => Promise<boolean>;
   onReveal?: (approval: IApproval) => void;
@@ -223,6 +225,9 @@ function Final(props: ICardProps): JSX.Element {
   const trans = useTrans();
   const { approval } = props;
   const edited = approval.decision?.arguments;
+  // Who decided a moment ago is offered it at once; who looks at an old card finds it with the rest.
+  const isFresh =
+    Date.parse(approval.decision?.decided_at ?? '') > performance.timeOrigin;
   return (
     <>
       <details
@@ -267,7 +272,9 @@ function Final(props: ICardProps): JSX.Element {
         )}
         <Facts approval={approval} />
         <MakeRule {...props} />
+        {isFresh ? null : props.cellUpdate}
       </details>
+      {isFresh ? props.cellUpdate : null}
     </>
   );
 }

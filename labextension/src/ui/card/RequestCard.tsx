@@ -7,6 +7,7 @@ import type { IApproval } from '../../api/protocol';
 import { useCardContext } from '../context';
 import { visible } from '../text/visibleText';
 import { Card } from './Card';
+import { CellUpdate, mayUpdateCell } from './CellUpdate';
 import { LongRequest } from './LongArguments';
 import { useSignal } from '../hooks/useSignal';
 import { QuestionList } from '../question/QuestionList';
@@ -89,6 +90,11 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
           props.isUnderCell && isValueMissing(approval)
             ? context.insertValue
             : undefined
+        }
+        cellUpdate={
+          mayUpdateCell(approval) ? (
+            <CellUpdate approval={approval} />
+          ) : undefined
         }
         onExtend={() => model.extend(requestId)}
         onFailure={props.onFailure}

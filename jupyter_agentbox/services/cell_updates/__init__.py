@@ -1,0 +1,1 @@
+"""The code of cells whose calls a person edited."""

@@ -1,0 +1,44 @@
+"""REST: what a cell's code would be with the arguments that a person edited."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jupyter_server.auth.decorator import authorized
+from tornado import web
+
+from jupyter_agentbox.analysis.cell_update import LONGEST, NotUpdatableError
+from jupyter_agentbox.exceptions import InvalidDecisionError
+from jupyter_agentbox.services.handlers import AgentBoxHandler
+
+AUTH_RESOURCE: Final = "jupyter_agentbox:approvals"
+
+
+class CellUpdateHandler(AgentBoxHandler):
+    """The code of the cell that made a call."""
+
+    auth_resource = AUTH_RESOURCE
+
+    @web.authenticated
+    @authorized(action="read", resource=AUTH_RESOURCE)  # type: ignore[untyped-decorator]  # Jupyter gives it no types
+    async def post(self, request_id: str) -> None:
+        """Return the updated code, or why there is none. It changes nothing, and needs the right to read requests."""
+        body = self.json_object()
+        source = body.get("source")
+        if body.keys() != {"source"} or not isinstance(source, str):
+            raise InvalidDecisionError('the body must be `{"source": "the code of the cell"}`')
+        if len(source) > LONGEST:
+            raise InvalidDecisionError(f"`source` may have {LONGEST:,} characters at most")
+        try:
+            source.encode()
+        except UnicodeEncodeError:
+            raise InvalidDecisionError("`source` holds characters that cannot be stored in a file") from None
+        try:
+            self.finish_json({"source": await self.services.cell_updates.update(request_id, source), "reason": None})
+        except NotUpdatableError as error:
+            self.finish_json({"source": None, "reason": str(error)})
+
+
+default_handlers = [
+    (r"/jupyter-agentbox/approvals/(?P<request_id>[A-Za-z0-9_-]+)/cell-update/?", CellUpdateHandler),
+]

@@ -1,0 +1,81 @@
+"""Writes a person's edits of a call into the code of the cell that made it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from jupyter_agentbox.analysis.cell_update import EditedCall, NotUpdatableError
+from jupyter_agentbox.analysis.cell_updater import update_cell
+from jupyter_agentbox.codegen.parameters import parameter_names
+from jupyter_agentbox.core.approvals import ApprovalRequest, Status
+from jupyter_agentbox.core.names import python_names, server_names
+from jupyter_agentbox.core.ports import ToolCatalog
+from jupyter_agentbox.exceptions import AgentBoxError
+
+#: Updates that are computed at a time; each has a process.
+_AT_ONCE: Final = 2
+
+
+class CellUpdateManager:
+    """Says what a cell's code would be with the arguments that a person edited. It changes no cell.
+
+    Parameters
+    ----------
+    get : callable
+        Reads an approval request.
+    catalog : ToolCatalog
+        The servers and their tools, for what they are called in Python.
+    """
+
+    def __init__(self, *, get: Callable[[str], Awaitable[ApprovalRequest]], catalog: ToolCatalog) -> None:
+        self._get = get
+        self._catalog = catalog
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def update(self, request_id: str, source: str) -> str:
+        """Return the code of the cell with the edited arguments of a request.
+
+        Parameters
+        ----------
+        request_id : str
+            The request. What was asked and edited is read from its record.
+        source : str
+            The code of the cell, as it is now.
+
+        Raises
+        ------
+        NotUpdatableError
+            If it cannot be done, or if there is any doubt.
+        UnknownApprovalError, StorageError
+        """
+        call = self._edited(await self._get(request_id))
+        async with self._slots:
+            return await asyncio.to_thread(update_cell, source, call)
+
+    def _edited(self, request: ApprovalRequest) -> EditedCall:
+        decision, call = request.decision, request.call
+        if request.status is not Status.APPROVED or decision is None or decision.arguments is None:
+            raise NotUpdatableError("Nobody edited this call, so there is nothing to update.")
+        if call.omitted is not None or decision.edited_digest:
+            raise NotUpdatableError("The arguments of this call are no longer kept. Change the cell's code there.")
+        return EditedCall(
+            server=self._server_name(call.server),
+            function=self._function_name(call.server, call.tool),
+            names=parameter_names(request.tool.input_schema),
+            asked=dict(call.arguments),
+            edited=dict(decision.arguments),
+        )
+
+    def _server_name(self, server: str) -> str:
+        names = [status.name for status in self._catalog.servers()]
+        return server_names(names if server in names else [server])[server]
+
+    def _function_name(self, server: str, tool: str) -> str:
+        try:
+            known = self._catalog.known_tools(server) or ()
+        except AgentBoxError:
+            known = ()
+        names = [each.name for each in known]
+        return python_names(names if tool in names else [tool], prefix="tool")[tool]

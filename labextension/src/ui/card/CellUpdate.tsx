@@ -1,0 +1,157 @@
+/**
+ * Writes what a person edited into the code of the cell that asked, once they have seen what that changes.
+ */
+import React from 'react';
+
+import { useCardContext, useTrans } from '../context';
+import type { IApproval, ICellUpdate } from '../../api/protocol';
+import { isCodeRun } from '../../api/protocol';
+import { Difference } from '../code/Difference';
+import { LinkButton, VisibleText } from '../components/VisibleText';
+
+/** Whether the code of a cell may have other arguments than those that ran. */
+export function mayUpdateCell({ call, decision }: IApproval): boolean {
+  return (
+    Boolean(decision?.arguments) &&
+    call.cell_id !== null &&
+    !call.thread_id &&
+    !isCodeRun(call)
+  );
+}
+
+/** What is shown: an offer, what would change, why nothing can, or that it is done. */
+type State =
+  | { kind: 'offered' | 'asking' | 'done' }
+  | { kind: 'refused'; reason: string }
+  | { kind: 'proposed'; before: string; after: string };
+
+/** An offer to update the cell's code; nothing if the cell is not open on this page. */
+export function CellUpdate({
+  approval
+}: {
+  approval: IApproval;
+}): JSX.Element | null {
+  const trans = useTrans();
+  const { origins, proposeUpdate } = useCardContext();
+  const [state, setState] = React.useState<State>({ kind: 'offered' });
+  const cell = origins.cellOf(approval);
+  if (!proposeUpdate || !cell) {
+    return null;
+  }
+
+  const ask = async (): Promise<void> => {
+    const before = cell.source;
+    setState({ kind: 'asking' });
+    setState(stateOf(before, await proposal(proposeUpdate, approval, before)));
+  };
+  const update = (before: string, after: string): void => {
+    if (cell.replace(before, after)) {
+      setState({ kind: 'done' });
+    } else {
+      setState({
+        kind: 'refused',
+        reason: cell.isEditable
+          ? trans.__('The cell has changed meanwhile.')
+          : trans.__('The cell cannot be edited.')
+      });
+    }
+  };
+
+  return (
+    <div className="jp-AgentBox-cellUpdate" data-lm-suppress-shortcuts="true">
+      {state.kind === 'proposed' ? (
+        <Proposal
+          {...state}
+          onUpdate={() => {
+            update(state.before, state.after);
+          }}
+          onCancel={() => {
+            setState({ kind: 'offered' });
+          }}
+        />
+      ) : null}
+      <p className="jp-AgentBox-note" role="status">
+        {state.kind === 'done'
+          ? trans.__(
+              'The code of the cell has your edits now. It was not run again.'
+            )
+          : null}
+        {state.kind === 'refused' ? <VisibleText text={state.reason} /> : null}
+      </p>
+      {state.kind === 'done' || state.kind === 'proposed' ? null : (
+        <LinkButton
+          label={trans.__('Update the cell’s code…')}
+          title={trans.__(
+            'Shows what would change in the code of the cell, and runs nothing'
+          )}
+          onClick={() => {
+            if (state.kind !== 'asking') {
+              void ask();
+            }
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+interface IProposalProps {
+  before: string;
+  after: string;
+  onUpdate: () => void;
+  onCancel: () => void;
+}
+
+/** What would change, and the button that changes it. */
+function Proposal(props: IProposalProps): JSX.Element {
+  const trans = useTrans();
+  const first = React.useRef<HTMLButtonElement>(null);
+  React.useEffect(() => {
+    first.current?.focus({ preventScroll: true });
+  }, []);
+  return (
+    <>
+      <Difference
+        before={props.before}
+        after={props.after}
+        caption={trans.__('What changes in the cell')}
+      />
+      <div className="jp-AgentBox-buttons">
+        <button
+          ref={first}
+          type="button"
+          className="jp-AgentBox-button"
+          onClick={props.onUpdate}
+        >
+          {trans.__('Update the code')}
+        </button>
+        <button
+          type="button"
+          className="jp-AgentBox-button"
+          onClick={props.onCancel}
+        >
+          {trans.__('Leave it as it is')}
+        </button>
+      </div>
+    </>
+  );
+}
+
+/** What the server proposes, or a reason of the same form if it cannot be asked. */
+async function proposal(
+  propose: (id: string, source: string) => Promise<ICellUpdate>,
+  approval: IApproval,
+  before: string
+): Promise<ICellUpdate> {
+  try {
+    return await propose(approval.id, before);
+  } catch (error) {
+    return { source: null, reason: String((error as Error).message ?? error) };
+  }
+}
+
+function stateOf(before: string, { source, reason }: ICellUpdate): State {
+  return source === null
+    ? { kind: 'refused', reason: reason ?? '' }
+    : { kind: 'proposed', before, after: source };
+}

@@ -1,0 +1,122 @@
+import { nullTranslator } from '@jupyterlab/translation';
+import { act, fireEvent, render, screen } from '@testing-library/react';
+import React from 'react';
+
+import type { ICellUpdate } from '../../../src/api/protocol';
+import { CellUpdate, mayUpdateCell } from '../../../src/ui/card/CellUpdate';
+import { CardProvider } from '../../../src/ui/context';
+import { ApprovalModel } from '../../../src/model/approvals';
+import type { IOriginCell } from '../../../src/internalTokens';
+import { allowed, approval, origins, source, trans } from '../../examples';
+
+const BEFORE = 'restock(quantity=25)';
+const AFTER = 'restock(quantity=30)';
+
+/** A cell, and what the server says of its code. */
+class Notebook implements IOriginCell {
+  source = BEFORE;
+  isEditable = true;
+  asked: string[][] = [];
+
+  constructor(readonly answer: () => Promise<ICellUpdate>) {}
+
+  replace(before: string, after: string): boolean {
+    if (!this.isEditable || this.source !== before) {
+      return false;
+    }
+    this.source = after;
+    return true;
+  }
+
+  show(): void {
+    render(
+      <CardProvider
+        value={{
+          model: new ApprovalModel(source()),
+          origins: { ...origins, cellOf: () => this },
+          nameOf: () => 'Ada',
+          translator: nullTranslator,
+          trans,
+          proposeUpdate: (id, text) => {
+            this.asked.push([id, text]);
+            return this.answer();
+          }
+        }}
+      >
+        <CellUpdate approval={approval({ id: 'a1' })} />
+      </CardProvider>
+    );
+  }
+}
+
+async function press(name: string): Promise<void> {
+  await act(async () => {
+    fireEvent.click(screen.getByRole('button', { name }));
+    await Promise.resolve();
+  });
+}
+
+const OFFER = 'Update the cell’s code…';
+
+test('the code changes only after the person has seen the difference, and the cell is asked about as it is', async () => {
+  const notebook = new Notebook(() =>
+    Promise.resolve({ source: AFTER, reason: null })
+  );
+  notebook.show();
+  await press(OFFER);
+  expect(notebook.asked).toEqual([['a1', BEFORE]]);
+  expect(notebook.source).toBe(BEFORE);
+  expect(screen.getByRole('group').textContent).toContain(AFTER);
+  await press('Leave it as it is');
+  expect(notebook.source).toBe(BEFORE);
+  await press(OFFER);
+  await press('Update the code');
+  expect(notebook.source).toBe(AFTER);
+  expect(screen.getByRole('status').textContent).toMatch(/not run again/);
+  expect(screen.queryByRole('button')).toBeNull();
+});
+
+test('why nothing can be changed is said, and another try is possible', async () => {
+  const notebook = new Notebook(() =>
+    Promise.resolve({ source: null, reason: 'It is in a loop.' })
+  );
+  notebook.show();
+  await press(OFFER);
+  expect(screen.getByRole('status').textContent).toBe('It is in a loop.');
+  expect(screen.getByRole('button', { name: OFFER })).not.toBeNull();
+});
+
+test('a server that cannot be asked changes nothing and says so', async () => {
+  const notebook = new Notebook(() => Promise.reject(new Error('no server')));
+  notebook.show();
+  await press(OFFER);
+  expect(screen.getByRole('status').textContent).toBe('no server');
+});
+
+test('a cell that the person changed while they looked at the difference keeps that change', async () => {
+  const notebook = new Notebook(() =>
+    Promise.resolve({ source: AFTER, reason: null })
+  );
+  notebook.show();
+  await press(OFFER);
+  notebook.source = 'mine';
+  await press('Update the code');
+  expect(notebook.source).toBe('mine');
+  expect(screen.getByRole('status').textContent).toMatch(/changed meanwhile/);
+});
+
+test('only a call of a cell that a person edited is offered', () => {
+  const plain = allowed();
+  const edited = {
+    ...plain,
+    call: { ...plain.call, cell_id: 'c1', thread_id: null },
+    decision: plain.decision && { ...plain.decision, arguments: { a: 1 } }
+  };
+  expect(mayUpdateCell(edited)).toBe(true);
+  expect(mayUpdateCell(plain)).toBe(false);
+  for (const call of [{ cell_id: null }, { thread_id: 't1' }]) {
+    expect(
+      mayUpdateCell({ ...edited, call: { ...edited.call, ...call } })
+    ).toBe(false);
+  }
+});

@@ -1,0 +1,127 @@
+"""Which cells take a person's edits, what becomes of their code, and which are left alone."""
+
+from __future__ import annotations
+
+import ast
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupyter_agentbox.analysis.cell_update import EditedCall, NotUpdatableError, updated
+from jupyter_agentbox.analysis.cell_updater import update_cell
+
+ASKED: dict[str, Any] = {"product_id": 3, "quantity": 25}
+EDITED: dict[str, Any] = {"product_id": 3, "quantity": 30}
+
+
+def edited(asked: dict[str, Any] = ASKED, after: dict[str, Any] = EDITED) -> EditedCall:
+    return EditedCall(server="shop", function="restock", names={"from": "from_"}, asked=asked, edited=after)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from jupyter_agentbox import tools\n\nleft = tools.shop.restock(product_id=3, quantity=25)  # ü\n",
+        "from jupyter_agentbox.tools.shop import restock as more\nprint('ü', more( quantity = 25 ,product_id=3))",
+        "import jupyter_agentbox.tools as t\nt.shop.restock(product_id=3, quantity=25)",
+        "shop.restock(product_id=3,\n    # a few\n    quantity=25,\n)",
+        "product = 3\nawait tools.shop.restock.aio(product_id=product, quantity=(25))",
+        "files = !ls\n%matplotlib inline\ntools.shop.restock(product_id=3, quantity=25)\nrestock?",
+        "%%time\ntools.shop.restock(product_id=3, quantity=25)",
+        "tools.shop.restock(product_id=4, quantity=25)\ntools.shop.restock(product_id=3, quantity=25)",
+        "for row in tools.shop.restock(product_id=3, quantity=25):\n    print(row)",
+        "if True:\n\tx = [tools.shop.restock(product_id=3, quantity=25), f'{1}']",
+    ],
+)
+def test_the_value_that_was_edited_changes_and_nothing_else(source: str) -> None:
+    after = updated(source, edited())
+    at = source.rindex("25")
+    assert after == f"{source[:at]}30{source[at + 2 :]}"
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("n = 25\ntools.shop.restock(product_id=3, quantity=n)", "`quantity` as a plain value"),
+        ("tools.shop.restock(**{'product_id': 3, 'quantity': 25})", "`quantity` as a plain value"),
+        ("for n in (25, 30):\n    tools.shop.restock(product_id=3, quantity=25)", "loop or a function"),
+        ("[tools.shop.restock(product_id=3, quantity=25) for n in range(3)]", "loop or a function"),
+        ("def more():\n    return tools.shop.restock(product_id=3, quantity=25)\nmore()", "loop or a function"),
+        ("tools.shop.restock(product_id=3, quantity=25.0)", "other arguments now"),
+        ("tools.shop.restock(product_id=3, quantity=25, note='x')", "other arguments now"),
+        ("tools.shop.restock(product_id=3)", "other arguments now"),
+        ("tools.shop.restock(3, 25)", "other arguments now"),
+        ("more()", "other code made it"),
+        ("from mine import tools\ntools.shop.restock(product_id=3, quantity=25)", "other code made it"),
+        ("shop = mine()\nshop.restock(product_id=3, quantity=25)", "not certain"),
+        ("other.restock(product_id=3, quantity=25)", "not certain"),
+        ("get().restock(product_id=3, quantity=25)", "not certain"),
+        ("x = tools.shop.restock(product_id=3, quantity=25), shop.restock(product_id=n, quantity=25)", "More than one"),
+        ("%%sql\ntools.shop.restock(product_id=3, quantity=25)", "`%%sql`"),
+        ("tools.shop.restock(product_id=3, quantity=25", "cannot be read"),
+        ("(" * 500 + "tools.shop.restock(product_id=3, quantity=25)" + ")" * 500, "cannot be read"),
+        ("tools.shop.restock(product_id=3, quantity=25)\r", "unusual way"),
+    ],
+)
+def test_code_is_left_alone_where_there_is_doubt_and_the_person_reads_why(source: str, why: str) -> None:
+    with pytest.raises(NotUpdatableError, match=why):
+        updated(source, edited())
+
+
+@pytest.mark.parametrize(
+    ("source", "after", "expected"),
+    [
+        ("shop.restock(quantity=1)", {"quantity": 1, "from": 'it\'s "x"'}, 'from_="it\'s \\"x\\""'),
+        ("shop.restock(quantity=1, )", {"quantity": 1, "from": None}, "shop.restock(quantity=1, from_=None, )"),
+        ("shop.restock(quantity=1, from_='a')", {"quantity": 1}, "shop.restock(quantity=1)"),
+        ("shop.restock(from_='a', quantity=1)", {"quantity": 1}, "shop.restock(quantity=1)"),
+        ("shop.restock(from_='a')", {}, "shop.restock()"),
+        ("shop.restock()", {"quantity": 149.0}, "shop.restock(quantity=149.0)"),
+        ("shop.restock(from_='a')", {"from": "b\u202e\n"}, "shop.restock(from_='b\\u202e\\n')"),
+        ("shop.restock(from_='''a\nb''')", {"from": "a\n'''c"}, "shop.restock(from_='''a\n\\'\\'\\'c''')"),
+        ("shop.restock(quantity={'a': n, 'b': [1, 2]})", {"quantity": {"a": 5, "b": [1, 3]}}, "{'a': n, 'b': [1, 3]}"),
+    ],
+)
+def test_arguments_come_go_and_change_inside(source: str, after: dict[str, Any], expected: str) -> None:
+    asked = {"quantity": {"a": 5, "b": [1, 2]}} if "'b'" in source else {}
+    if not asked:
+        call = ast.parse(source).body[0]
+        assert isinstance(call, ast.Expr)
+        assert isinstance(call.value, ast.Call)
+        asked = {str(each.arg).rstrip("_"): ast.literal_eval(each.value) for each in call.value.keywords}
+    assert expected in updated(source, edited(asked, after))
+
+
+texts = st.text(st.characters(exclude_categories=("Cs",)))
+numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+json_values = st.recursive(
+    st.none() | st.booleans() | numbers | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    asked=st.dictionaries(st.sampled_from("abcd"), json_values, max_size=3),
+    after=st.dictionaries(st.sampled_from("abcd"), json_values, max_size=3),
+)
+def test_new_code_always_gives_what_the_person_left_whatever_the_values_hold(asked: Any, after: Any) -> None:
+    code = ", ".join(f"{name}={value!r}" for name, value in asked.items())
+    result = updated(f"before = 'ü'; tools.shop.restock({code}); x = 1", edited(asked, after))
+    before, middle, last = ast.parse(result).body
+    assert ast.unparse(before) == "before = 'ü'"
+    assert ast.unparse(last) == "x = 1"
+    assert isinstance(middle, ast.Expr)
+    assert isinstance(middle.value, ast.Call)
+    gives = {str(each.arg): ast.literal_eval(each.value) for each in middle.value.keywords}
+    # As text: 1, 1.0 and True are three values.
+    assert json.dumps(gives, sort_keys=True) == json.dumps(after, sort_keys=True)
+
+
+def test_code_that_ends_the_parser_is_refused_in_a_process_of_its_own() -> None:
+    assert update_cell("shop.restock(product_id=3, quantity=25)", edited()).endswith("quantity=30)")
+    with pytest.raises(NotUpdatableError, match="read"):
+        update_cell("-" * 190_000 + "1", edited())
