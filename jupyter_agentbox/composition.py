@@ -31,7 +31,7 @@ from jupyter_agentbox.paths import audit_spool_path, keep_server, site_rules_pat
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.audit.recorded_store import RecordedStore
-from jupyter_agentbox.services.audit.trail import AuditTrail
+from jupyter_agentbox.services.audit.site_trail import SiteTrail
 from jupyter_agentbox.services.audit.trails import made_trail
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.manual import ManualCalls
@@ -137,7 +137,7 @@ class AgentBox:
     seen_tools: SeenTools
     sign_ins: SignInManager
     checker: JsonSchemaChecker
-    trail: AuditTrail | None = None
+    trail: SiteTrail
 
     async def start(self) -> None:
         """Close what servers that are gone left open.
@@ -147,8 +147,7 @@ class AgentBox:
         StorageError
             If the store cannot be opened; then no call runs until it can.
         """
-        if self.trail is not None:
-            self.trail.start()
+        self.trail.start()
         await self.store.open()
         await self.approvals.recover()
         await self.grants.load()
@@ -166,8 +165,7 @@ class AgentBox:
         self.checker.close()
         await self.approvals.recorded()
         await self.audit.aclose()
-        if self.trail is not None:
-            await self.trail.aclose()
+        await self.trail.aclose()
         self.grants.close()
         await self.store.aclose()
 
@@ -220,10 +218,10 @@ def build(
         tenant=settings.tenant,
     )
     rules = rules or rule_files(user=None)
-    audit = settings.audit.with_site(rules.load().site.audit)
-    audit = replace(audit, spool=audit.spool or str(audit_spool_path()))
-    trail = made_trail(audit, clock=clock, ids=RandomIds(), redaction=redaction, environment=os.environ)
-    kept = store if trail is None else RecordedStore(store, trail)
+    audit = replace(settings.audit, spool=settings.audit.spool or str(audit_spool_path()))
+    make = partial(made_trail, clock=clock, ids=RandomIds(), redaction=redaction, environment=os.environ)
+    trail = SiteTrail(audit, site=lambda: rules.load().site, make=make)
+    kept = RecordedStore(store, trail.current, trail.for_running)
     files = ConfigurationFiles(settings.mcp_config_path, os.environ)
     project = _project(settings)
     sign_ins = None if settings.sign_ins is None else SignIns(settings.sign_ins, place=settings.sign_in_storage)

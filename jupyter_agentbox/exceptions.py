@@ -41,6 +41,7 @@
     ├── AgentConfigurationError   an agent cannot work as it is set up: a library, a key or a model is missing
     ├── SandboxRefusedError       a sandboxed kernel cannot be started as asked; none was started
     │   └── SandboxConfigError    the settings of the sandbox are not understood
+    ├── RecordsRejectedError      a place for records of the audit refuses these, however often they come
     └── StorageError              the approval store cannot be read or written; nothing runs
         └── AuditError            the place for records outside this server does not take one; nothing runs
 """
@@ -398,6 +399,12 @@ class AuditError(StorageError):
     """A place outside this server that has to have a record of each call does not take one. Nothing runs without."""
 
     code = "audit"
+
+
+class RecordsRejectedError(AgentBoxError, OSError):
+    """A place for records of the audit refuses these or one of them, and would refuse them again as they are."""
+
+    code = "records_rejected"
 
 
 def _subclasses(cls: type[AgentBoxError]) -> list[type[AgentBoxError]]:

@@ -76,7 +76,7 @@ ONLY_IN = {
     "mcp": {"mcp_client", "mcp_server", "demo"},
     "sqlalchemy": {"storage"},
     "jupyterhub": {"hub"},
-    "prometheus_client": {"hub"},
+    "prometheus_client": {"hub", "services"},
     "tornado": {"audit_sinks", "services", "bridge", "contents", "app", "hub", "kernel", "headless", "sandbox"},
     "jupyter_server": {"services", "bridge", "contents", "app", "headless"},
     "jupyter_client": {"bridge", "contents", "kernel", "kernel_app", "sandbox"},

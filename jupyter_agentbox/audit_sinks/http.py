@@ -12,9 +12,12 @@ from urllib.parse import urlsplit
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HTTPResponse
 
 from jupyter_agentbox.background import in_thread
+from jupyter_agentbox.exceptions import RecordsRejectedError
 
 #: Seconds that a receiver may take.
 _PATIENCE: Final = 10.0
+#: What a receiver answers that is about now and not about the records: log in, wait, send less, send again.
+_PASSING: Final = frozenset({401, 407, 408, 421, 425, 429})
 #: OpenTelemetry's number of the severity "information".
 _INFORMATION: Final = 9
 
@@ -56,7 +59,8 @@ class HttpSink:
         try:
             return await AsyncHTTPClient().fetch(request)
         except HTTPClientError as error:
-            raise OSError(f"it answered {error.code}") from error
+            kind_of_error = RecordsRejectedError if _is_refusal(error.code) else OSError
+            raise kind_of_error(f"it answered {error.code}") from error
         except (OSError, ValueError) as error:
             raise OSError(f"it cannot be reached: {error}") from error
 
@@ -79,7 +83,12 @@ class OtlpSink(HttpSink):
         answer = await self._post(json.dumps(body).encode(), "application/json")
         rejected = _rejected(answer.body)
         if rejected:
-            raise OSError(f"it rejected {rejected} records")
+            raise RecordsRejectedError(f"it rejected {rejected} records")
+
+
+def _is_refusal(code: int) -> bool:
+    """Whether a status of HTTP says that the same records will be refused again."""
+    return 400 <= code < 500 and code not in _PASSING
 
 
 def _rejected(body: bytes) -> int:

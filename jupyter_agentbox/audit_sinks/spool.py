@@ -16,6 +16,9 @@ if sys.platform != "win32":
     import fcntl
 
 _SUFFIX: Final = ".jsonl"
+#: Of the file of what a place refuses; it is not handed over again.
+_REJECTED: Final = ".rejected"
+_ADD: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 #: No record has so many bytes: what does is none, and nor is what follows it.
 _LONGEST: Final = 1_000_000
 
@@ -28,11 +31,14 @@ class Spool:
     path : Path
         The file. While this is open, no other server takes it for left behind.
     most_bytes : int
-        How much may wait.
+        How much may wait, and how much may be set aside.
+    rejected : Path, optional
+        The file of records that the place refuses, of all servers; by default one beside this.
     """
 
-    def __init__(self, path: Path, most_bytes: int) -> None:
+    def __init__(self, path: Path, most_bytes: int, *, rejected: Path | None = None) -> None:
         self.path = path
+        self._rejected = rejected or path.with_suffix(_REJECTED)
         self._most = most_bytes
         self._lock = threading.Lock()
         self._file: int | None = None
@@ -41,16 +47,19 @@ class Spool:
     @classmethod
     def of(cls, directory: Path, *, address: str, chain: str, most_bytes: int) -> Spool:
         """Return the spool of a chain's records for an address."""
-        return cls(directory / f"{_key(address)}-{chain}{_SUFFIX}", most_bytes)
+        path = directory / f"{_key(address)}-{chain}{_SUFFIX}"
+        return cls(path, most_bytes, rejected=_rejected_of(directory, address))
 
     @classmethod
     def left_behind(cls, directory: Path, *, address: str, most_bytes: int) -> Iterator[Spool]:
-        """Yield, open, what servers left that are gone."""
+        """Yield, open, what servers left that are gone. Who takes one closes it before they take the next."""
         for path in sorted(directory.glob(f"{_key(address)}-*{_SUFFIX}")):
-            spool = cls(path, most_bytes)
-            with suppress(OSError):  # a server that runs has it locked
+            spool = cls(path, most_bytes, rejected=_rejected_of(directory, address))
+            try:
                 spool._file = _locked(path, os.O_RDWR | os.O_APPEND)
-                yield spool
+            except OSError:  # a server that runs has it locked
+                continue
+            yield spool
 
     def append(self, lines: Sequence[bytes]) -> None:
         """Keep records, all or none.
@@ -66,12 +75,7 @@ class Spool:
             size = os.fstat(file).st_size
             if size - self._sent + len(data) > self._most:
                 raise OSError(f"more than {self._most:,} bytes wait already")
-            try:
-                while data:
-                    data = data[os.write(file, data) :]
-            except BaseException:
-                os.ftruncate(file, size)
-                raise
+            _write_whole(file, data)
 
     def read(self, most: int) -> list[bytes]:
         """Return the first records that were not sent, about as many bytes as are wanted, at least one."""
@@ -92,6 +96,26 @@ class Spool:
             if self._sent >= os.fstat(file).st_size:
                 os.ftruncate(file, 0)
                 self._sent = 0
+
+    def set_aside(self, line: bytes) -> Path:
+        """Keep a record that the place refuses in a file of its own, on the disk; return the file.
+
+        Raises
+        ------
+        OSError
+            If it cannot be kept, or that file is full.
+        """
+        descriptor = os.open(self._rejected, _ADD, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # other servers of this user have the same file
+            size = os.fstat(descriptor).st_size
+            if size + len(line) + 1 > self._most:
+                raise OSError(f"`{self._rejected}` is full: move it away")
+            _write_whole(descriptor, line + b"\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        return self._rejected
 
     def close(self) -> None:
         """Close the file; remove it if nothing waits."""
@@ -119,6 +143,17 @@ class Spool:
         return self._file
 
 
+def _write_whole(descriptor: int, data: bytes) -> None:
+    """Add to a file all of this, or nothing."""
+    size = os.fstat(descriptor).st_size
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    except BaseException:
+        os.ftruncate(descriptor, size)
+        raise
+
+
 def _locked(path: Path, flags: int) -> int:
     """Open a file that no other process has open."""
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -130,6 +165,10 @@ def _locked(path: Path, flags: int) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _rejected_of(directory: Path, address: str) -> Path:
+    return directory / f"{_key(address)}{_REJECTED}"
 
 
 def _key(address: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import ssl
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from jupyter_agentbox.background import in_thread
+from jupyter_agentbox.exceptions import RecordsRejectedError
 
 #: The facility "log audit" (13) with the severity "informational" (6).
 _PRIORITY: Final = 13 * 8 + 6
@@ -47,7 +49,12 @@ class SyslogSink:
         with self._connect() as connection:
             is_stream = connection.type == socket.SOCK_STREAM
             for message in messages:
-                connection.sendall(b"%d %s" % (len(message), message) if is_stream else message)
+                try:
+                    connection.sendall(b"%d %s" % (len(message), message) if is_stream else message)
+                except OSError as error:
+                    if error.errno == errno.EMSGSIZE:
+                        raise RecordsRejectedError(f"{len(message):,} bytes are too many for it") from error
+                    raise
 
     def _connect(self) -> socket.socket:
         if self._path:

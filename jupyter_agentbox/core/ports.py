@@ -290,6 +290,8 @@ class AuditSink(Protocol):
         ------
         OSError
             It does not have them, or only some; they will be sent again.
+        RecordsRejectedError
+            It refuses them, or one of them, for what they are.
         """
 
 

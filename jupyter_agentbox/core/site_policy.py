@@ -204,6 +204,8 @@ class SitePolicy:
         Where records of whatever happens go.
     files : tuple of str
         The files that say so.
+    is_closed : bool
+        Whether one of them is not understood, so that what it says of the rest is unknown.
     """
 
     features: Mapping[Feature, Lock] = field(default_factory=dict)
@@ -211,11 +213,12 @@ class SitePolicy:
     denied: tuple[ServerPattern, ...] = ()
     audit: SiteAudit = field(default_factory=SiteAudit)
     files: tuple[str, ...] = ()
+    is_closed: bool = False
 
     @classmethod
     def closed(cls, file: str) -> SitePolicy:
         """Return the policy of a file that is not understood: all is off."""
-        return cls(features=dict.fromkeys(Feature, Lock.FORCE_OFF), files=(file,))
+        return cls(features=dict.fromkeys(Feature, Lock.FORCE_OFF), files=(file,), is_closed=True)
 
     def lock(self, feature: Feature) -> Lock:
         """Return who says whether a feature can be used."""
@@ -276,6 +279,7 @@ class SitePolicy:
             denied=(*self.denied, *other.denied),
             audit=self.audit.then(other.audit),
             files=files,
+            is_closed=self.is_closed or other.is_closed,
         )
 
     def to_json(self) -> JsonObject:

@@ -106,7 +106,7 @@ class LiveHandler(HubServiceHandler):
 
 
 class ReadyHandler(HubServiceHandler):
-    """Whether calls can run: the database can be read."""
+    """Whether calls can run: the database can be read and written."""
 
     async def get(self) -> None:
         """Say so, or that it cannot."""

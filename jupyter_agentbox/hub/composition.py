@@ -98,13 +98,13 @@ class HubBox:
         await self.calls.withdraw_lost()
 
     async def is_ready(self) -> None:
-        """Do nothing if the store can be read.
+        """Do nothing if the store can be read and written.
 
         Raises
         ------
         StorageError
         """
-        await self.store.grants()
+        await self.store.check_writable()
 
     async def aclose(self) -> None:
         """Leave what waits for the next process, cancel the rest, stop the central servers, and close the store."""
@@ -143,6 +143,11 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
     )
     checker = JsonSchemaChecker()
     policies = PolicyManager(policy=policy.policy)
+
+    def keeps(request: ApprovalRequest) -> bool:
+        metrics.take_over(request)
+        return _is_still_asked(request, policy, policies)
+
     approvals = ApprovalManager(
         store=store,
         announcer=announcer,
@@ -153,7 +158,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         grants=GrantManager(store=store, clock=clock, ids=ids, decide_with=DecideWith.PERSON),
         checker=checker,
         decide_with=DecideWith.PERSON,
-        keeps=lambda request: _is_still_asked(request, policy, policies),
+        keeps=keeps,
     )
     calls = CallManager(
         approvals=approvals,

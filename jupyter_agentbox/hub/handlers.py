@@ -40,7 +40,7 @@ class Parts:
     Attributes
     ----------
     is_ready : callable
-        Says whether the store can be read.
+        Raises `StorageError` unless the store can be read and written.
     """
 
     hub_auth: HubOAuth

@@ -44,6 +44,10 @@ class Metrics:
         self._pending.set(sum(request.status is Status.PENDING for request in self._open.values()))
         return generate_latest(self.registry)
 
+    def take_over(self, request: ApprovalRequest) -> None:
+        """Know a request that waits since another process of this service counted it."""
+        self._open[request.id] = request
+
     def approval_changed(self, request: ApprovalRequest) -> None:
         """Count a new or changed request."""
         before = self._open.pop(request.id, None)

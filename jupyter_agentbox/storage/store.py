@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from typing import Final
 from uuid import uuid4
 
 from sqlalchemy import Connection
 
 from jupyter_agentbox.core.ports import Clock
+from jupyter_agentbox.exceptions import StorageError
 
 from .database import Database, JournalMode, is_remote
 from .group_commit import GroupCommitter
 from .leases import owners_for
+from .schema import schema
+
+#: Seconds for which the answer of `SqlStore.check_writable` holds: whoever asks often costs no commit each time.
+_KNOWN: Final = 2.0
 
 
 class SqlStore:
@@ -42,6 +50,8 @@ class SqlStore:
     ) -> None:
         self._clock = clock
         self._owner = uuid4().hex
+        self._check: asyncio.Future[None] | None = None
+        self._checked_at = 0.0
         self._database = Database(
             url, journal_mode=journal_mode, busy_timeout=busy_timeout, on_connect=self._claim, tenant=tenant
         )
@@ -52,6 +62,21 @@ class SqlStore:
             interval=self._owners.interval,
             on_close=self._owners.release,
         )
+
+    async def check_writable(self) -> None:
+        """Read, and write something that changes nothing; what the latter gave holds for two seconds.
+
+        Raises
+        ------
+        StorageError
+            The database is away, full, or can only be read.
+        """
+        await self._committer.run(_look, write=False)
+        if self._check is None or (self._check.done() and time.monotonic() - self._checked_at >= _KNOWN):
+            self._checked_at = time.monotonic()
+            self._check = asyncio.ensure_future(self._committer.run(_touch, write=True, durable=False))
+            self._check.add_done_callback(_look_at)
+        await asyncio.shield(self._check)
 
     async def leave(self) -> None:
         """Say that this process ends, so that the next may adopt at once what is open. Nothing follows but `aclose`.
@@ -69,3 +94,19 @@ class SqlStore:
     def _claim(self, connection: Connection) -> None:
         """Say on a new connection that this process is alive."""
         self._owners.connect(connection)
+
+
+def _look(connection: Connection) -> None:
+    connection.execute(schema.select()).one()
+
+
+def _touch(connection: Connection) -> None:
+    """Write the version of the tables anew: the commit fails where no other would succeed."""
+    if connection.execute(schema.update().values(version=schema.c.version)).rowcount != 1:
+        raise StorageError("the approval store has lost the version of its tables")
+
+
+def _look_at(check: asyncio.Future[None]) -> None:
+    """Look at the error, should nobody be left who waits."""
+    if not check.cancelled():
+        check.exception()

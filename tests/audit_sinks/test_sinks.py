@@ -18,6 +18,7 @@ from jupyter_agentbox.audit_sinks.http import HttpSink, OtlpSink
 from jupyter_agentbox.audit_sinks.sinks import sink_of
 from jupyter_agentbox.audit_sinks.syslog import SyslogSink
 from jupyter_agentbox.core.audit_trail import Link
+from jupyter_agentbox.exceptions import RecordsRejectedError
 from tests.collectors import collecting
 
 ADA = {"user": "ada", "server": "gpu"}
@@ -185,6 +186,26 @@ async def test_a_post_has_the_lines_and_the_token_as_the_file_has_it_now(tmp_pat
     assert collector.bodies == [b"1\n2\n", b"3\n"]
     assert [each["Authorization"] for each in collector.headers] == ["Bearer first", "Bearer second"]
     assert collector.headers[0]["Content-Type"] == "application/x-ndjson"
+
+
+@pytest.mark.parametrize(
+    ("status", "is_for_ever"),
+    [(302, False), (401, False), (408, False), (429, False), (503, False), (400, True), (403, True), (413, True)],
+)
+async def test_only_what_is_wrong_with_the_records_counts_as_a_refusal_for_ever(status: int, is_for_ever: bool) -> None:
+    async with collecting() as collector:
+        collector.status = status
+        with pytest.raises(OSError) as refused:
+            await HttpSink(collector.url).send([line()])
+    assert isinstance(refused.value, RecordsRejectedError) is is_for_ever
+
+
+async def test_syslog_says_of_a_message_that_is_too_long_that_it_will_never_take_it(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(str(path))
+        with pytest.raises(RecordsRejectedError):
+            await sink_of(f"syslog://{path}", names=ADA).send([b"x" * 10_000_000])
 
 
 @pytest.mark.parametrize("status", [302, 400, 401, 503])

@@ -156,6 +156,24 @@ async def test_votes_and_waiting_outlive_the_service_and_the_caller_gets_the_ans
     await log.aclose()
 
 
+async def test_metrics_count_a_request_once_that_goes_on_waiting_after_a_restart(tmp_path: Path) -> None:
+    async with restarting(tmp_path, a_policy(TWO)) as start:
+        service = await start()
+        id_of(await Stream(service).event())
+        (request,) = await service.pending("bob")
+        assert (await service.decide(request, "bob"))[0] == 200
+
+        service = await start()
+        kept = (await service.get("metrics", token="eve")).body.decode()
+        await service.decide(request, "cleo", "reject_once")
+        after = (await service.get("metrics", token="eve")).body.decode()
+
+    assert "agentbox_hub_requests_total{" not in kept
+    assert "agentbox_hub_votes_total 0.0" in kept
+    assert "agentbox_hub_pending 1.0" in kept
+    assert 'agentbox_hub_settled_total{status="rejected"} 1.0' in after
+
+
 async def test_a_call_that_was_allowed_while_its_caller_was_away_runs_when_they_are_back_and_once(
     tmp_path: Path,
 ) -> None:

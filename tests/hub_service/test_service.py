@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from jupyter_agentbox.core.calls import ToolCall
@@ -480,6 +481,35 @@ async def test_metrics_count_and_name_no_person_and_no_argument(tmp_path: Path) 
     assert 'agentbox_hub_calls_total{outcome="succeeded",server="warehouse"} 1.0' in after
     assert unknown.code == 403
     assert not any(word in after for word in ("ada", "bob", "secret_column"))
+
+
+async def test_a_database_that_can_only_be_read_is_not_ready(
+    tmp_path: Path, make_postgresql_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupyter_agentbox.storage.store._KNOWN", 0.0)
+    url = make_postgresql_database()
+    name = url.partition("?")[0].rpartition("/")[2]
+    with psycopg.connect(
+        url.replace("+psycopg", "").replace(f"/{name}", "/postgres"), autocommit=True
+    ) as administrator:
+
+        def set_read_only(how: str) -> None:
+            administrator.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = {how}")
+            administrator.execute(
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s", [name]
+            )
+
+        async with running_service(tmp_path, a_policy(), database_url=url) as service:
+
+            async def codes() -> list[int]:
+                return [(await service.get("health/ready")).code for _ in range(3)]
+
+            assert await codes() == [200, 200, 200]
+            set_read_only("on")
+            assert await codes() == [503, 503, 503]
+            assert (await service.get("health/live")).code == 200
+            set_read_only("off")
+            assert (await codes())[1:] == [200, 200]  # the first finds out that its connection was ended
 
 
 async def test_health_says_whether_the_process_answers_and_the_store_can_be_read(tmp_path: Path) -> None:

@@ -7,10 +7,13 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
 from typing import Final, Protocol
 
 from jupyter_agentbox.background import in_background, in_thread
 from jupyter_agentbox.core.ports import AuditSink
+from jupyter_agentbox.exceptions import RecordsRejectedError
 
 log = logging.getLogger(__name__)
 
@@ -18,6 +21,19 @@ log = logging.getLogger(__name__)
 _BATCH: Final = 256_000
 #: How much longer than the first the longest pause between two attempts is.
 _LONGEST: Final = 60
+#: How often a place has to refuse a record that comes alone until it is set aside.
+_REFUSALS: Final = 5
+
+
+class Fate(str, Enum):
+    """What became of a record."""
+
+    DELIVERED = "delivered"
+    REJECTED = "rejected"
+    """The place refused it, and it is in a file of its own."""
+
+    LOST = "lost"
+    """This server's disk did not take it."""
 
 
 class Waiting(Protocol):
@@ -31,6 +47,9 @@ class Waiting(Protocol):
 
     def sent(self, lines: Sequence[bytes]) -> None:
         """Let go of the first records."""
+
+    def set_aside(self, line: bytes) -> Path:
+        """Keep a record that the place refuses, and return the file; `OSError` if it cannot be kept."""
 
     def discard(self) -> None:
         """Remove what is left."""
@@ -48,7 +67,7 @@ class Receipt:
     kept : Future
         Done when it is on the disk of this server; fails with `OSError` if it is lost.
     delivered : Future
-        Done when the place has it; fails as well if it is lost.
+        Done when the place has it; fails if it is lost, or the place refuses it.
     """
 
     line: bytes
@@ -58,8 +77,9 @@ class Receipt:
     def fail(self, error: OSError) -> None:
         """Say that it is lost."""
         for future in (self.kept, self.delivered):
-            future.set_exception(error)
-            future.exception()  # looks at the error, should nobody wait
+            if not future.done():
+                future.set_exception(error)
+                future.exception()  # looks at the error, should nobody wait
 
     def settle(self, future: asyncio.Future[None]) -> None:
         """Say that it is so far."""
@@ -77,9 +97,11 @@ class Delivery:
     waiting : Waiting
         Keeps them meanwhile.
     left_behind : callable
-        Yields what servers left that are gone; it is handed over first.
+        Yields what servers left that are gone, one after the other; it is handed over beside what is new.
     pause : float
         Seconds before the second attempt; then twice as many, and so on.
+    count : callable
+        Told what became of how many records.
 
     Attributes
     ----------
@@ -94,12 +116,14 @@ class Delivery:
         *,
         left_behind: Callable[[], Iterator[Waiting]] = lambda: iter(()),
         pause: float,
+        count: Callable[[Fate, int], None] = lambda _fate, _records: None,
     ) -> None:
         self.name = sink.name
         self._sink = sink
         self._waiting = waiting
         self._left_behind = left_behind
         self._pause = pause
+        self._count = count
         self._last: Receipt | None = None
         self._is_down = False
         self._fresh: list[Receipt] = []
@@ -144,6 +168,7 @@ class Delivery:
                 await in_thread(self._waiting.append, [receipt.line for receipt in receipts])
             except OSError as error:
                 log.error("%d records of the audit for %s are lost: %s", len(receipts), self.name, error)
+                self._count(Fate.LOST, len(receipts))
                 for receipt in receipts:
                     receipt.fail(error)
                 continue
@@ -158,35 +183,65 @@ class Delivery:
             await self._has_kept.wait()
             self._has_kept.clear()
             while self._kept:
-                lines = await self._hand_over(_batch(self._kept))
+                handed = await self._hand_over(_batch(self._kept), self._waiting)
                 try:
-                    await in_thread(self._waiting.sent, lines)
+                    await in_thread(self._waiting.sent, handed.lines)
                 except OSError as error:  # the place has them, and may get them again from the next server
                     log.error("records of the audit for %s cannot be removed from the disk: %s", self.name, error)
-                for _ in lines:
+                for _ in handed.lines:
                     receipt = self._kept.popleft()
-                    receipt.settle(receipt.delivered)
+                    if handed.refusal is None:
+                        receipt.settle(receipt.delivered)
+                    else:
+                        receipt.fail(handed.refusal)
 
     async def _deliver_left_behind(self) -> None:
-        for left in await in_thread(lambda: list(self._left_behind())):
+        spools = self._left_behind()
+        while (left := await in_thread(next, spools, None)) is not None:  # one is open at a time: there may be many
             try:
                 while lines := await in_thread(left.read, _BATCH):
-                    await in_thread(left.sent, await self._hand_over(lines))
+                    await in_thread(left.sent, (await self._hand_over(lines, left)).lines)
             except OSError as error:
                 log.error("records of the audit that were left for %s cannot be read: %s", self.name, error)
             else:
                 await in_thread(left.discard)
+            finally:
+                left.close()
 
-    async def _hand_over(self, lines: Sequence[bytes]) -> Sequence[bytes]:
-        """Hand over records, however long that takes; return those that were taken, the first or more of them."""
-        pause = self._pause
-        while not await self._is_taken(lines):
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST * self._pause)
+    async def _hand_over(self, lines: Sequence[bytes], waiting: Waiting) -> _Handed:
+        """Hand over records, however long that takes; return the first or more of them, which are done with.
+
+        A record that the place refuses again and again, also when it comes alone, is set aside: those behind it go on.
+        """
+        pause, refusals = self._pause, 0
+        while (error := await self._attempt(lines)) is not None:
+            is_refused = isinstance(error, RecordsRejectedError)
+            refusals = refusals + 1 if is_refused and len(lines) == 1 else 0
+            if refusals >= _REFUSALS and await self._is_set_aside(lines[0], waiting, error):
+                return _Handed(lines, refusal=OSError(f"{self.name} refused it: {error}"))
+            if not is_refused or len(lines) == 1:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST * self._pause)
             lines = lines[: max(1, len(lines) // 2)]  # a place may take fewer at once than these
-        return lines
+        self._count(Fate.DELIVERED, len(lines))
+        return _Handed(lines)
 
-    async def _is_taken(self, lines: Sequence[bytes]) -> bool:
+    async def _is_set_aside(self, line: bytes, waiting: Waiting, error: Exception) -> bool:
+        try:
+            file = await in_thread(waiting.set_aside, line)
+        except OSError as problem:  # it is not let go of: nothing is handed over until somebody makes room
+            log.error("a record of the audit that %s refuses cannot be set aside: %s", self.name, problem)
+            return False
+        log.error(
+            "%s refuses a record of the audit (%s). It is now in `%s`: see what is wrong with it, and hand it in by"
+            " hand. Those behind it go on",
+            *(self.name, error, file),
+        )
+        self._count(Fate.REJECTED, 1)
+        return True
+
+    async def _attempt(self, lines: Sequence[bytes]) -> Exception | None:
+        """Send records, and return why the place does not have them."""
         try:
             await self._sink.send(lines)
         except Exception as error:  # noqa: BLE001  # whatever it is: an end of this task would be the end of the trail
@@ -194,11 +249,19 @@ class Delivery:
                 what = error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
                 log.warning("%s does not take records of the audit: %s", self.name, what)
             self._is_down = True
-            return False
+            return error
         if self._is_down:
             log.warning("%s takes records of the audit again", self.name)
         self._is_down = False
-        return True
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Handed:
+    """Records that are done with, and why the place refused them, if it did."""
+
+    lines: Sequence[bytes]
+    refusal: OSError | None = None
 
 
 def _batch(receipts: Iterable[Receipt]) -> list[bytes]:

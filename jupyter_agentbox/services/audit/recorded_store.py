@@ -29,13 +29,21 @@ class RecordedStore:
     ----------
     store : RequestStore
         Keeps them.
-    trail : AuditTrail
-        Records what changes.
+    trail : callable
+        Returns what records what changes; ``None`` if nothing does.
+    trail_for_running : callable, optional
+        The same for what is about to run; may raise `AuditError`.
     """
 
-    def __init__(self, store: RequestStore, trail: AuditTrail) -> None:
+    def __init__(
+        self,
+        store: RequestStore,
+        trail: Callable[[], AuditTrail | None],
+        trail_for_running: Callable[[], AuditTrail | None] | None = None,
+    ) -> None:
         self._store = store
         self._trail = trail
+        self._trail_for_running = trail_for_running or trail
 
     async def add(self, request: ApprovalRequest) -> bool:
         """Keep a new request.
@@ -51,7 +59,7 @@ class RecordedStore:
         is_kept = await self._store.add(request)
         if is_kept:
             event = AuditEvent.ASKED if request.status is Status.PENDING else AuditEvent.DECIDED
-            self._trail.note(event, request)
+            self._note(event, request)
         return is_kept
 
     async def replace_if(
@@ -73,11 +81,14 @@ class RecordedStore:
             return await self._let_run(request, write)
         is_written = await write()
         if is_written:
-            self._trail.note(event_of(request, status), request)
+            self._note(event_of(request, status), request)
         return is_written
 
     async def _let_run(self, request: ApprovalRequest, write: Callable[[], Awaitable[bool]]) -> bool:
-        sequence = await self._trail.announce(AuditEvent.DECIDED, request)
+        trail = self._trail_for_running()
+        if trail is None:
+            return await write()
+        sequence = await trail.announce(AuditEvent.DECIDED, request)
         is_written = False
         try:
             is_written = await write()
@@ -86,8 +97,16 @@ class RecordedStore:
             raise
         finally:
             if not is_written:
-                self._trail.revoke(sequence, request, "the store did not take it")
+                trail.revoke(sequence, request, "the store did not take it")
         return is_written
+
+    def _note(self, event: AuditEvent, request: ApprovalRequest) -> None:
+        if (trail := self._trail()) is not None:
+            trail.note(event, request)
+
+    def _note_grants(self, ids: Sequence[str], why: str) -> None:
+        if (trail := self._trail()) is not None:
+            trail.note_grants(ids, why)
 
     async def get(self, request_id: str) -> ApprovalRequest:
         """Return a request."""
@@ -109,9 +128,9 @@ class RecordedStore:
         """Remove lasting answers."""
         await self._store.end_grants(ids)
         if ids:
-            self._trail.note_grants(ids, "ended")
+            self._note_grants(ids, "ended")
 
     async def void_grant(self, grant_id: str, void: Void) -> None:
         """Note that a lasting answer holds no more, and why."""
         await self._store.void_grant(grant_id, void)
-        self._trail.note_grants([grant_id], void.value)
+        self._note_grants([grant_id], void.value)

@@ -17,6 +17,7 @@ from jupyter_agentbox.core.ports import Clock, Ids
 from jupyter_agentbox.core.redaction import Redaction
 
 from .deliveries import Delivery
+from .metrics import count_records
 from .trail import AuditTrail
 
 
@@ -56,6 +57,7 @@ def _delivery(address: str, settings: AuditSettings, chain: str, whose: JsonObje
         Spool.of(directory, address=address, chain=chain, most_bytes=settings.spool_bytes),
         left_behind=partial(Spool.left_behind, directory, address=address, most_bytes=settings.spool_bytes),
         pause=settings.pause,
+        count=count_records,
     )
 
 

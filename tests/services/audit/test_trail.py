@@ -61,8 +61,9 @@ class Server:
             audit=AuditSettings(sinks=(collector.url,), spool=str(directory / "spool"), **{"pause": 0.01, **audit}),
         )
         self.box: AgentBox = build(settings, announcer=self.announcer, own_tools={"shop": self.tools}, policy=POLICY)
-        assert self.box.trail is not None
-        self.trail: AuditTrail = self.box.trail
+        trail = self.box.trail.current()
+        assert trail is not None
+        self.trail: AuditTrail = trail
 
     async def call(self, tool: str, on_waiting: Any = lambda _: None, **arguments: Any) -> Any:
         call = ToolCall(server="shop", tool=tool, arguments=arguments, origin=Origin(kernel_id="k1"))
@@ -287,7 +288,7 @@ async def test_what_somebody_puts_beside_the_records_that_were_left_holds_none_u
 
 def a_trail(store: MemoryApprovalStore, collector: Collector, directory: Path) -> tuple[AuditTrail, RecordedStore]:
     server = Server(directory, collector, arguments=ArgumentsKept.DIGEST)
-    return server.trail, RecordedStore(store, server.trail)
+    return server.trail, RecordedStore(store, lambda: server.trail)
 
 
 @with_collector

@@ -1,0 +1,112 @@
+"""The trail of a server as its settings and the site's files want it, also when an administrator changes these."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jupyter_agentbox.background import in_background
+from jupyter_agentbox.core.audit_trail import AuditSettings
+from jupyter_agentbox.core.site_policy import SitePolicy
+from jupyter_agentbox.exceptions import AuditError
+
+from .trail import AuditTrail
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Made:
+    """A trail, and what it was made of."""
+
+    settings: AuditSettings
+    trail: AuditTrail | None
+
+
+class SiteTrail:
+    """Has the trail that holds now. Another place for records begins another chain.
+
+    Parameters
+    ----------
+    settings : AuditSettings
+        What the server's own settings say.
+    site : callable
+        Returns the site's policy of this moment; the same object if nothing changed.
+    make : callable
+        Makes a trail, or none if there is no place for records; raises `ValueError` if a place is none.
+
+    Raises
+    ------
+    ValueError
+        If a place for records is none.
+    """
+
+    def __init__(
+        self,
+        settings: AuditSettings,
+        *,
+        site: Callable[[], SitePolicy],
+        make: Callable[[AuditSettings], AuditTrail | None],
+    ) -> None:
+        self._settings = settings
+        self._site = site
+        self._make = make
+        self._seen = site()
+        self._seen = site()
+        wanted = settings.with_site(self._seen.audit)
+        self._made = _Made(wanted, make(wanted))
+        self._problem = ""
+        self._is_running = False
+
+    def start(self) -> None:
+        """Begin the chain."""
+        self._is_running = True
+        if self._made.trail is not None:
+            self._made.trail.start()
+
+    async def aclose(self) -> None:
+        """End the chain."""
+        self._is_running = False
+        if self._made.trail is not None:
+            await self._made.trail.aclose()
+
+    def current(self) -> AuditTrail | None:
+        """Return the trail; ``None`` if there is no place for records."""
+        site = self._site()
+        if site is not self._seen and self._is_running:
+            self._seen = site
+            self._follow(site)
+        return self._made.trail
+
+    def for_running(self) -> AuditTrail | None:
+        """Return the trail, which is to have the record of what is about to run.
+
+        Raises
+        ------
+        AuditError
+            The site names a place for records that is none, so that nothing may run.
+        """
+        trail = self.current()
+        if self._problem:
+            raise AuditError(f"nothing runs before your administrator mends the site's rules: {self._problem}")
+        return trail
+
+    def _follow(self, site: SitePolicy) -> None:
+        if site.is_closed:  # it denies all calls, and does not say where their records go: that stays as it was
+            return
+        before, wanted = self._made, self._settings.with_site(site.audit)
+        self._problem = ""
+        if wanted == before.settings:
+            return
+        try:
+            trail = self._make(wanted)
+        except ValueError as error:
+            self._problem = str(error)
+            log.error("jupyter_agentbox: nothing runs: %s", error)
+            return
+        self._made = _Made(wanted, trail)
+        if trail is not None:
+            trail.start()
+        if before.trail is not None:
+            in_background(before.trail.aclose(), what="ending the chain of records for places that have changed")
