@@ -18,6 +18,8 @@ export PATH
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export YARN_ENABLE_TELEMETRY := 0
 unexport PYTHONPATH VIRTUAL_ENV
+# Hundreds of processes are started here: each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Extra arguments: make demo ARGS="--no-browser --port 9999", make pytest ARGS="tests/core -x"
 ARGS ?=

@@ -32,6 +32,9 @@ def main() -> None:
     # Without configuration, Jupyter makes a temporary directory for it and never removes that: this one is removed.
     tempfile.tempdir = str(Path(sys.argv[1]).parent)
 
+    # No schema here has a field for an internationalized address, and the grammar of those takes a second to compile.
+    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # makes its import fail
+
     import zmq  # noqa: PLC0415  # after the environment says what Jupyter may read
     from jupyter_server.serverapp import ServerApp  # noqa: PLC0415
 
