@@ -78,13 +78,13 @@ class RuleFiles:
     def __init__(self, *, user: Path | None, sites: Sequence[SitePlace] = ()) -> None:
         self._user = None if user is None else _WatchedFile(user, _read_user)
         self._sites = [_WatchedFile(place.path, _reader_of(place)) for place in sites]
+        self._files = [*self._sites, *([] if self._user is None else [self._user])]
         self._parts: list[_Found] = []
         self._book = RuleBook()
 
     def load(self) -> RuleBook:
-        """Return the rules; the same object as last time if no file changed. Costs one ``stat`` a file."""
-        files = [*self._sites, *([self._user] if self._user is not None else [])]
-        parts = [file.load() for file in files]
+        """Return the rules; the same object as last time if no file changed. Costs a ``stat`` or two a file."""
+        parts = [file.load() for file in self._files]
         if len(parts) != len(self._parts) or any(map(_is_other, parts, self._parts)):
             self._parts = parts
             self._book = self._read(parts)
@@ -226,6 +226,7 @@ class _WatchedFile:
     def __init__(self, path: Path, read: Callable[[Path, bytes | str | None], _Found]) -> None:
         self.path = path
         self._read = read
+        self._name, self._directory = str(path), str(path.parent)
         self._stamp: tuple[_Stamp, _Stamp] | None = None
         self._is_settled = False
         self._rights: tuple[tuple[int, ...], _Stamp] = (), None
@@ -237,7 +238,8 @@ class _WatchedFile:
         self._stamp = None
 
     def load(self) -> _Found:
-        stamp = _stamp(self.path), _stamp_of_directory(self.path)
+        own = _stamp(self._name)  # where there is no file, it does not matter who could put one there
+        stamp = own, None if own is None else _stamp_of_directory(self._directory)
         if self._found is not None and self._is_settled and stamp == self._stamp:
             return self._found
         rights = _rights(stamp[0]), stamp[1]
@@ -330,11 +332,18 @@ def _why_not_users(path: Path) -> str:
     return "every user can write it: `chmod go-w` makes it yours" if found.st_mode & stat.S_IWOTH else ""
 
 
-def _stamp(path: Path) -> _Stamp:
+def _stamp(path: str) -> _Stamp:
+    """Return what changes with a file; ``None`` if there is none. Each call waits for it: it asks the system once."""
     try:
-        return _stamp_of(os.stat(path))  # noqa: PTH116  # at each call, so no slower than need be
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return None
     except OSError as error:
-        return None if isinstance(error, FileNotFoundError) and not os.path.islink(path) else (0, 0, error.errno or 0)  # noqa: PTH114
+        return 0, 0, error.errno or 0
+    try:
+        return _stamp_of(os.stat(path) if stat.S_ISLNK(found.st_mode) else found)  # noqa: PTH116
+    except OSError as error:
+        return 0, 0, error.errno or 0
 
 
 def _stamp_of(found: os.stat_result) -> tuple[int, ...]:
@@ -348,10 +357,10 @@ def _rights(stamp: _Stamp) -> tuple[int, ...]:
     return () if stamp is None else stamp[5:]
 
 
-def _stamp_of_directory(path: Path) -> _Stamp:
+def _stamp_of_directory(path: str) -> _Stamp:
     """Return what says who may put another file there."""
     try:
-        found = os.stat(os.path.dirname(path))  # noqa: PTH116, PTH120
+        found = os.stat(path)  # noqa: PTH116
     except OSError:
         return None
     return found.st_mode, found.st_uid

@@ -216,6 +216,40 @@ def test_a_file_of_an_environment_that_users_can_change_is_none_of_the_sites(
     assert effect(RuleFiles(user=user, sites=[SitePlace(path=site, is_environments=True)])) is Effect.DENY
 
 
+def test_who_may_put_a_file_there_counts_from_when_there_is_one(
+    user: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unprotected: set[Path] = set()
+    monkeypatch.setattr(
+        "jupyter_agentbox.storage.rule_files.why_unprotected", lambda path: "open" if path in unprotected else ""
+    )
+    files = RuleFiles(user=user, sites=[SitePlace(path=site, is_environments=True)])
+    assert files.load().rules == ()
+
+    site.parent.chmod(0o777)  # while there is no file
+    unprotected.add(site.parent)
+    site.write_text(text(ALLOW))
+    assert [problem.message for problem in files.load().problems] == ["open: its rules do not count"]
+
+    site.parent.chmod(0o755)  # while there is one
+    unprotected.remove(site.parent)
+    assert effect(files) is Effect.ALLOW
+
+
+def test_a_link_counts_as_what_it_leads_to_whenever_that_comes_changes_or_goes(
+    files: RuleFiles, user: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "elsewhere.json"
+    user.symlink_to(target)
+    assert (len(files.load().problems), effect(files)) == (1, Effect.ASK)
+    target.write_text(text(ALLOW))
+    assert effect(files) is Effect.ALLOW
+    target.write_text(text(DENY))
+    assert effect(files) is Effect.DENY
+    user.unlink()
+    assert (files.load().rules, files.load().problems) == ((), ())
+
+
 def test_what_is_written_is_read_and_only_the_user_can_read_it(files: RuleFiles, user: Path) -> None:
     files.write([ALLOW])
     assert (effect(files), stat.S_IMODE(user.stat().st_mode)) == (Effect.ALLOW, 0o600)

@@ -53,11 +53,12 @@ class PolicyManager:
         is_current : bool
             Whether the server describes it so now: then a grant for a tool that it described otherwise is void.
         """
-        evaluation = self.in_force.evaluate(call, tool)
+        book = self.book  # looked at once: what is said of one call comes from the same rules
+        evaluation = self._with_programs(book).evaluate(call, tool)
         if self._grants is None:
             return evaluation
         found = self._grants.apply(call, tool, evaluation)
-        if found.effect is not Effect.ALLOW or not self.site.is_off(Feature.GRANTS):
+        if found.effect is not Effect.ALLOW or not book.site.is_off(Feature.GRANTS):
             evaluation = found
         if is_current and tool is not None:
             self._grants.void_changed(call, tool)
@@ -66,7 +67,10 @@ class PolicyManager:
     @property
     def in_force(self) -> Policy:
         """All rules as they are now; of equally strict ones, the site's come first."""
-        book = self.book
+        return self._with_programs(self.book)
+
+    def _with_programs(self, book: RuleBook) -> Policy:
+        """Return the rules of files with those of the program."""
         parts = (book, self._policy)
         if not all(map(is_, parts, self._parts)):
             rules = (*book.rules, *self._policy.rules)

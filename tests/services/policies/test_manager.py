@@ -11,6 +11,7 @@ from jupyter_agentbox.core.approvals import Answer, ApprovalRequest
 from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.rule_files import RuleBook, read_text, write_text
+from jupyter_agentbox.core.site_policy import SitePolicy
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.services.grants.manager import GrantManager
@@ -75,6 +76,20 @@ def test_the_rules_of_files_count_as_they_are_now() -> None:
     assert policies.in_force is policies.in_force
     source.book = RuleBook()
     assert effect_of(policies, call) is Effect.ASK
+
+
+class Changing(Book):
+    """A source whose rules change each time that they are looked at: first they allow, then they refuse."""
+
+    def load(self) -> RuleBook:
+        found, self.book = self.book, RuleBook(site=SitePolicy.closed("rules.json"))
+        return found
+
+
+async def test_what_is_said_of_one_call_comes_from_the_same_rules_and_of_the_next_from_the_new_ones() -> None:
+    policies = PolicyManager(source=Changing(), grants=await granted(Answer.ALLOW_ALWAYS))
+    call = answered(Answer.ALLOW_ALWAYS).call
+    assert [effect_of(policies, call) for _ in range(2)] == [Effect.ALLOW, Effect.ASK]
 
 
 async def test_of_equally_strict_rules_the_one_of_a_file_is_named_before_a_lasting_answer() -> None:
