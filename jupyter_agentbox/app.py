@@ -89,6 +89,8 @@ if TYPE_CHECKING:
     from jupyter_agentbox.services.threads.cell_turns import CellTurns
     from jupyter_agentbox.services.threads.manager import NotebookThreads
 
+#: Seconds between two looks for MCP servers that nobody uses, at most.
+_LONGEST_LOOK: Final = 60.0
 #: Where the web application keeps how it connects a websocket to a kernel.
 _CONNECTION_CLASS: Final = "kernel_websocket_connection_class"
 
@@ -301,6 +303,29 @@ class AgentBoxApp(ExtensionApp):
         "that it answers, and no other.",
     ).tag(config=True)
 
+    mcp_idle_timeout = Float(
+        1800.0,
+        min=1.0,
+        allow_none=True,
+        help="After how many seconds an MCP server that is a program is stopped if nobody used it. Its next use starts "
+        "it. None: never.",
+    ).tag(config=True)
+
+    mcp_most_processes = Int(
+        20,
+        min=1,
+        allow_none=True,
+        help="How many MCP servers that are programs run at a time. For one more, the one is stopped that was not used "
+        "for longest; if all are in use, the call fails. None: no limit.",
+    ).tag(config=True)
+
+    mcp_memory_limit = Int(
+        None,
+        min=64_000_000,
+        allow_none=True,
+        help="How many bytes of data each process of an MCP server may have, on Linux (RLIMIT_DATA). None: no limit.",
+    ).tag(config=True)
+
     content_security_policy = Enum(
         ["auto", "always", "never"],
         default_value="auto",
@@ -450,6 +475,7 @@ class AgentBoxApp(ExtensionApp):
         return sqlite_url(str(Path(jupyter_data_dir()) / "agentbox" / "approvals.sqlite"))
 
     _preloading: asyncio.Task[None] | None = None
+    _stopping_idle: asyncio.Task[None] | None = None
     _threads: NotebookThreads | None = None
     _cell_turns: tuple[CellTurns, CodeAnalyzer] | None = None
     _is_stopping = False
@@ -545,12 +571,14 @@ class AgentBoxApp(ExtensionApp):
         if self._box.tools.servers():
             # The MCP SDK takes a second to import: let that pass before somebody waits for a first call.
             self._preloading = in_background(self._box.tools.preload(), what="loading the MCP SDK")
+        self._stopping_idle = in_background(self._stop_idle_servers(), what="stopping MCP servers that nobody uses")
 
     async def stop_extension(self) -> None:
         """Interrupt agents, orphan what is pending and stop the MCP servers."""
         self._is_stopping = True
-        if self._preloading is not None:
-            self._preloading.cancel()
+        for task in (self._preloading, self._stopping_idle):
+            if task is not None:
+                task.cancel()
         if self._threads is not None:
             await self._threads.aclose()  # first: what its turns wait for is withdrawn, and recorded
         await self._links.aclose()
@@ -559,6 +587,12 @@ class AgentBoxApp(ExtensionApp):
         await self._box.aclose()
         if self._cell_turns is not None:
             self._cell_turns[1].close()
+
+    async def _stop_idle_servers(self) -> None:
+        if self.mcp_idle_timeout is not None:
+            while True:
+                await asyncio.sleep(min(_LONGEST_LOOK, self.mcp_idle_timeout))
+                await self._box.tools.stop_idle()
 
     def _made_threads(self) -> NotebookThreads:
         """Return the agents' threads, made at the first call: a server starts without them."""
@@ -659,6 +693,9 @@ class AgentBoxApp(ExtensionApp):
                 call_timeout=self.mcp_call_timeout,
                 message_cap=self.mcp_message_cap,
                 log_lines=self.mcp_log_lines,
+                idle_timeout=self.mcp_idle_timeout,
+                most_processes=self.mcp_most_processes,
+                memory=self.mcp_memory_limit,
                 default_cwd=partial(
                     safe_working_directory, lambda directory: directories.holds(directory) or could_write(directory)
                 ),

@@ -167,6 +167,7 @@ LATE = {
     ("headless.gateway_server", "zmq"): _ENVIRONMENT,
     ("processes.process", "fcntl"): "not on every platform",
     ("processes.reaper", "ctypes"): "costs the reaper milliseconds where it is of no use",
+    ("processes.reaper", "resource"): "costs the reaper milliseconds where it is of no use",
     ("sandbox.inside.bootstrap", "ipykernel.debugger"): _IN_THE_KERNEL,
     ("sandbox.inside.bootstrap", "ipykernel.ipkernel"): _IN_THE_KERNEL,
     ("sandbox.inside.bootstrap", "ipykernel.kernelapp"): _IN_THE_KERNEL,

@@ -158,6 +158,7 @@ def _transport(
         argv=(program(server), *server.args),
         env=process_environment(os.environ, server.env),
         cwd=server.cwd or limits.default_cwd(),
+        memory=limits.memory,
     )
     return StdioTransport(command, wire=wire, message_cap=limits.message_cap)
 

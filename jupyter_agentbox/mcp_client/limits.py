@@ -42,6 +42,12 @@ class ServerLimits:
         The longest message that is read, in bytes. A longer one fails its own call only.
     log_lines : int
         How many lines of the server's log are kept.
+    idle_timeout : float or None
+        Seconds after which a program is stopped that nobody used; ``None`` for never.
+    most_processes : int or None
+        How many programs run at a time; ``None`` for no limit.
+    memory : int or None
+        How many bytes of data each process of a program may have; ``None`` for no limit.
     default_cwd : callable
         Returns the directory in which a server starts that names no ``cwd``; ``None`` for the one of this process.
     """
@@ -50,4 +56,7 @@ class ServerLimits:
     call_timeout: float = 600.0
     message_cap: int = 256_000_000
     log_lines: int = 200
+    idle_timeout: float | None = None
+    most_processes: int | None = None
+    memory: int | None = None
     default_cwd: Callable[[], str | None] = inherit_working_directory

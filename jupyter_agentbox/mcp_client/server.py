@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -15,9 +15,10 @@ from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.tools import LogMessage, ServerState, ServerStatus, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ServerConfigurationError, SignInRequiredError, ToolServerError
 
-from .configuration import ServerConfiguration, UnusableServer
+from .configuration import ServerConfiguration, StdioServer, UnusableServer
 from .limits import ServerLimits
 from .logs import LogRing, Redactor
+from .places import Places
 from .sign_ins import SignIns
 from .trust_keys import trust_key_of
 
@@ -65,11 +66,15 @@ class ManagedServer:
         Gets what the server logs by notifications, without the configuration's secrets.
     sign_ins : SignIns or None
         What people's sign-ins gave; ``None`` if nobody can sign in.
+    places : Places, optional
+        Where a program needs a place to run; without it there are enough.
 
     Attributes
     ----------
     trust_key : str
         What it is started with or reached at, as a hash.
+    used_at : float
+        When it was last used, by the clock.
     """
 
     def __init__(
@@ -81,6 +86,7 @@ class ManagedServer:
         on_change: Callable[[], None],
         on_log_message: Callable[[LogMessage], None] = lambda _: None,
         sign_ins: SignIns | None = None,
+        places: Places | None = None,
     ) -> None:
         self.configuration = configuration
         self.trust_key = trust_key_of(configuration)
@@ -89,9 +95,12 @@ class ManagedServer:
         self._on_change = on_change
         self._on_log_message = on_log_message
         self._sign_ins = sign_ins
+        self._places = places or Places(None)
+        self.used_at = clock()
         self._is_signed_in = False
         self._refusal: SignInRequiredError | None = None
         self._running = 0
+        self._users = 0
         secrets = () if isinstance(configuration, UnusableServer) else configuration.secrets
         self._redact = Redactor(secrets)
         self._log = LogRing(limits.log_lines, self._redact)
@@ -139,6 +148,27 @@ class ManagedServer:
         """Whether it runs, starts or stops."""
         return self._task is not None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it runs and nobody uses it."""
+        return self._state is ServerState.RUNNING and not self._users
+
+    async def stop_if_idle(self, seconds: float) -> None:
+        """Stop it if it is a program that nobody used for so many seconds; its next use starts it."""
+        if isinstance(self.configuration, StdioServer) and self.is_idle and self.used_at <= self._clock() - seconds:
+            _log.info("MCP server %s was not used for %g s and is stopped", self.configuration.name, seconds)
+            await self.stop()
+
+    @contextlib.contextmanager
+    def _use(self) -> Iterator[None]:
+        """Keep it from being stopped as one that nobody uses."""
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
+            self.used_at = self._clock()
+
     async def tools(self) -> Mapping[str, ToolDescription]:
         """Return its tools by wire name; starts it if need be.
 
@@ -146,8 +176,9 @@ class ManagedServer:
         ------
         ServerConfigurationError, ToolServerError
         """
-        session = await self._session()
-        tools = await session.tools()
+        with self._use():
+            session = await self._session()
+            tools = await session.tools()
         self._known = tools
         return tools
 
@@ -158,6 +189,10 @@ class ManagedServer:
         ------
         ServerConfigurationError, UnknownToolError, ToolServerError, ToolCallInterruptedError
         """
+        with self._use():
+            return await self._call_used(call, listener)
+
+    async def _call_used(self, call: ToolCall, listener: CallListener | None) -> ToolResult:
         session = await self._session()
         self._calls += 1
         self._running += 1
@@ -228,7 +263,7 @@ class ManagedServer:
 
     async def _session(self) -> Session:
         while True:
-            if self._task is not None and self._is_refused:
+            if self._task is not None and (self._is_refused or self._is_stopping):
                 await asyncio.wait([self._task])
             if self._task is None or self._ready is None:
                 self._task, self._ready = self._begin()
@@ -309,6 +344,8 @@ class ManagedServer:
     async def _run(self, ready: asyncio.Future[Session]) -> None:
         connections = await asyncio.to_thread(import_connections)
         async with AsyncExitStack() as stack:
+            if isinstance(self.configuration, StdioServer):
+                await stack.enter_async_context(self._places.hold(self))
             session = await self._open(stack, connections)
             started = self._clock()
             self._protocol_version = session.protocol_version

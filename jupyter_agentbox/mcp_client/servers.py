@@ -24,6 +24,7 @@ from jupyter_agentbox.exceptions import ServerConfigurationError, UnknownServerE
 from .arguments import check_is_json
 from .configuration import Configuration, ConfigurationSource, HttpServer, UnusableServer
 from .limits import ServerLimits
+from .places import Places
 from .server import ManagedServer, import_connections
 from .sign_ins import SignIns
 
@@ -69,6 +70,7 @@ class McpServers:
         self._clock = clock
         self._sign_ins = sign_ins
         self._loaded = Configuration()
+        self._places = Places(limits.most_processes)
         self._servers: dict[str, ManagedServer] = {}
         self._retiring: set[asyncio.Task[None]] = set()
         self._is_closed = False
@@ -201,6 +203,12 @@ class McpServers:
         """Stop all servers, all at the same time; each starts anew on its next use."""
         await asyncio.gather(*(server.stop() for server in self._servers.values()))
 
+    async def stop_idle(self) -> None:
+        """Stop the programs that nobody used for `ServerLimits.idle_timeout`; each starts anew on its next use."""
+        seconds = self._limits.idle_timeout
+        if seconds is not None:
+            await asyncio.gather(*(server.stop_if_idle(seconds) for server in self._servers.values()))
+
     async def preload(self) -> None:
         """Import the SDK, in a thread. Optional: without it the first start of a server takes a second longer."""
         await asyncio.to_thread(import_connections)
@@ -240,6 +248,7 @@ class McpServers:
                     on_change=self._announce,
                     on_log_message=partial(self._on_log, name),
                     sign_ins=self._sign_ins,
+                    places=self._places,
                 )
             else:
                 del old[name]

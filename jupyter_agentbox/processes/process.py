@@ -37,12 +37,15 @@ class Command:
         The working directory.
     pass_fds : tuple of int
         File descriptors of ours that it inherits, by these numbers, beside its standard streams.
+    memory : int or None
+        How many bytes of data it and each of its processes may have; ``None`` for no limit of ours.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: str | None = None
     pass_fds: tuple[int, ...] = ()
+    memory: int | None = None
 
 
 class OwnedProcess:
@@ -242,7 +245,12 @@ class _Lifeline(asyncio.Protocol):
     def send(self, command: Command, grace: float) -> None:
         if self._transport is not None:
             message = reaper.message(
-                list(command.argv), dict(command.env), command.cwd, list(command.pass_fds), float(grace)
+                list(command.argv),
+                dict(command.env),
+                command.cwd,
+                list(command.pass_fds),
+                float(grace),
+                command.memory,
             )
             self._transport.write(message)
 

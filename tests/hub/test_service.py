@@ -30,9 +30,11 @@ SERVICE = "services/agentbox/"
 PATIENTLY = """
 load_subconfig({demo!r})
 c.Spawner.start_timeout = c.Spawner.http_timeout = {timeout}
-for service in c.JupyterHub.services:
-    if "url" in service:
-        service["timeout"] = {timeout}
+from jupyterhub.services.service import Service
+if hasattr(Service, "timeout"):  # JupyterHub 5 has none
+    for service in c.JupyterHub.services:
+        if "url" in service:
+            service["timeout"] = {timeout}
 """
 
 

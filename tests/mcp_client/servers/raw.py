@@ -101,6 +101,11 @@ def big(request, arguments):
 
 
 @tool
+def eat(request, arguments):
+    text(request, str(len(bytearray(arguments["size"]))))
+
+
+@tool
 def wait(request, arguments):
     event = events[request["id"]] = threading.Event()
 
