@@ -19,6 +19,7 @@ from jupyter_agentbox.sandbox.server.probes import select_level
 from .accessibility import violations
 from .lab import PATIENCE, Lab, running_lab
 from .person import Person
+from .pictures import faults
 
 #: The same browser without its own windows, where Debian has it: a page then costs a fifth less.
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
@@ -154,10 +155,12 @@ def pictures(tmp_path: Path) -> Path:
 def save_picture(pictures: Path) -> Callable[..., None]:
     """Save pictures for the documentation.
 
-    What is worth a picture is also what everybody must be able to use: axe looks at it.
+    What is worth a picture is also what everybody must be able to use: axe looks at it. A picture in which a part is
+    covered or cut off is not saved.
     """
 
     def save(name: str, *parts: Locator, margin: int = 12) -> None:
+        assert [fault for part in parts for fault in faults(part)] == [], f"`{name}` would not show what it is to show"
         boxes = [box for part in parts if (box := part.bounding_box())]
         left, top = (min(box[side] for box in boxes) - margin for side in ("x", "y"))
         right = max(box["x"] + box["width"] for box in boxes) + margin

@@ -5,12 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from .accessibility import violations
 from .person import Person, decide
 
 LIST = "from jupyter_agentbox import tools\nlen(tools.shop.list_products())"
+
+
+#: Pixels of the ring around what has the focus, and of the gap before it.
+RING = 3
+
+
+def assert_room_for_the_ring(button: Locator) -> None:
+    """Check that the list, which paints nothing outside its box, leaves room around a button in it."""
+    list_box = button.page.get_by_role("group", name="Rules in force").bounding_box()
+    box = button.bounding_box()
+    assert list_box
+    assert box
+    assert box["x"] - RING >= list_box["x"]
+    assert box["y"] + box["height"] + RING <= list_box["y"] + list_box["height"]
 
 
 def test_a_rule_that_is_written_in_the_panel_answers_the_next_call(
@@ -32,6 +46,7 @@ def test_a_rule_that_is_written_in_the_panel_answers_the_next_call(
     assert violations(person.page) == []
     decide(rules, "Save rule")
     expect(rules).to_contain_text("Allow shop.list_*")
+    assert_room_for_the_ring(rules.get_by_role("button", name="Edit shop.list_*"))
     try:
         person.run(1)
         expect(person.cell(1)).to_contain_text(re.compile(r"\[2\]:"))

@@ -47,7 +47,7 @@ function StatusButton({ model, panel, trans }: IStatusOptions): JSX.Element {
       )}
       aria-label={name}
       onClick={() => {
-        panel.open();
+        panel.focusOldest();
       }}
     >
       <approvalIcon.react tag="span" stylesheet="statusBar" />

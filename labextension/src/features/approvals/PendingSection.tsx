@@ -2,6 +2,7 @@
  * The section of the side panel with the requests that wait.
  */
 import { ReactWidget } from '@jupyterlab/ui-components';
+import { PromiseDelegate } from '@lumino/coreutils';
 import { MessageLoop } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import React from 'react';
@@ -10,9 +11,6 @@ import { Forms, OpenForms } from '../../ui/card/forms';
 import { CardProvider } from '../../ui/context';
 import type { ICardContext } from '../../ui/context';
 import { PendingList } from './PendingList';
-
-/** Milliseconds after which the list is on screen also where the page is never idle. */
-const RENDERED_WITHIN = 1000;
 
 /** Shows the list, and finds the cards in it. */
 export class PendingSection extends ReactWidget {
@@ -47,16 +45,30 @@ export class PendingSection extends ReactWidget {
    * back to where it was, and will not do so again.
    */
   async rendered(): Promise<void> {
+    const drawn = new PromiseDelegate<void>();
+    this._awaited.push(drawn);
     MessageLoop.sendMessage(this, Widget.Msg.UpdateRequest);
-    // The promise is kept when the page is idle, which a busy one is not for a long time.
-    await Promise.race([this.renderPromise, delay(RENDERED_WITHIN)]);
+    // Not `renderPromise`, which is kept when the page is idle: a busy one is not for a long time.
+    await drawn.promise;
+    await nextTask();
+  }
+
+  override dispose(): void {
+    super.dispose();
+    this._keep(this._awaited.splice(0));
   }
 
   protected override render(): JSX.Element {
+    const awaited = [...this._awaited];
     return (
       <OpenForms.Provider value={this._forms}>
         <CardProvider value={this._context}>
           <PendingList wanted={this._wanted} />
+          <Drawn
+            onDrawn={() => {
+              this._keep(awaited);
+            }}
+          />
         </CardProvider>
       </OpenForms.Provider>
     );
@@ -70,12 +82,28 @@ export class PendingSection extends ReactWidget {
     ];
   }
 
+  /** Keep promises to those who wait for the list to be drawn. */
+  private _keep(kept: readonly PromiseDelegate<void>[]): void {
+    kept.forEach(each => {
+      each.resolve();
+    });
+    this._awaited = this._awaited.filter(each => !kept.includes(each));
+  }
+
+  private _awaited: PromiseDelegate<void>[] = [];
   private readonly _forms = new Forms();
   private _wanted: string | null = null;
 }
 
-function delay(time: number): Promise<void> {
+/** Says that what stands before it is in the document. */
+function Drawn({ onDrawn }: { onDrawn: () => void }): null {
+  React.useLayoutEffect(onDrawn);
+  return null;
+}
+
+/** Wait until the page has done what it is doing, and has sent the messages that follow from it. */
+function nextTask(): Promise<void> {
   return new Promise(resolve => {
-    setTimeout(resolve, time);
+    setTimeout(resolve);
   });
 }

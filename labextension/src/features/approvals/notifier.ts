@@ -11,6 +11,7 @@ import type {
   IApprovalPanel,
   IOrigins
 } from '../../internalTokens';
+import { withFocusToFollow } from '../../ui/guarded/keyGuard';
 import { label } from '../../ui/text/visibleText';
 import { RENDER_TIME, StandingNotification } from './standingNotification';
 
@@ -133,15 +134,18 @@ export class Notifier implements IDisposable {
     const [first, ...others] = this._waiting.values();
     this._waiting.clear();
     this._show();
-    void this._reveal(others.length === 0 ? first : undefined);
+    if (others.length > 0) {
+      this._options.panel.open();
+    } else {
+      void withFocusToFollow(() => this._reveal(first));
+    }
   }
 
-  /** Go to the one request's card; where that is not to be seen, to the panel. */
-  private async _reveal(only: IApproval | undefined): Promise<void> {
+  /** Go to a request's card under its cell; where that is not to be seen, to the one in the panel. */
+  private async _reveal(only: IApproval): Promise<void> {
     const { origins, panel } = this._options;
-    const isShown = only !== undefined && (await origins.reveal(only));
-    if (!isShown) {
-      panel.open();
+    if (!(await origins.reveal(only))) {
+      panel.focusRequest(only.id);
     }
   }
 

@@ -10,6 +10,7 @@ import type { IConfigurationProblem } from '../../api/protocol';
 import type { IEffectiveRule, IPolicy } from '../../api/rules';
 import type { IRulesModel } from '../../model/rules';
 import { useTrans } from '../../ui/context';
+import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { label } from '../../ui/text/visibleText';
 import { DecisionButton } from '../../ui/guarded/DecisionButton';
@@ -120,16 +121,6 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
       ) : null}
     </section>
   );
-}
-
-/** Keep the focus within a node, where what had it went away: a form that is closed, a button of another rule. */
-function useKeptFocus(root: React.RefObject<HTMLElement>): void {
-  const wasWithin = root.current?.contains(document.activeElement) ?? false;
-  React.useLayoutEffect(() => {
-    if (wasWithin && document.activeElement === document.body) {
-      root.current?.focus({ preventScroll: true });
-    }
-  });
 }
 
 /** Says what the site's administrator turned off, if anything. */

@@ -11,6 +11,8 @@ import { useTrans } from '../../ui/context';
 import { DecisionButton } from '../../ui/guarded/DecisionButton';
 import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
+import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
+import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
 import { label, visible } from '../../ui/text/visibleText';
 import { entryOf } from './newServer';
 import type { INewServer } from './newServer';
@@ -35,6 +37,8 @@ export function AddServer(props: IAddServerProps): JSX.Element {
   const [shown, setShown] = React.useState<IShown | null>(null);
   const [failure, setFailure] = React.useState('');
   const [isBusy, setBusy] = React.useState(false);
+  const root = React.useRef<HTMLDivElement>(null);
+  useKeptFocus(root);
   const run = (action: () => Promise<void>): void => {
     setBusy(true);
     setFailure('');
@@ -68,6 +72,7 @@ export function AddServer(props: IAddServerProps): JSX.Element {
   };
   return (
     <GuardedCard
+      ref={root}
       className="jp-AgentBox-addServer"
       isGuarded
       data-lm-suppress-shortcuts="true"
@@ -116,8 +121,10 @@ export function AddServer(props: IAddServerProps): JSX.Element {
 function Preview({ addition }: { addition: IAddition }): JSX.Element {
   const trans = useTrans();
   const { file, line, text, notes } = addition;
+  const root = React.useRef<HTMLDivElement>(null);
+  useFocusIfLost(root);
   return (
-    <div role="status">
+    <div ref={root} className="jp-AgentBox-preview" role="status" tabIndex={-1}>
       <p>
         {trans.__(
           'New lines of %1, from line %2; nothing else in it changes:',
@@ -135,6 +142,15 @@ function Preview({ addition }: { addition: IAddition }): JSX.Element {
   );
 }
 
+/** Give what appears the focus if that was on what it replaces: who pressed *Preview* goes on from what it shows. */
+function useFocusIfLost(root: React.RefObject<HTMLElement>): void {
+  React.useLayoutEffect(() => {
+    if (document.activeElement === document.body) {
+      root.current?.focus();
+    }
+  }, [root]);
+}
+
 interface IFieldsProps {
   form: INewServer;
   isDisabled: boolean;
@@ -143,6 +159,8 @@ interface IFieldsProps {
 
 function Fields({ form, isDisabled, onChange }: IFieldsProps): JSX.Element {
   const trans = useTrans();
+  const first = React.useRef<HTMLInputElement>(null);
+  useFirstFocus(first, true);
   const field = (
     key: Exclude<keyof INewServer, 'kind'>,
     text: string,
@@ -164,7 +182,7 @@ function Fields({ form, isDisabled, onChange }: IFieldsProps): JSX.Element {
         {rows > 1 ? (
           <textarea rows={rows} {...common} />
         ) : (
-          <input {...common} />
+          <input ref={key === 'name' ? first : undefined} {...common} />
         )}
       </label>
     );

@@ -21,6 +21,7 @@ export function Configuration(props: IConfigurationProps): JSX.Element {
   const { servers } = props;
   const [form, setForm] = React.useState<INewServer | null>(null);
   const [isImporting, setImporting] = React.useState(false);
+  const [closed, setClosed] = React.useState<Opened | null>(null);
   if (form) {
     return (
       <AddServer
@@ -28,6 +29,8 @@ export function Configuration(props: IConfigurationProps): JSX.Element {
         servers={servers}
         onClose={() => {
           setForm(null);
+          setImporting(false);
+          setClosed(isImporting ? 'import' : 'add');
         }}
       />
     );
@@ -36,12 +39,10 @@ export function Configuration(props: IConfigurationProps): JSX.Element {
     return (
       <OtherServers
         servers={servers}
-        onChoose={chosen => {
-          setImporting(false);
-          setForm(chosen);
-        }}
+        onChoose={setForm}
         onClose={() => {
           setImporting(false);
+          setClosed('import');
         }}
       />
     );
@@ -49,6 +50,7 @@ export function Configuration(props: IConfigurationProps): JSX.Element {
   return (
     <Place
       {...props}
+      closed={closed}
       onAdd={() => {
         setForm(EMPTY);
       }}
@@ -59,23 +61,33 @@ export function Configuration(props: IConfigurationProps): JSX.Element {
   );
 }
 
+/** What a button opened. */
+type Opened = 'add' | 'import';
+
 interface IPlaceProps extends IConfigurationProps {
+  /** What was closed; its button gets the focus back. */
+  closed: Opened | null;
   onAdd: () => void;
   onImport: () => void;
 }
 
 function Place(props: IPlaceProps): JSX.Element {
   const trans = useTrans();
-  const { servers, openDocument, onAdd, onImport } = props;
+  const { servers, openDocument, closed, onAdd, onImport } = props;
   const file = servers.list?.file;
   const document = file?.document ?? null;
   return (
     <>
       <div className="jp-AgentBox-buttons">
-        <PersonButton label={trans.__('Add server…')} onActivate={onAdd} />
+        <PersonButton
+          label={trans.__('Add server…')}
+          isFocused={closed === 'add'}
+          onActivate={onAdd}
+        />
         <PersonButton
           label={trans.__('Import…')}
           name={trans.__('Import servers of other programs')}
+          isFocused={closed === 'import'}
           onActivate={onImport}
         />
         {openDocument && document !== null ? (

@@ -9,6 +9,7 @@ import type { IServersModel } from '../../internalTokens';
 import { TextBlock, VisibleText } from '../../ui/components/VisibleText';
 import { useTrans } from '../../ui/context';
 import { PersonButton } from '../../ui/guarded/PersonButton';
+import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
 import { label, tail } from '../../ui/text/visibleText';
 import { formOf } from './newServer';
 import type { INewServer } from './newServer';
@@ -24,6 +25,8 @@ export function OtherServers(props: IOtherServersProps): JSX.Element {
   const { servers } = props;
   const [found, setFound] = React.useState<IOtherServer[] | null>(null);
   const [failure, setFailure] = React.useState('');
+  const root = React.useRef<HTMLDivElement>(null);
+  useFirstFocus(root, true);
   React.useEffect(() => {
     servers.listOtherServers().then(setFound, (error: unknown) => {
       setFailure(label(error instanceof Error ? error.message : '', 500));
@@ -31,8 +34,10 @@ export function OtherServers(props: IOtherServersProps): JSX.Element {
   }, [servers]);
   return (
     <div
+      ref={root}
       className="jp-AgentBox-addServer"
       role="group"
+      tabIndex={-1}
       aria-label={trans.__('Servers of other programs')}
     >
       {failure ? <p className="jp-AgentBox-error">{failure}</p> : null}

@@ -8,6 +8,7 @@ import type { ServerAction } from '../../api/client';
 import type { IServer, ISignInPage, ServerState } from '../../api/protocol';
 import type { IServersModel } from '../../internalTokens';
 import { useTrans } from '../../ui/context';
+import { PersonButton } from '../../ui/guarded/PersonButton';
 import { useDoing } from '../../ui/hooks/useDoing';
 import { label } from '../../ui/text/visibleText';
 import { ServerLog } from './ServerLog';
@@ -49,18 +50,15 @@ export function Server(props: IServerProps): JSX.Element {
         <span className="jp-AgentBox-serverButtons">
           {buttonsOf(server, servers, signIn, trans).map(
             ({ text, what, action }) => (
-              <button
+              <PersonButton
                 key={text}
-                type="button"
-                className="jp-AgentBox-link"
-                aria-label={what}
-                disabled={isBusy}
-                onClick={() => {
+                label={text}
+                name={what}
+                isDisabled={isBusy}
+                onActivate={() => {
                   run(action);
                 }}
-              >
-                {text}
-              </button>
+              />
             )
           )}
         </span>

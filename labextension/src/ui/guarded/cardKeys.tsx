@@ -14,15 +14,15 @@ export type Refusal = 'moved' | 'focus' | 'unseen';
 
 /** The letters of a card. */
 export interface ICardKeys {
-  /** Whether the card shows what its letters do. */
-  isHelpShown: boolean;
+  /** The letters that press something now, if the card shows what its letters do; else `null`. */
+  help: readonly string[] | null;
   /** Have a letter press something until the result is called. */
   bind: (letter: string, press: Press) => () => void;
 }
 
 /** On no card there are no letters. */
 export const CardKeys = React.createContext<ICardKeys>({
-  isHelpShown: false,
+  help: null,
   bind: () => () => undefined
 });
 
@@ -55,7 +55,7 @@ export function useCardKeys(
   onKeyDown: (event: React.KeyboardEvent) => void;
 } {
   const [isReady, setReady] = React.useState(false);
-  const [isHelpShown, setHelpShown] = React.useState(false);
+  const [help, setHelp] = React.useState<readonly string[] | null>(null);
   const [guard] = React.useState(() => new KeyGuard());
   const [bound] = React.useState(() => new Map<string, Press>());
   React.useEffect(() => {
@@ -89,7 +89,7 @@ export function useCardKeys(
       return;
     }
     if (letter === '?') {
-      setHelpShown(!isHelpShown);
+      setHelp(help ? null : [...bound.keys()]);
     } else if (!press && guard.isMeant) {
       guard.accept();
       step(root.current, STEPS[letter] ?? 1);
@@ -100,16 +100,21 @@ export function useCardKeys(
   };
   const bind = React.useCallback(
     (letter: string, press: Press) => {
+      const update = (): void => {
+        setHelp(shown => shown && [...bound.keys()]);
+      };
       bound.set(letter, press);
+      update();
       return () => {
         bound.delete(letter);
+        update();
       };
     },
     [bound]
   );
   const keys = React.useMemo(
-    () => ({ isHelpShown: isHelpShown && isGuarded, bind }),
-    [isHelpShown, isGuarded, bind]
+    () => ({ help: isGuarded ? help : null, bind }),
+    [help, isGuarded, bind]
   );
   return { keys, isReady, onKeyDown };
 }
@@ -135,10 +140,10 @@ function step(card: HTMLElement | null, by: 1 | -1): void {
   }
 }
 
-/** What the letters of the card do. */
+/** What the letters of the card do that do something now: in a form, those of the card's buttons do not. */
 export function KeyHelp(): JSX.Element | null {
   const trans = useTrans();
-  const { isHelpShown } = React.useContext(CardKeys);
+  const { help } = React.useContext(CardKeys);
   const rows: [string, string][] = [
     ['A', trans.__('Allow once')],
     ['E', trans.__('Edit')],
@@ -147,18 +152,22 @@ export function KeyHelp(): JSX.Element | null {
     ['K', trans.__('Previous request')],
     ['?', trans.__('Show or hide this help')]
   ];
+  const works = (key: string): boolean =>
+    key === '?' || key in STEPS || (help?.includes(key) ?? false);
   return (
     <div role="status">
-      {isHelpShown ? (
+      {help ? (
         <dl className="jp-AgentBox-keys" aria-label={trans.__('Keys')}>
-          {rows.map(([key, what]) => (
-            <div key={key}>
-              <dt>
-                <kbd>{key}</kbd>
-              </dt>
-              <dd>{what}</dd>
-            </div>
-          ))}
+          {rows
+            .filter(([key]) => works(key))
+            .map(([key, what]) => (
+              <div key={key}>
+                <dt>
+                  <kbd>{key}</kbd>
+                </dt>
+                <dd>{what}</dd>
+              </div>
+            ))}
         </dl>
       ) : null}
     </div>

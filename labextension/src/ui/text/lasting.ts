@@ -175,8 +175,8 @@ function chosenLabel(
   }
   return forTime
     ? trans._n(
-        'Allow %2 in all notebooks for %3, but at most %1 call with this one',
-        'Allow %2 in all notebooks for %3, but at most %1 calls with this one',
+        'Allow %2 in all notebooks for %3, but at most %1 call, including this one',
+        'Allow %2 in all notebooks for %3, but at most %1 calls, including this one',
         calls,
         what,
         forTime
@@ -190,8 +190,8 @@ function forCalls(
   trans: TranslationBundle
 ): string {
   return trans._n(
-    'Allow %2 in all notebooks for %1 call, with this one',
-    'Allow %2 in all notebooks for %1 calls, with this one',
+    'Allow %2 in all notebooks for %1 call, including this one',
+    'Allow %2 in all notebooks for %1 calls, including this one',
     calls,
     what
   );

@@ -5,7 +5,10 @@ import type { IApproval } from '../../../src/api/protocol';
 import { Notifier } from '../../../src/features/approvals/notifier';
 import type { INotifierOptions } from '../../../src/features/approvals/notifier';
 import { ApprovalModel } from '../../../src/model/approvals';
+import { GUARD_TIME } from '../../../src/ui/guarded/guardTime';
+import { KeyGuard } from '../../../src/ui/guarded/keyGuard';
 import { allowed, approval, trans } from '../../examples';
+import { byPerson } from '../../person';
 
 /** Long enough for a cell to show its card, and for a look at what came into view. */
 const A_WHILE = 1500;
@@ -14,7 +17,7 @@ let inView: Set<string>;
 let lost: Set<string>;
 let model: ApprovalModel;
 let notifier: Notifier;
-let panel: { isVisible: boolean; open: jest.Mock };
+let panel: { isVisible: boolean; open: jest.Mock; focusRequest: jest.Mock };
 let reveal: jest.Mock<Promise<boolean>, [IApproval]>;
 
 beforeEach(() => {
@@ -34,7 +37,7 @@ beforeEach(() => {
     decideAll: () => Promise.reject(new Error('nobody decides here')),
     now: () => 0
   });
-  panel = { isVisible: false, open: jest.fn() };
+  panel = { isVisible: false, open: jest.fn(), focusRequest: jest.fn() };
   reveal = jest.fn((_: IApproval) => Promise.resolve(true));
   notifier = new Notifier({
     model,
@@ -123,7 +126,7 @@ test('a person who closed it is told of the next request, not of the rest', asyn
   expect(messages()).toEqual(['2 tool calls need your approval']);
 });
 
-test('its button leads to the card, and to the panel where there is no one card', async () => {
+test('its button leads to the card, to the one in the panel where that is not to be seen, and to the panel where many wait', async () => {
   await arrive('a1');
   await press();
   expect(reveal.mock.calls.map(([{ id }]) => id)).toEqual(['a1']);
@@ -131,10 +134,33 @@ test('its button leads to the card, and to the panel where there is no one card'
   reveal.mockResolvedValue(false);
   await arrive('a2');
   await press();
-  expect(panel.open).toHaveBeenCalledTimes(1);
+  expect(panel.focusRequest.mock.calls).toEqual([['a2']]);
+  expect(panel.open).not.toHaveBeenCalled();
   await arrive('a3', 'a4');
   await press();
-  expect(panel.open).toHaveBeenCalledTimes(2);
+  expect(panel.open).toHaveBeenCalledTimes(1);
+});
+
+test('the focus follows its button to the card in the panel, however long the way is', async () => {
+  const card = document.createElement('div');
+  card.tabIndex = -1;
+  document.body.append(card);
+  const ready = jest.fn();
+  const watching = new KeyGuard().watch(card, ready);
+  panel.focusRequest.mockImplementation(() => {
+    card.focus();
+  });
+  reveal.mockImplementation(async () => {
+    await jest.advanceTimersByTimeAsync(5000); // the notebook is opened, and has no card
+    return false;
+  });
+  await arrive('a1');
+  byPerson(document.body, new MouseEvent('pointerdown', { bubbles: true }));
+  await press();
+  await jest.advanceTimersByTimeAsync(GUARD_TIME);
+  expect(ready).toHaveBeenLastCalledWith(true);
+  watching.dispose();
+  card.remove();
 });
 
 test('a notifier that was disposed says nothing', async () => {

@@ -1,18 +1,44 @@
 import { Widget } from '@lumino/widgets';
 
 import { PendingSection } from '../../../src/features/approvals/PendingSection';
+import { ApprovalModel } from '../../../src/model/approvals';
+import type { ICardContext } from '../../../src/ui/context';
+import { approval, language, origins, source } from '../../examples';
 
-/** A list on a page that is never idle: JupyterLab never says that it is rendered. */
-class BusySection extends PendingSection {
-  protected override onUpdateRequest(): void {
-    this.renderPromise = new Promise(() => undefined);
-  }
+let idle: typeof window.requestIdleCallback;
+
+/** The page is never idle: JupyterLab never says that something is rendered. */
+beforeEach(() => {
+  idle = window.requestIdleCallback;
+  window.requestIdleCallback = () => 0;
+});
+
+afterEach(() => {
+  window.requestIdleCallback = idle;
+});
+
+/** The list of a page, and the model that it shows. */
+function pendingSection(): { section: PendingSection; model: ApprovalModel } {
+  const model = new ApprovalModel(source());
+  const context = { ...language, model, origins, nameOf: () => '' };
+  const section = new PendingSection(context as unknown as ICardContext);
+  return { section, model };
 }
 
-test('the list is taken to be on screen also where the page is never idle', async () => {
-  const context = {} as ConstructorParameters<typeof PendingSection>[0];
-  const section = new BusySection(context);
+test('a card is found once it is in the document, also where the page is never idle', async () => {
+  const { section, model } = pendingSection();
   Widget.attach(section, document.body);
-  await expect(section.rendered()).resolves.toBeUndefined();
+  model.remember([approval({ id: 'a1' })]);
+  const card = await section.find('a1');
+  expect(card?.isConnected).toBe(true);
+  expect(card?.dataset['requestId']).toBe('a1');
   section.dispose();
+});
+
+test('who waits goes on when the list has gone', async () => {
+  const { section } = pendingSection();
+  Widget.attach(section, document.body);
+  const waiting = section.rendered();
+  section.dispose();
+  await expect(waiting).resolves.toBeUndefined();
 });

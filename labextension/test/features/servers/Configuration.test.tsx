@@ -174,6 +174,67 @@ test('a server of another program is looked at, chosen and shown before it is ad
   );
 });
 
+/** Press a button as a key does: it has the focus. */
+async function pressByKey(name: string): Promise<void> {
+  screen.getByRole('button', { name }).focus();
+  await press(name);
+}
+
+test('who presses “Preview” by a key goes on from what it shows', async () => {
+  const { servers } = show();
+  await pressByKey('Add server…');
+  expect(document.activeElement).toBe(screen.getByLabelText('Name'));
+  type('Name', 'shop');
+  type('Program', 'npx');
+  let answer = (_: IAddition): void => undefined;
+  jest.mocked(servers.previewServer).mockReturnValueOnce(
+    new Promise(resolve => {
+      answer = resolve;
+    })
+  );
+  await pressByKey('Preview');
+  const button = screen.getByRole('button', { name: 'Preview' });
+  expect(document.activeElement).toBe(button);
+  expect(button).toHaveProperty('disabled', false);
+  await press('Preview');
+  expect(servers.previewServer).toHaveBeenCalledTimes(1);
+  await act(async () => {
+    answer(ADDITION);
+  });
+  expect(document.activeElement?.textContent).toContain(ADDITION.text);
+  expect(document.activeElement?.querySelector('button')).toBeNull();
+});
+
+test('who went elsewhere before the preview came is left there', async () => {
+  show();
+  await press('Add server…');
+  const name = screen.getByLabelText('Name');
+  expect(document.activeElement).toBe(name);
+  type('Program', 'npx');
+  await press('Preview');
+  expect(document.activeElement).toBe(name);
+});
+
+test('a form that is closed gives the focus back to the button that opened it', async () => {
+  show();
+  await pressByKey('Add server…');
+  await pressByKey('Cancel');
+  expect(document.activeElement?.textContent).toBe('Add server…');
+  await pressByKey('Import servers of other programs');
+  await pressByKey('Close');
+  expect(document.activeElement?.textContent).toBe('Import…');
+});
+
+test('an addition that fails leaves the focus in the form', async () => {
+  const addServer = jest.fn(() => Promise.reject(new Error('has changed')));
+  show({ addServer });
+  await preview();
+  waitForButtons();
+  await pressByKey('Add and start: npx -y \\u202eshop');
+  const form = screen.getByRole('group', { name: 'Add an MCP server' });
+  expect(form.contains(document.activeElement)).toBe(true);
+});
+
 test('the file opens in the editor, or says where it is', async () => {
   const { openDocument } = show({}, 'mcp.json');
   await press('Open mcp.json');

@@ -70,7 +70,10 @@ function show(
 
 async function press(name: string): Promise<void> {
   await act(async () => {
-    fireEvent.click(screen.getByRole('button', { name }));
+    byPerson(
+      screen.getByRole('button', { name }),
+      new MouseEvent('click', { bubbles: true })
+    );
   });
 }
 
@@ -87,6 +90,43 @@ test('a server that runs is restarted', async () => {
   await press('Restart db');
   expect(model.run).toHaveBeenCalledWith('db', 'restart');
   expect(model.review).not.toHaveBeenCalled();
+});
+
+test('no script restarts a server', () => {
+  const model = show({});
+  fireEvent.click(screen.getByRole('button', { name: 'Restart db' }));
+  expect(model.run).not.toHaveBeenCalled();
+});
+
+test('its buttons look like those of the panel', () => {
+  show({ is_signed_in: true });
+  const names = ['Stop db', 'Restart db', 'Sign out of db'];
+  for (const name of names) {
+    expect(screen.getByRole('button', { name }).className).toBe(
+      'jp-AgentBox-button jp-mod-neutral'
+    );
+  }
+});
+
+test('a button keeps the focus while what it does is being done', async () => {
+  const model = show({});
+  let finish = (): void => undefined;
+  jest.mocked(model.run).mockReturnValueOnce(
+    new Promise(resolve => {
+      finish = resolve;
+    })
+  );
+  const button = screen.getByRole('button', { name: 'Restart db' });
+  button.focus();
+  await press('Restart db');
+  await press('Restart db');
+  expect(model.run).toHaveBeenCalledTimes(1);
+  expect(button).toHaveProperty('disabled', false);
+  expect(button.getAttribute('aria-disabled')).toBe('true');
+  await act(async () => {
+    finish();
+  });
+  expect(button.getAttribute('aria-disabled')).toBe('false');
 });
 
 test('a review that the server refuses says why', async () => {

@@ -99,7 +99,7 @@ test('a person chooses until when and how often, by the button that says all of 
   type('Unit of the time', 'hours');
   type('Most calls', '20');
   await press(
-    'Allow shop.delete_order in all notebooks for 2 hours, but at most 20 calls with this one'
+    'Allow shop.delete_order in all notebooks for 2 hours, but at most 20 calls, including this one'
   );
   jest.useRealTimers();
   jest.restoreAllMocks();

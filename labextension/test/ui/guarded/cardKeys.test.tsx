@@ -4,7 +4,12 @@ import React from 'react';
 import { byPerson } from '../../person';
 import { GUARD_TIME } from '../../../src/ui/guarded/guardTime';
 import { letterOf, withFocusToFollow } from '../../../src/ui/guarded/keyGuard';
-import { useCardKeys } from '../../../src/ui/guarded/cardKeys';
+import {
+  CardKeys,
+  KeyHelp,
+  useCardKeys,
+  useLetter
+} from '../../../src/ui/guarded/cardKeys';
 import type { Refusal } from '../../../src/ui/guarded/cardKeys';
 
 /** A time after which what a person did before says nothing. */
@@ -257,4 +262,43 @@ test.each([
   ['Enter', 'Enter', '']
 ])('the key %j at %s stands for %j', (key, code, letter) => {
   expect(letterOf(new KeyboardEvent('keydown', { key, code }))).toBe(letter);
+});
+
+describe('the help', () => {
+  function Letter({ letter }: { letter: string }): null {
+    useLetter(letter, press);
+    return null;
+  }
+
+  function HelpfulCard(props: { letters: string[] }): JSX.Element {
+    const root = React.useRef<HTMLDivElement>(null);
+    const { keys, onKeyDown } = useCardKeys(root, true, refuse);
+    return (
+      <CardKeys.Provider value={keys}>
+        <div ref={root} role="group" tabIndex={-1} onKeyDown={onKeyDown}>
+          {props.letters.map(letter => (
+            <Letter key={letter} letter={letter} />
+          ))}
+          <KeyHelp />
+        </div>
+      </CardKeys.Provider>
+    );
+  }
+
+  const shown = (): string[] =>
+    [...document.querySelectorAll('kbd')].map(key => key.textContent ?? '');
+
+  test('shows the keys that do something, also when a form opens meanwhile', () => {
+    const { rerender } = render(<HelpfulCard letters={['A', 'E', 'R']} />);
+    const card = screen.getByRole('group');
+    expect(shown()).toEqual([]);
+    type(card, '?');
+    expect(shown()).toEqual(['A', 'E', 'R', 'J', 'K', '?']);
+    rerender(<HelpfulCard letters={[]} />);
+    expect(shown()).toEqual(['J', 'K', '?']);
+    rerender(<HelpfulCard letters={['A', 'E', 'R']} />);
+    expect(shown()).toEqual(['A', 'E', 'R', 'J', 'K', '?']);
+    type(card, '?');
+    expect(shown()).toEqual([]);
+  });
 });

@@ -27,7 +27,7 @@ test('each answer says all of its scope', () => {
       { scope: 'user', until: '2026-01-01T01:00:00.000Z' }
     ],
     [
-      'Allow shop.delete_order in all notebooks for 10 calls, with this one',
+      'Allow shop.delete_order in all notebooks for 10 calls, including this one',
       { scope: 'user', uses: 10 }
     ]
   ]);
@@ -93,11 +93,11 @@ test('an answer until a chosen end says all of it', () => {
     { scope: 'user', until }
   ]);
   expect(chosen({ time: ' 45 ', calls: '20' })).toEqual([
-    'Allow shop.delete_order in all notebooks for 45 minutes, but at most 20 calls with this one',
+    'Allow shop.delete_order in all notebooks for 45 minutes, but at most 20 calls, including this one',
     { scope: 'user', until, uses: 20 }
   ]);
   expect(chosen({ calls: '1000' })).toEqual([
-    'Allow shop.delete_order in all notebooks for 1000 calls, with this one',
+    'Allow shop.delete_order in all notebooks for 1000 calls, including this one',
     { scope: 'user', uses: 1000 }
   ]);
   expect(chosen({ time: '1', unit: 'days' }, 'reject')).toEqual([
@@ -113,7 +113,7 @@ test('a number of calls has the form that its language has for it', () => {
   chosen({ calls: '21', time: '5' });
   const numbers = plural.mock.calls.map(([, many, number]) => [many, number]);
   plural.mockRestore();
-  const alone = 'Allow %2 in all notebooks for %1 calls, with this one';
+  const alone = 'Allow %2 in all notebooks for %1 calls, including this one';
   expect(numbers).toEqual([
     [alone, 10],
     [alone, 3],

@@ -1,0 +1,15 @@
+/**
+ * A React hook for a node within which things with the focus go away.
+ */
+import { useLayoutEffect } from 'react';
+import type { RefObject } from 'react';
+
+/** Keep the focus within a node, where what had it went away: a form that is closed, a button of another rule. */
+export function useKeptFocus(root: RefObject<HTMLElement>): void {
+  const wasWithin = root.current?.contains(document.activeElement) ?? false;
+  useLayoutEffect(() => {
+    if (wasWithin && document.activeElement === document.body) {
+      root.current?.focus({ preventScroll: true });
+    }
+  });
+}
