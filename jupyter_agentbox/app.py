@@ -53,7 +53,6 @@ from jupyter_agentbox.sandbox.server.writable_directories import could_write, re
 from jupyter_agentbox.services.approvals import handlers as approval_handlers
 from jupyter_agentbox.services.audit import handlers as audit_handlers
 from jupyter_agentbox.services.cell_updates import handlers as cell_update_handlers
-from jupyter_agentbox.services.cell_updates.manager import CellUpdateManager
 from jupyter_agentbox.services.grants import handlers as grant_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
 from jupyter_agentbox.services.kernel_connections.askers import KernelAskers, observed
@@ -534,7 +533,7 @@ class AgentBoxApp(ExtensionApp):
         self.settings[DECIDERS_KEY] = Deciders(self.deciders)
         self.settings[SETTINGS_KEY] = Services(
             approvals=self._box.approvals,
-            cell_updates=CellUpdateManager(get=self._box.approvals.get, catalog=self._box.tools),
+            cell_updates=self._box.cell_updates,
             audit=self._box.audit,
             grants=self._box.grants,
             questions=self._box.questions,

@@ -37,6 +37,7 @@ from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.manual import ManualCalls
 from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.calls.router import ToolRouter
+from jupyter_agentbox.services.cell_updates.manager import CellUpdateManager
 from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.services.questions.manager import Answerer, QuestionManager
@@ -130,6 +131,7 @@ class AgentBox:
     approvals: ApprovalManager
     audit: AuditManager
     calls: CallManager
+    cell_updates: CellUpdateManager
     modes: ThreadModes
     registrations: RegistrationManager
     manual_calls: ManualCalls
@@ -294,6 +296,7 @@ def build(
             log=SqlAuditLog(settings.database_url, tenant=settings.tenant), approvals=approvals, redaction=redaction
         ),
         calls=calls,
+        cell_updates=CellUpdateManager(get=approvals.get, catalog=tools, redaction=redaction),
         modes=modes,
         registrations=RegistrationManager(
             calls=calls, registry=_registry(settings, tools), project=project, list_tools=tools.list_tools

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -12,6 +13,7 @@ from jupyter_agentbox.codegen.parameters import parameter_names
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.names import python_names, server_names
 from jupyter_agentbox.core.ports import ToolCatalog
+from jupyter_agentbox.core.redaction import REDACTED, Redaction
 from jupyter_agentbox.exceptions import AgentBoxError
 
 #: Updates that are computed at a time; each has a process.
@@ -27,11 +29,20 @@ class CellUpdateManager:
         Reads an approval request.
     catalog : ToolCatalog
         The servers and their tools, for what they are called in Python.
+    redaction : Redaction
+        What hides secrets in records. A call that has some is not written into a notebook.
     """
 
-    def __init__(self, *, get: Callable[[str], Awaitable[ApprovalRequest]], catalog: ToolCatalog) -> None:
+    def __init__(
+        self,
+        *,
+        get: Callable[[str], Awaitable[ApprovalRequest]],
+        catalog: ToolCatalog,
+        redaction: Redaction,
+    ) -> None:
         self._get = get
         self._catalog = catalog
+        self._redaction = redaction
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def update(self, request_id: str, source: str) -> str:
@@ -58,8 +69,10 @@ class CellUpdateManager:
         decision, call = request.decision, request.call
         if request.status is not Status.APPROVED or decision is None or decision.arguments is None:
             raise NotUpdatableError("Nobody edited this call, so there is nothing to update.")
-        if call.omitted is not None or decision.edited_digest:
+        if call.omitted is not None:
             raise NotUpdatableError("The arguments of this call are no longer kept. Change the cell's code there.")
+        if self._has_secret(request):
+            raise NotUpdatableError("An argument of this call looks like a secret. Change the cell's code there.")
         return EditedCall(
             server=self._server_name(call.server),
             function=self._function_name(call.server, call.tool),
@@ -67,6 +80,12 @@ class CellUpdateManager:
             asked=dict(call.arguments),
             edited=dict(decision.arguments),
         )
+
+    def _has_secret(self, request: ApprovalRequest) -> bool:
+        """Say whether the record of the call hides something, or will."""
+        kept = self._redaction.request(request)
+        edited = {} if kept.decision is None else kept.decision.arguments or {}
+        return REDACTED in json.dumps([dict(kept.call.arguments), dict(edited)])
 
     def _server_name(self, server: str) -> str:
         names = [status.name for status in self._catalog.servers()]

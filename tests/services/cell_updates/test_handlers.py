@@ -13,7 +13,7 @@ from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
 
-SCHEMA: Any = {"type": "object", "properties": {"order-id": {"type": "integer"}}}
+SCHEMA: Any = {"type": "object", "properties": {"order-id": {"type": "integer"}, "password": {"type": "string"}}}
 TOOL = ToolDescription(name="delete-order", input_schema=SCHEMA)
 
 
@@ -35,9 +35,13 @@ def approvals(jp_serverapp: Any) -> ApprovalManager:
     return manager
 
 
-async def a_request(approvals: ApprovalManager, fetch: Any, arguments: dict[str, Any] | None) -> str:
+async def a_request(
+    approvals: ApprovalManager, fetch: Any, arguments: dict[str, Any] | None, *, asked: Any = None
+) -> str:
     """Return the id of a request that a person allowed with these arguments."""
-    call = ToolCall(server="my-shop", tool="delete-order", arguments={"order-id": 7}, origin=Origin(kernel_id="k1"))
+    call = ToolCall(
+        server="my-shop", tool="delete-order", arguments=asked or {"order-id": 7}, origin=Origin(kernel_id="k1")
+    )
     request = await approvals.open(call, TOOL, Evaluation(effect=Effect.ASK))
     body = {"decision": "allow_once", "digest": call.digest}
     code, _ = await fetch(
@@ -66,6 +70,25 @@ async def test_what_cannot_be_updated_is_answered_with_a_reason(approvals: Appro
         code, body = await fetch("approvals", id, "cell-update", body={"source": source})
         assert (code, body["source"]) == (200, None)
         assert reason in body["reason"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "edited"),
+    [({"password": "a long secret"}, {"order-id": 8}), ({}, {"order-id": 8, "password": "a long secret"})],
+    ids=["asked", "edited"],
+)
+async def test_a_call_with_a_secret_is_not_written_into_the_code(
+    approvals: ApprovalManager, fetch: Any, asked: dict[str, Any], edited: dict[str, Any]
+) -> None:
+    id = await a_request(approvals, fetch, asked | edited, asked={"order-id": 7} | asked)
+    arguments = ", ".join(f"{name.replace('-', '_')}={value!r}" for name, value in ({"order-id": 7} | asked).items())
+
+    code, body = await fetch(
+        "approvals", id, "cell-update", body={"source": f"tools.my_shop.delete_order({arguments})"}
+    )
+
+    assert (code, body["source"]) == (200, None)
+    assert "looks like a secret" in body["reason"]
 
 
 @pytest.mark.parametrize(
