@@ -62,12 +62,15 @@ from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.headers import protect_pages
 from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
 from jupyter_agentbox.services.policies import handlers as policy_handlers
+from jupyter_agentbox.services.policies.hub_groups import HubGroups
+from jupyter_agentbox.services.policies.manager import Person
 from jupyter_agentbox.services.questions import handlers as question_handlers
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
 from jupyter_agentbox.services.reviewers import (
     DECIDERS_KEY,
     hub_auth_of,
     sign_cookies_anew,
+    who_am_i,
     why_no_scope_reaches_browsers,
 )
 from jupyter_agentbox.services.servers import configuration_handlers as server_configuration_handlers
@@ -84,7 +87,7 @@ from jupyter_agentbox.system import RandomIds, SystemClock
 
 if TYPE_CHECKING:
     from jupyter_agentbox.analysis.analyzer import CodeAnalyzer
-    from jupyter_agentbox.core.calls import TurnRef
+    from jupyter_agentbox.core.calls import ToolCall, TurnRef
     from jupyter_agentbox.services.threads.cell_turns import CellTurns
     from jupyter_agentbox.services.threads.manager import NotebookThreads
 
@@ -492,7 +495,10 @@ class AgentBoxApp(ExtensionApp):
         policy = Policy(model_may_allow=tuple(self.agent_model_may_allow))
         self._requests = TurnRequests(announcer)
         rules = rule_files(user=Path(self.rules_path))
-        self._box: AgentBox = build(settings, announcer=self._requests, policy=policy, rules=rules)
+        self._box: AgentBox = build(
+            settings, announcer=self._requests, policy=policy, rules=rules, person_of=self._owner
+        )
+        self._hub_groups = self._made_hub_groups()
         notebooks = SessionNotebooks(server.session_manager)
         self._askers = KernelAskers(lambda kernel_id: kernel_id in cast(Any, server.kernel_manager))
         self._links = KernelConnectionManager(
@@ -557,6 +563,7 @@ class AgentBoxApp(ExtensionApp):
     async def _start_jupyter_server_extension(self, _serverapp: ServerApp) -> None:
         sign_cookies_anew(self._server())  # not before: each extension writes the settings back that it began with
         self._check_deciders()
+        await self._hub_groups.start()
         try:
             await self._box.start()
         except StorageError as error:
@@ -580,6 +587,7 @@ class AgentBoxApp(ExtensionApp):
                 task.cancel()
         if self._threads is not None:
             await self._threads.aclose()  # first: what its turns wait for is withdrawn, and recorded
+        await self._hub_groups.aclose()
         await self._links.aclose()
         await self._lifecycle.aclose()
         await self._kernel_exits.aclose()
@@ -711,6 +719,18 @@ class AgentBoxApp(ExtensionApp):
             why = why_no_scope_reaches_browsers(os.environ)
             if why:
                 self.log.error("jupyter_agentbox: %s", why)
+
+    def _made_hub_groups(self) -> HubGroups:
+        hub_auth = hub_auth_of(self._server())
+        return HubGroups(
+            ask=None if hub_auth is None else partial(who_am_i, hub_auth),
+            are_needed=lambda: self._box.policies.has_groups,
+            owner=self._tenant() or "",
+        )
+
+    def _owner(self, _call: ToolCall | None) -> Person:
+        """Return whose calls run here, for rules: the user of JupyterHub whose server this is."""
+        return Person(groups=self._hub_groups.known)
 
     def _tenant(self) -> str | None:
         """Return the user of JupyterHub whose server this is."""

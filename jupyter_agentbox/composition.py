@@ -39,7 +39,7 @@ from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.calls.router import ToolRouter
 from jupyter_agentbox.services.cell_updates.manager import CellUpdateManager
 from jupyter_agentbox.services.grants.manager import GrantManager
-from jupyter_agentbox.services.policies.manager import PolicyManager
+from jupyter_agentbox.services.policies.manager import PersonOf, PolicyManager, nobody_known
 from jupyter_agentbox.services.questions.manager import Answerer, QuestionManager
 from jupyter_agentbox.services.registrations.manager import RegistrationManager
 from jupyter_agentbox.services.servers.sign_ins import SignInManager
@@ -182,6 +182,7 @@ def build(
     rules: RuleSource | None = None,
     modes: ThreadModes | None = None,
     answerer: Answerer | None = None,
+    person_of: PersonOf = nobody_known,
 ) -> AgentBox:
     """Put the parts together. Opens and starts nothing.
 
@@ -203,6 +204,8 @@ def build(
         The approval modes of agents' threads, if several boxes share them.
     answerer : callable, optional
         Answers servers' questions where there is no page for them.
+    person_of : callable, optional
+        Returns whose call it is, in which groups, for rules that are for groups; by default no groups are known.
 
     Raises
     ------
@@ -250,7 +253,7 @@ def build(
         announce=announcer.grants_changed,
         decide_with=settings.decide_with,
     )
-    policies = PolicyManager(policy=policy, source=rules, grants=grants)
+    policies = PolicyManager(policy=policy, source=rules, grants=grants, person_of=person_of)
     timeout = timedelta(seconds=settings.approval_timeout) if settings.approval_timeout is not None else None
     approvals = ApprovalManager(
         store=kept,

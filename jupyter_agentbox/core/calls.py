@@ -172,6 +172,9 @@ class Origin:
     askers : tuple of Asker
         Who has had code run in that kernel, as the server observed it. Of several, any may have asked: what code says
         of that proves nothing. No part of the digest.
+    groups : frozenset of str, or None
+        The groups of the user who calls, as JupyterHub said, where users call and no kernels; ``None`` if they are not
+        known. No part of the digest.
     """
 
     kernel_id: str | None = None
@@ -182,6 +185,7 @@ class Origin:
     isolation: Isolation = Isolation.NONE
     person: str | None = None
     askers: tuple[Asker, ...] = ()
+    groups: frozenset[str] | None = None
 
     @property
     def asked_by(self) -> str | None:

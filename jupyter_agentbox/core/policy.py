@@ -75,6 +75,9 @@ class Rule:
         Limits the rule to one kernel.
     definition : str or None
         Limits the rule to a tool as its server describes it now: the description's digest.
+    groups : tuple of str
+        Limits the rule to the members of groups of JupyterHub. Which groups somebody is in is no part of a call:
+        `for_groups` returns the rule for one person. As it stands, it is a rule for somebody of whom nothing is known.
     approvers : Approvers or None
         Of a rule that asks: who has to approve; ``None`` for the person whose code calls.
     file : str
@@ -99,6 +102,7 @@ class Rule:
     timeout: float | None = None
     kernel_id: str | None = None
     definition: str | None = None
+    groups: tuple[str, ...] = ()
     approvers: Approvers | None = None
     file: str = ""
     line: int = 0
@@ -111,7 +115,9 @@ class Rule:
         matcher = careful_matcher_of if allows else matcher_of
         object.__setattr__(self, "_conditions", conditions_of(self.arguments, careful=allows))
         object.__setattr__(self, "_notebook", None if self.notebook is None else matcher(self.notebook))
-        is_bound = any(limit is not None for limit in (self.kernel_id, self.notebook, self.definition))
+        is_bound = bool(self.groups) or any(
+            limit is not None for limit in (self.kernel_id, self.notebook, self.definition)
+        )
         object.__setattr__(self, "_is_anywhere", not is_bound and self.isolation is Isolation.NONE)
 
     @classmethod
@@ -137,6 +143,8 @@ class Rule:
 
     def _is_where(self, call: ToolCall, tool: ToolDescription | None) -> bool:
         origin = call.origin
+        if self.groups and self.effect is Effect.ALLOW:  # nobody said who is in them
+            return False
         if self.kernel_id is not None and self.kernel_id != origin.kernel_id:
             return False
         if self.isolation is not Isolation.NONE and not origin.isolation.at_least(self.isolation):
@@ -144,6 +152,31 @@ class Rule:
         if self._notebook is not None and (origin.notebook_path is None or not self._notebook(origin.notebook_path)):
             return False
         return self.definition is None or (tool is not None and tool.digest == self.definition)
+
+    def for_groups(self, groups: frozenset[str] | None, *, person: str = "") -> Rule | None:
+        """Return the rule as it holds for a member of these groups; ``None`` if it does not.
+
+        Parameters
+        ----------
+        groups : frozenset of str, or None
+            All groups of that person; ``None`` if they are not known. Then a rule that allows does not hold, and
+            others do.
+        person : str
+            The name of the person; by default it is who reads the reason.
+        """
+        if not self.groups:
+            return self
+        if groups is None:
+            if self.effect is Effect.ALLOW:
+                return None
+            because = f"it is not known in which groups of JupyterHub {f'{person} is' if person else 'you are'}"
+        else:
+            common = [group for group in self.groups if group in groups]
+            if not common:
+                return None
+            because = f"{f'{person} is' if person else 'you are'} in the group `{common[0]}`"
+        reason = f"{self.reason} (because {because})" if self.reason else f"because {because}"
+        return replace(self, groups=(), reason=reason)
 
     def _meets_conditions(self, call: ToolCall, tool: ToolDescription | None) -> bool:
         given = call.arguments
@@ -168,6 +201,7 @@ class Rule:
             "notebook": self.notebook,
             "isolation": None if self.isolation is Isolation.NONE else self.isolation.value,
             "timeout": self.timeout,
+            "groups": list(self.groups) or None,
             "approvers": None if self.approvers is None else self.approvers.to_json(),
             "reason": self.reason or None,
         }
@@ -248,13 +282,20 @@ class Policy:
         Patterns of ``server.tool``, whose first dot divides the two, of the calls that a model may allow in the place
         of a person: in a thread of an agent whose mode is ``auto_review``, and where no rule matches. A rule that asks
         wants a person. A dot in the name of a server is written ``[.]``.
+
+    Attributes
+    ----------
+    has_groups : bool
+        Whether a rule is for the members of some groups.
     """
 
     rules: tuple[Rule, ...] = ()
     model_may_allow: tuple[str, ...] = ()
+    has_groups: bool = field(init=False, repr=False, compare=False)
     _index: _RuleIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "has_groups", any(rule.groups for rule in self.rules))
         object.__setattr__(self, "_index", _RuleIndex(self.rules))
 
     def evaluate(self, call: ToolCall, tool: ToolDescription | None = None) -> Evaluation:
@@ -273,6 +314,13 @@ class Policy:
                 return Evaluation(effect=rule.effect, rule=rule)
         may = any(_leaves_to_model(pattern, call) for pattern in self.model_may_allow)
         return Evaluation(effect=Effect.ASK, model_may_allow=may)
+
+    def for_groups(self, groups: frozenset[str] | None, *, person: str = "") -> Policy:
+        """Return the policy as it holds for a member of these groups, by `Rule.for_groups`."""
+        if not self.has_groups:
+            return self
+        rules = (rule.for_groups(groups, person=person) for rule in self.rules)
+        return replace(self, rules=tuple(rule for rule in rules if rule is not None))
 
     def with_rules(self, rules: Iterable[Rule]) -> Policy:
         """Return a policy that has these rules as well."""

@@ -35,10 +35,14 @@ MAX_APPROVERS: Final = 20
 _MOST_PROBLEMS: Final = 20
 
 _KEYS: Final = ("effect", "server", "tool", "arguments", "notebook", "isolation", "timeout", "reason")
+#: Groups that a rule may name whose members it is for.
+MAX_GROUPS: Final = 50
 MAX_DELEGATES: Final = 20
 _APPROVERS_KEYS: Final = ("group", "count", "self", "delegates", "escalation")
 _ESCALATION_KEYS: Final = ("group", "after")
 _FILE_KEYS: Final = ("rules", "$schema")
+#: What a rule can have in a site's file besides.
+_SITE_RULE_KEYS: Final = ("groups",)
 #: What a site's file can have besides.
 _SITE_KEYS: Final = ("features", "servers", "audit")
 _SERVERS_KEYS: Final = ("allow", "deny")
@@ -234,6 +238,7 @@ def rule_from_json(entry: JsonObject, layer: Layer, path: str, line: int) -> Rul
         notebook=notebook if isinstance(notebook, str) else None,
         isolation=Isolation(entry.get("isolation", Isolation.NONE)),
         timeout=float(timeout) if isinstance(timeout, int | float) else None,
+        groups=tuple(map(str, groups)) if isinstance(groups := entry.get("groups"), list) else (),
         approvers=_approvers(entry.get("approvers")),
         file=path,
         line=line,
@@ -277,6 +282,7 @@ class RuleChecker:
             self.say(node, 'a file of rules is an object with a list under "rules"')
             return
         if of_site:
+            self._keys = (*self._keys, *_SITE_RULE_KEYS)
             self.check_keys(node, (*_FILE_KEYS, *_SITE_KEYS), "a site's file of rules")
             self._check_features(member(node, "features"))
             self._check_servers(member(node, "servers"))
@@ -356,7 +362,10 @@ class RuleChecker:
         if not isinstance(node.content, dict):
             self.say(node, "a rule must be an object")
             return
-        self.check_keys(node, self._keys, "a rule")
+        of_site = [key for key in _SITE_RULE_KEYS if key in node.keys and key not in self._keys]
+        for key in of_site:
+            self.found.append((node.keys[key], f"`{key}` can stand in a site's file only"))
+        self.check_keys(node, (*self._keys, *of_site), "a rule")
         self._check_choice(node, "effect", [effect.value for effect in Effect])
         self._check_choice(node, "isolation", [level.value for level in Isolation], needed=False)
         tool = member(node, "tool")
@@ -366,6 +375,7 @@ class RuleChecker:
         self.check_text(node, "reason", MAX_REASON, may_be_empty=True)
         self._check_timeout(member(node, "timeout"))
         self._check_arguments(member(node, "arguments"))
+        self._check_groups(member(node, "groups"))
         self._check_approvers(node)
 
     def check_keys(self, node: Node, known: Sequence[str], whose: str) -> None:
@@ -416,6 +426,19 @@ class RuleChecker:
             if problem:
                 self.say(condition, f"the condition of `{name:.80}`: {problem}")
 
+    def _check_groups(self, given: Node | None) -> None:
+        if given is None:
+            return
+        if not isinstance(given.content, list) or not 0 < len(given.content) <= MAX_GROUPS:
+            self.say(given, f'`groups` must be a list of 1 to {MAX_GROUPS} groups of JupyterHub: `["students"]`')
+            return
+        self._check_group_names(given.content)
+
+    def _check_group_names(self, given: Sequence[Node]) -> None:
+        for group in given:
+            if not isinstance(group.content, str) or not 0 < len(group.content) <= MAX_PATTERN:
+                self.say(group, "the name of a group must be a string that is not empty")
+
     def _check_approvers(self, rule: Node) -> None:
         given, effect = member(rule, "approvers"), member(rule, "effect")
         if given is None or "approvers" not in self._keys:
@@ -445,9 +468,7 @@ class RuleChecker:
         if not isinstance(given.content, list) or len(given.content) > MAX_DELEGATES:
             self.say(given, f"`delegates` must be a list of at most {MAX_DELEGATES} groups")
             return
-        for group in given.content:
-            if not isinstance(group.content, str) or not 0 < len(group.content) <= MAX_PATTERN:
-                self.say(group, "the name of a group must be a string that is not empty")
+        self._check_group_names(given.content)
 
     def _check_escalation(self, given: Node | None) -> None:
         if given is None:

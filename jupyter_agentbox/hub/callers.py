@@ -67,7 +67,7 @@ class Caller:
     @property
     def origin(self) -> Origin:
         """Where this caller's tool calls come from: for this service it is the user who stands where a kernel does."""
-        return Origin(kernel_id=self.name)
+        return Origin(kernel_id=self.name, groups=self.groups)
 
     @property
     def reviewer(self) -> Reviewer:

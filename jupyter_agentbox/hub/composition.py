@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect
 from jupyter_agentbox.core.questions import OpenQuestion, QuestionAction, QuestionAnswer
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
@@ -20,7 +21,7 @@ from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.grants.manager import GrantManager
-from jupyter_agentbox.services.policies.manager import PolicyManager
+from jupyter_agentbox.services.policies.manager import Person, PolicyManager
 from jupyter_agentbox.services.questions.manager import QuestionManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
@@ -142,7 +143,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         policy=policy, environment=environment, limits=ServerLimits(), idle_timeout=settings.idle_timeout
     )
     checker = JsonSchemaChecker()
-    policies = PolicyManager(policy=policy.policy)
+    policies = PolicyManager(policy=policy.policy, person_of=_caller_of)
 
     def keeps(request: ApprovalRequest) -> bool:
         metrics.take_over(request)
@@ -195,6 +196,13 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         metrics=metrics,
         checker=checker,
     )
+
+
+def _caller_of(call: ToolCall | None) -> Person:
+    """Return the user whose call it is, in the groups that the Hub named then; without a call, nobody."""
+    if call is None:
+        return Person()
+    return Person(groups=call.origin.groups, name=call.origin.kernel_id or "")
 
 
 def _is_still_asked(request: ApprovalRequest, policy: PolicyFile, policies: PolicyManager) -> bool:

@@ -21,7 +21,7 @@ USER_VARIABLE: Final = "HUB_USER"
 GROUPS_VARIABLE: Final = "HUB_GROUPS"
 
 _FILE_KEYS: Final = ("rules", "mcpServers", "secrets", "auditors", "$schema")
-_RULE_KEYS: Final = ("effect", "server", "tool", "arguments", "approvers", "timeout", "reason")
+_RULE_KEYS: Final = ("effect", "server", "tool", "arguments", "groups", "approvers", "timeout", "reason")
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OF_USER: Final = re.compile(rf"\$\{{(?:env:)?(?:{USER_VARIABLE}|{GROUPS_VARIABLE})[:}}]")

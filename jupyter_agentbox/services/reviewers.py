@@ -54,6 +54,34 @@ def hub_auth_of(server: Any) -> HubAuth | None:
     return found
 
 
+async def who_am_i(hub_auth: HubAuth) -> Mapping[str, Any] | None:
+    """Return what the Hub says now of the user whose server this is, by the server's own token.
+
+    Parameters
+    ----------
+    hub_auth : HubAuth
+        How the server asks the Hub.
+
+    Returns
+    -------
+    mapping or None
+        The Hub's model of the user, with `name` and `groups`; ``None`` if the token is not valid.
+
+    Raises
+    ------
+    UnknownReviewerError
+        If the Hub does not answer.
+    """
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            model: dict[str, Any] | None = await hub_auth.user_for_token(
+                hub_auth.api_token, use_cache=False, sync=False
+            )
+    except (web.HTTPError, TimeoutError) as error:
+        raise UnknownReviewerError("JupyterHub does not answer") from error
+    return model
+
+
 def sign_cookies_anew(server: Any) -> None:
     """Let a Hub's single-user server sign its cookies with a secret that is nowhere but in its memory.
 

@@ -152,6 +152,7 @@ def new_row(
                     "isolation": origin.isolation.value,
                     **({} if origin.person is None else {"person": origin.person}),
                     **({"askers": [asker.to_json() for asker in origin.askers]} if origin.askers else {}),
+                    **({} if origin.groups is None else {"groups": sorted(origin.groups)}),
                     "created_at": request.created_at.isoformat(),
                 }
             ),
@@ -222,6 +223,7 @@ def request_from_row(*, request: bytes, progress: bytes, status: str, tool: Tool
                     isolation=Isolation(asked.get("isolation", Isolation.NONE)),  # rows of before have none
                     person=asked.get("person"),
                     askers=tuple(map(asker_from_json, asked.get("askers", ()))),
+                    groups=None if asked.get("groups") is None else frozenset(asked["groups"]),
                 ),
             ),
             tool=tool,

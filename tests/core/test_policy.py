@@ -301,3 +301,45 @@ def test_without_asking_only_what_would_ask_is_refused(effect: Effect) -> None:
     refused = evaluation.without_asking(DENY)
 
     assert refused == (Evaluation(effect=Effect.DENY, rule=DENY) if effect is Effect.ASK else evaluation)
+
+
+OF_GROUP = ("students", "guests")
+
+
+@pytest.mark.parametrize("effect", list(Effect))
+@pytest.mark.parametrize("groups", [frozenset({"guests", "x"}), frozenset({"x"}), frozenset(), None])
+def test_a_rule_for_groups_is_for_their_members_and_where_they_are_unknown_only_if_it_is_strict(
+    effect: Effect, groups: frozenset[str] | None
+) -> None:
+    other = Rule(server="other", tool="*", effect=Effect.DENY)
+    policy = Policy((other, Rule(server="shop", tool="*", effect=effect, groups=OF_GROUP, reason="look")))
+    holds = effect is not Effect.ALLOW if groups is None else "guests" in groups
+
+    of_person = policy.for_groups(groups)
+    found = of_person.evaluate(a_call())
+
+    assert of_person.rules[0] is other
+    assert found.effect is (effect if holds else Effect.ASK)
+    assert (found.rule is not None) is holds
+    if found.rule is not None:
+        known = "you are in the group `guests`"
+        unknown = "it is not known in which groups of JupyterHub you are"
+        assert found.rule.reason == f"look (because {unknown if groups is None else known})"
+
+
+def test_a_rule_for_groups_that_nobody_asked_about_allows_nothing_and_denies_all() -> None:
+    allow, deny = (Rule(server="*", tool="*", effect=effect, groups=("x",)) for effect in (Effect.ALLOW, Effect.DENY))
+    assert Policy((allow,)).evaluate(a_call()).effect is Effect.ASK
+    assert Policy((deny,)).evaluate(a_call()).effect is Effect.DENY
+
+
+def test_a_reason_names_the_person_where_others_read_it() -> None:
+    rule = Rule(server="*", tool="*", effect=Effect.ASK, groups=("x",))
+    found = rule.for_groups(frozenset({"x"}), person="ada")
+    assert found is not None
+    assert found.reason == "because ada is in the group `x`"
+
+
+def test_a_policy_without_groups_is_the_same_for_everybody() -> None:
+    policy = Policy((ALLOW, ASK))
+    assert policy.for_groups(frozenset({"x"})) is policy

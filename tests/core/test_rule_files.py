@@ -285,3 +285,27 @@ def test_any_features_and_servers_are_read_or_told(value: Any) -> None:
     ):
         found = site(**more)
         assert not (found.problems and found.site != SitePolicy())
+
+
+def test_a_sites_rule_can_be_for_groups() -> None:
+    found = read(of(groups=["students", "guests"]), Layer.SITE)
+    assert found.problems == ()
+    assert found.rules[0].groups == ("students", "guests")
+    assert found.rules[0].to_json() == {**BASE, "groups": ["students", "guests"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "layer", "message"),
+    [
+        (of(groups=["students"]), Layer.USER, "`groups` can stand in a site's file only"),
+        (of(groups=[]), Layer.SITE, '`groups` must be a list of 1 to 50 groups of JupyterHub: `["students"]`'),
+        (of(groups=["x"] * 51), Layer.SITE, '`groups` must be a list of 1 to 50 groups of JupyterHub: `["students"]`'),
+        (of(groups="students"), Layer.SITE, '`groups` must be a list of 1 to 50 groups of JupyterHub: `["students"]`'),
+        (of(groups=[""]), Layer.SITE, "the name of a group must be a string that is not empty"),
+        (of(groups=["a", 3]), Layer.SITE, "the name of a group must be a string that is not empty"),
+    ],
+)
+def test_groups_that_are_none_are_told(text: str, layer: Layer, message: str) -> None:
+    found = read(text, layer)
+    assert [problem.message for problem in found.problems] == [message]
+    assert found.rules == ()

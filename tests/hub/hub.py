@@ -46,6 +46,16 @@ ANY = "any"
 #: The right to decide.
 DECIDE = "custom:agentbox:decide"
 
+#: Starts a server whose system-wide configuration is in a directory of the tests.
+LAUNCH = """
+import sys
+import jupyter_core.paths
+jupyter_core.paths.SYSTEM_CONFIG_PATH = [sys.argv.pop(1)]
+sys.argv[0] = "jupyterhub-singleuser"
+from jupyterhub.singleuser import main
+main()
+"""
+
 CONFIG = """
 import json, sys
 facts = json.loads({facts!r})
@@ -63,7 +73,7 @@ c.ConfigurableHTTPProxy.command = [facts["proxy"]]
 c.ConfigurableHTTPProxy.api_url = facts["proxy_api"]
 c.JupyterHub.spawner_class = "simple"
 c.SimpleLocalProcessSpawner.home_dir_template = facts["homes"] + "/{{username}}"
-c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
+c.Spawner.cmd = [sys.executable, "-c", facts["launch"], facts["site"]]
 c.Spawner.notebook_dir = "~"
 c.Spawner.environment = facts["environment"]
 def arguments_of(spawner):
@@ -88,7 +98,11 @@ c.JupyterHub.services = [
 ]
 c.JupyterHub.load_roles = [
     {{"name": "robot", "scopes": ["access:servers", {decide!r}], "services": ["robot"]}},
-    {{"name": "setup", "scopes": ["admin:users", "admin:servers", "tokens", "access:servers"], "services": ["admin"]}},
+    {{
+        "name": "setup",
+        "scopes": ["admin:users", "admin:servers", "admin:groups", "tokens", "access:servers"],
+        "services": ["admin"],
+    }},
     {{"name": "owner", "scopes": [{decide!r} + "!user={owner}"], "users": [{owner!r}]}},
     {{
         "name": "collaborator",
@@ -309,9 +323,12 @@ def running_hub(root: Path, ports: Sequence[int]) -> Iterator[Hub]:
         "admin": admin,
         "homes": str(root / "homes"),
         "lab_settings": str(root / "lab-settings"),
+        "site": str(root / "site"),
+        "launch": LAUNCH,
         "environment": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
     }
     (root / "homes").mkdir()
+    (root / "site").mkdir(mode=0o755)
     (root / "lab-settings").mkdir()
     # JupyterLab's own notifications lie over the panel, whose buttons are disabled while they do.
     (root / "lab-settings" / "overrides.json").write_text(json.dumps(SETTINGS))

@@ -12,7 +12,7 @@ import pytest
 
 from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.policy import Effect, Layer, Rule
-from jupyter_agentbox.core.rule_files import MAX_APPROVERS, MAX_PATTERN, MAX_REASON, MAX_TIMEOUT
+from jupyter_agentbox.core.rule_files import MAX_APPROVERS, MAX_GROUPS, MAX_PATTERN, MAX_REASON, MAX_TIMEOUT
 from jupyter_agentbox.hub.app import main
 from jupyter_agentbox.hub.policy_file import PolicyFile, PolicyFileError, read_policy_file
 from jupyter_agentbox.mcp_client.configuration import HttpServer, StdioServer
@@ -117,7 +117,10 @@ def test_a_users_name_is_no_variable(tmp_path: Path) -> None:
         (
             '{"rules": [{"effect": "ask", "server": "a", "tool": "b", "isolation": "none"}]}',
             [
-                "1:58: unknown key `isolation`: a rule has effect, server, tool, arguments, approvers, timeout, reason",
+                (
+                    "1:58: unknown key `isolation`: "
+                    "a rule has effect, server, tool, arguments, groups, approvers, timeout, reason"
+                )
             ],
         ),
         ('{"rules": [], "mcpServers": []}', ["1:29: `mcpServers` must be an object of servers"]),
@@ -163,7 +166,7 @@ def test_what_is_not_read_does_not_fit_the_schema(tmp_path: Path, changes: dict[
 
 def test_the_schema_has_the_names_and_bounds_of_the_code(tmp_path: Path) -> None:
     rule = {**RULE, "arguments": {"x": ["a", 1]}, "timeout": 1, "reason": "r"}
-    rule["approvers"] = {"group": "g", "count": 1, "self": True}
+    rule |= {"approvers": {"group": "g", "count": 1, "self": True}, "groups": ["students"]}
     document = {
         "$schema": "x",
         "rules": [rule],
@@ -177,6 +180,7 @@ def test_the_schema_has_the_names_and_bounds_of_the_code(tmp_path: Path) -> None
     of_rule = SCHEMA["$defs"]["rule"]["properties"]
     assert set(of_rule) == set(rule)
     assert of_rule["timeout"]["maximum"] == MAX_TIMEOUT
+    assert of_rule["groups"]["maxItems"] == MAX_GROUPS
     assert of_rule["reason"]["maxLength"] == MAX_REASON
     assert of_rule["approvers"]["properties"]["count"]["maximum"] == MAX_APPROVERS
     assert SCHEMA["$defs"]["pattern"]["maxLength"] == MAX_PATTERN
@@ -198,3 +202,13 @@ def test_the_command_says_what_it_lacks(tmp_path: Path, capsys: pytest.CaptureFi
     assert "--policy" in capsys.readouterr().err
     assert main(["--policy", str(tmp_path / "none.json")]) == 2
     assert "cannot be read: No such file or directory" in capsys.readouterr().err
+
+
+def test_a_rule_can_be_for_groups_of_the_user_who_calls(tmp_path: Path) -> None:
+    text = {"rules": [{**RULE, "groups": ["students"]}]}
+    assert VALIDATOR.is_valid(text)
+    assert read(tmp_path, text).policy.rules[0].groups == ("students",)
+    for wrong in ([], ["a", ""], "students", [1]):
+        broken = {"rules": [{**RULE, "groups": wrong}]}
+        assert not VALIDATOR.is_valid(broken)
+        assert problems(tmp_path, broken)

@@ -519,3 +519,26 @@ async def test_health_says_whether_the_process_answers_and_the_store_can_be_read
         await service.box.store.aclose()
         assert (await service.get("health/live")).code == 200
         assert (await service.get("health/ready")).code == 503
+
+
+async def test_a_rule_for_a_group_is_for_calls_of_its_members(tmp_path: Path) -> None:
+    rules = [{**DENY, "tool": "query", "groups": ["analysts"], "reason": "not yet"}, ALLOW]
+    async with running_service(tmp_path, a_policy(*rules)) as service:
+        async with service.tools_of("bob") as tools:
+            assert (await tools.call_tool(call())).is_error is False
+        async with service.tools_of("ada") as tools:
+            refused = await tools.call_tool(call())
+    assert refused.is_error
+    assert "not yet (because ada is in the group `analysts`)" in refused.text
+
+
+async def test_who_allowed_a_call_is_in_the_record_with_the_group_of_the_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = {**ask("query", group="data-stewards"), "groups": ["analysts"]}
+    async with asking(tmp_path, rule) as one:
+        # who leaves the group while their call waits is still asked about, as of then
+        monkeypatch.setitem(USERS, "ada", [])
+        assert one.request["evaluation"]["reason"] == "because ada is in the group `analysts`"
+        assert (await one.service.decide(one.request, "bob"))[0] == 200
+        assert not (await one.result()).is_error

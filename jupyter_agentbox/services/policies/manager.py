@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import is_
+from typing import Final, TypeAlias
 
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation, Policy, Rule
@@ -13,6 +15,34 @@ from jupyter_agentbox.core.site_policy import Feature, SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem, ToolDescription
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.services.grants.manager import GrantManager
+
+#: Persons whose rules are known; more are forgotten, and found again.
+_MOST_PERSONS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Whose calls are evaluated.
+
+    Parameters
+    ----------
+    groups : frozenset of str, or None
+        Their groups, as JupyterHub says; ``None`` if they are not known.
+    name : str
+        Their name in reasons; empty where they are who reads them.
+    """
+
+    groups: frozenset[str] | None = None
+    name: str = ""
+
+
+#: Returns whose call it is; without a call, whose server this is.
+PersonOf: TypeAlias = Callable[[ToolCall | None], Person]
+
+
+def nobody_known(_call: ToolCall | None) -> Person:
+    """Return a person of whom nothing is known."""
+    return Person()
 
 
 class PolicyManager:
@@ -26,6 +56,8 @@ class PolicyManager:
         Has the rules of files.
     grants : GrantManager or None
         What people answered for good.
+    person_of : callable
+        Returns whose call it is; without a call, whose server this is.
     """
 
     def __init__(
@@ -34,12 +66,15 @@ class PolicyManager:
         policy: Policy | None = None,
         source: RuleSource | None = None,
         grants: GrantManager | None = None,
+        person_of: PersonOf = nobody_known,
     ) -> None:
         self._policy = policy or Policy()
         self._source = source
         self._grants = grants
+        self._person_of = person_of
         self._parts: tuple[object, ...] = (None, None)
-        self._in_force = Policy()
+        self._of_all = Policy()
+        self._of_persons: dict[Person, Policy] = {}
 
     def evaluate(self, call: ToolCall, tool: ToolDescription | None = None, *, is_current: bool = False) -> Evaluation:
         """Return what the policy says of the call, and the rule or the grant that says it.
@@ -54,7 +89,7 @@ class PolicyManager:
             Whether the server describes it so now: then a grant for a tool that it described otherwise is void.
         """
         book = self.book  # looked at once: what is said of one call comes from the same rules
-        evaluation = self._with_programs(book).evaluate(call, tool)
+        evaluation = self._for(self._person_of(call), book).evaluate(call, tool)
         if self._grants is None:
             return evaluation
         found = self._grants.apply(call, tool, evaluation)
@@ -66,17 +101,35 @@ class PolicyManager:
 
     @property
     def in_force(self) -> Policy:
-        """All rules as they are now; of equally strict ones, the site's come first."""
-        return self._with_programs(self.book)
+        """All rules as they are now for whose server this is; of equally strict ones, the site's come first."""
+        return self._for(self._person_of(None), self.book)
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether a rule is for the members of some groups."""
+        return self._with_programs(self.book).has_groups
+
+    def _for(self, person: Person, book: RuleBook) -> Policy:
+        """Return the rules as they hold for one person."""
+        policy = self._with_programs(book)
+        if not policy.has_groups:
+            return policy
+        found = self._of_persons.get(person)
+        if found is None:
+            if len(self._of_persons) >= _MOST_PERSONS:
+                self._of_persons.clear()
+            found = self._of_persons[person] = policy.for_groups(person.groups, person=person.name)
+        return found
 
     def _with_programs(self, book: RuleBook) -> Policy:
         """Return the rules of files with those of the program."""
         parts = (book, self._policy)
         if not all(map(is_, parts, self._parts)):
             rules = (*book.rules, *self._policy.rules)
-            self._in_force = Policy(rules, model_may_allow=self._policy.model_may_allow)
+            self._of_all = Policy(rules, model_may_allow=self._policy.model_may_allow)
+            self._of_persons.clear()
             self._parts = parts
-        return self._in_force
+        return self._of_all
 
     @property
     def book(self) -> RuleBook:

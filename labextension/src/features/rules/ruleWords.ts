@@ -54,8 +54,12 @@ function conditionText(rule: IJsonObject, trans: TranslationBundle): string {
 }
 
 function placeTexts(rule: IJsonObject, trans: TranslationBundle): string[] {
-  const { notebook, isolation, timeout } = rule;
+  const { notebook, isolation, timeout, groups } = rule;
   const texts: string[] = [];
+  if (Array.isArray(groups)) {
+    const names = groups.map(group => label(String(group), 80));
+    texts.push(trans.__('for members of %1', names.join(', ')));
+  }
   if (typeof notebook === 'string') {
     texts.push(trans.__('in %1', label(notebook, 80)));
   }

@@ -289,3 +289,9 @@ test('where nothing is turned off nothing is said of an administrator', () => {
   show();
   expect(text()).not.toContain('administrator:');
 });
+
+test('says for which groups of users a rule is', () => {
+  const rule = { ...effective[0], groups: ['students', 'guests'] };
+  show({ effective: [rule as IEffectiveRule] });
+  expect(screen.getByText(/for members of students, guests/)).toBeTruthy();
+});
