@@ -10,7 +10,9 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ from tests.browser.person import KERNEL_IS_READY
 
 #: Seconds for which an idle page is watched.
 IDLE = 10
+#: Lines that are printed of each profile.
+LINES = 25
 ASK = """import asyncio
 from jupyter_agentbox import tools
 async def ask(number):
@@ -31,16 +35,18 @@ async def ask(number):
     except Exception:
         pass
 await asyncio.gather(*(ask(number) for number in range({count})))"""
+PENDING = "jupyter-agentbox/approvals?status=pending&limit={limit}&cursor={cursor}"
 CLEAR = "window.jupyterapp.shell.currentWidget.content.model.cells.get(0).outputs.clear()"
 STATUS = "document.querySelector('.jp-AgentBox-status')?.textContent.trim()"
 
 
 class Watch:
-    """What one page uses. What it is measured at goes to `found`."""
+    """What one page uses. What it is measured at goes to `found`, and profiles, if they are wanted, to a folder."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, profiles: Path | None = None) -> None:
         self.page = page
         self.found: dict[str, float] = {}
+        self._profiles = profiles
         self._session: CDPSession = page.context.new_cdp_session(page)
         self._session.send("Performance.enable", {"timeDomain": "threadTicks"})
 
@@ -57,7 +63,8 @@ class Watch:
         """Look on for a while; note which part of a core the page's main thread and its whole process use."""
         self.page.wait_for_timeout(5_000)
         before = self._metrics()
-        self.page.wait_for_timeout(IDLE * 1000)
+        with self._profiled("idle"):
+            self.page.wait_for_timeout(IDLE * 1000)
         after = self._metrics()
         for name, metric in (("main thread", "TaskDuration"), ("process", "ProcessTime")):
             share = (after[metric] - before[metric]) / (after["Timestamp"] - before["Timestamp"])
@@ -69,7 +76,8 @@ class Watch:
         browser = self.page.context.browser
         assert browser is not None
         browser.start_tracing(page=self.page, categories=["toplevel"])
-        yield
+        with self._profiled(what):
+            yield
         events = json.loads(browser.stop_tracing())["traceEvents"]
         names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
         tasks = [
@@ -82,20 +90,51 @@ class Watch:
         self.found[f"{what}: main thread, s"] = sum(tasks) / 1000
         self.found[f"{what}: longest task, ms"] = max(tasks, default=0)
 
+    @contextmanager
+    def _profiled(self, what: str) -> Iterator[None]:
+        """Write down meanwhile where the main thread is, which costs it some time, and print where it was longest."""
+        if self._profiles is None:
+            yield
+            return
+        self._session.send("Profiler.enable")
+        self._session.send("Profiler.setSamplingInterval", {"interval": 500})
+        self._session.send("Profiler.start")
+        yield
+        profile = self._session.send("Profiler.stop")["profile"]
+        (self._profiles / f"{what}.cpuprofile").write_text(json.dumps(profile))
+        print(f"{what}, ms of the main thread:")
+        for place, spent in busiest(profile).most_common(LINES):
+            print(f"{spent:10,.1f}  {place}")
+
     def until(self, count: int, began: float) -> float:
         """Wait until the page counts so many requests; return the seconds since `began`."""
         self.page.wait_for_function(f"{STATUS} === '{count}'", timeout=180_000, polling=50)
         return time.monotonic() - began
 
 
-def measure(lab: Lab, browser: Browser, count: int, *, is_open: bool, batch: bool) -> dict[str, float]:
+def busiest(profile: Any) -> Counter[str]:
+    """Return how many ms each function of a profile ran, without what it called."""
+    places = {}
+    for node in profile["nodes"]:
+        frame = node["callFrame"]
+        file = frame["url"].rsplit("/", 1)[-1].partition("?")[0]
+        places[node["id"]] = f"{frame['functionName'] or '(anonymous)'} {file}:{frame['lineNumber']}"
+    spent: Counter[str] = Counter()
+    for id, delta in zip(profile["samples"], profile["timeDeltas"], strict=True):
+        spent[places[id]] += delta / 1000
+    return Counter({place: ms for place, ms in spent.items() if not place.startswith(("(idle)", "(program)"))})
+
+
+def measure(
+    lab: Lab, browser: Browser, count: int, *, is_open: bool, batch: bool, profiles: Path | None = None
+) -> dict[str, float]:
     """Let `count` calls wait in a notebook, look at the page, decide half of them and interrupt the rest."""
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     path = f"many_{time.monotonic_ns()}.ipynb"
     lab.write_notebook(path, ASK.format(count=count))
     page.goto(f"{lab.url}lab/workspaces/{time.monotonic_ns()}/tree/{path}?token={lab.token}")
     page.wait_for_function(KERNEL_IS_READY, timeout=90_000)
-    watch = Watch(page)
+    watch = Watch(page, profiles)
     found = watch.found
     if is_open:
         page.locator(".jp-AgentBox-status button").click()
@@ -115,11 +154,16 @@ def measure(lab: Lab, browser: Browser, count: int, *, is_open: bool, batch: boo
         decide(lab, half, batch=batch)
         found[f"{len(half)} rejected by REST, s"] = time.monotonic() - began
         found["until the page shows it, s"] = watch.until(count - len(half), began)
-    with watch.tasks("interrupt"):
-        began = time.monotonic()
+    with watch.tasks("interrupt"), ThreadPoolExecutor() as beside:
         [session] = lab.ask("api/sessions")
-        lab.ask(f"api/kernels/{session['kernel']['id']}/interrupt", {})
+        kernel = f"api/kernels/{session['kernel']['id']}"
+        began = time.monotonic()
+        lab.ask(f"{kernel}/interrupt", {})
+        idle = when(beside, lambda: lab.ask(kernel)["execution_state"] == "idle", began)
+        none = when(beside, lambda: not lab.ask(PENDING.format(limit=1, cursor=""))["approvals"], began)
         found["interrupt until none waits, s"] = watch.until(0, began)
+        found["  until the server has none, s"] = none.result()
+        found["  until the kernel is idle, s"] = idle.result()
     page.wait_for_timeout(2_000)
     found["heap after, MB"] = watch.heap
     page.evaluate(CLEAR)
@@ -129,12 +173,23 @@ def measure(lab: Lab, browser: Browser, count: int, *, is_open: bool, batch: boo
     return found
 
 
+def when(beside: ThreadPoolExecutor, is_so: Callable[[], bool], began: float) -> Future[float]:
+    """Return what will be the seconds from `began` until something is so, to a tenth of a second."""
+
+    def look() -> float:
+        while not is_so():
+            time.sleep(0.1)
+        return time.monotonic() - began
+
+    return beside.submit(look)
+
+
 def pending(lab: Lab) -> list[Any]:
     """Return all requests that wait."""
     found: list[Any] = []
     cursor = ""
     while True:
-        page = lab.ask(f"jupyter-agentbox/approvals?status=pending&limit=200&cursor={cursor}")
+        page = lab.ask(PENDING.format(limit=200, cursor=cursor))
         found += page["approvals"]
         cursor = page["next"]
         if not cursor:
@@ -159,14 +214,24 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--one-by-one", action="store_true", help="decide with a request of HTTP for each")
     parser.add_argument("--closed", action="store_true", help="leave the side panel closed")
+    parser.add_argument("--profiles", type=Path, help="write CPU profiles of the page, for Chrome, into this folder")
     options = parser.parse_args()
+    if options.profiles is not None:
+        options.profiles.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory,
         running_lab(Path(directory)) as lab,
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
-        found = measure(lab, browser, options.count, is_open=not options.closed, batch=not options.one_by_one)
+        found = measure(
+            lab,
+            browser,
+            options.count,
+            is_open=not options.closed,
+            batch=not options.one_by_one,
+            profiles=options.profiles,
+        )
         for what, value in found.items():
             print(f"{what:36} {value:10,.2f}", flush=True)
         browser.close()

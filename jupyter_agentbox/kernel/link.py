@@ -242,6 +242,10 @@ class Link:
         """Note that code has cleared the outputs of its cell, and with them those of its calls."""
         self._outputs.forget()
 
+    def cell_ended(self) -> None:
+        """Show now, before the kernel says that it is idle, what became of the calls of a cell."""
+        attempt(self._outputs.publish)
+
     def cell_interrupted(self, cell: Cell) -> None:
         """End the waits of a cell's other threads and tasks: whoever interrupted the cell meant them too."""
         for pending in self._pending.of_cell(cell):
@@ -295,7 +299,7 @@ class Link:
         pending.request_id = request_id
         # What code of an agent does stands in the order in which it happens.
         output = (self._outputs.alone if self.cells.is_within else self._outputs.of)(pending.cell)
-        return Card(output, what=pending.what, request_id=request_id, cell=pending.cell)
+        return Card(output, what=pending.what, request_id=request_id)
 
     def _show(self, card: Card, answer: Waiting | Asked) -> None:
         """Show the card of a request that waits, or of a call whose server asks something."""

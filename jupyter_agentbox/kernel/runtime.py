@@ -142,7 +142,10 @@ def _after_cell(result: Any) -> None:
     if _cells is None or _cells.is_within:
         return
     cell = _cells.ended()
+    if _link is None:
+        return
     error = getattr(result, "error_in_exec", None)
     # By name: an async cell that is interrupted ends with asyncio's error, which need not be imported for that.
-    if _link is not None and type(error).__name__ in ("KeyboardInterrupt", "CancelledError"):
+    if type(error).__name__ in ("KeyboardInterrupt", "CancelledError"):
         _link.cell_interrupted(cell)
+    _link.cell_ended()

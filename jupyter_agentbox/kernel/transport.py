@@ -91,7 +91,8 @@ class KernelTransport:
         Not through the shell's display publisher: that would put it under the cell that runs, and ``%%capture`` would
         hide a question to a person.
         """
-        flush_streams()
+        if kind != "update_display_data":  # which changes an output where it is, whatever was printed meanwhile
+            flush_streams()
         self._send_iopub(kind, dict(content), cell)
 
     def _say_busy(self, cell: Cell) -> None:

@@ -57,6 +57,7 @@ class Kernel:
         #: What cells printed, and an event for whoever waits for more.
         self._streamed = ""
         self._told = asyncio.Event()
+        self._running = Cell()
 
     async def ready(self) -> None:
         """Wait until nothing that the kernel publishes is missed, after a restart, too.
@@ -79,6 +80,12 @@ class Kernel:
             self._told.clear()
             await self._told.wait()
 
+    async def shows(self, is_enough: Callable[[Cell], bool]) -> None:
+        """Wait until the cell that runs has shown enough."""
+        while not is_enough(self._running):
+            self._told.clear()
+            await self._told.wait()
+
     async def run(self, code: str, cell_id: str = "cell-1", timeout: float = TIMEOUT) -> Cell:
         """Run a cell to its end and return what came of it."""
         content = {
@@ -91,7 +98,7 @@ class Kernel:
         }
         message = self.client.session.msg("execute_request", content, metadata={"cellId": cell_id})
         self.client.shell_channel.send(message)
-        cell = Cell()
+        cell = self._running = Cell()
         async with asyncio.timeout(timeout):
             while True:
                 told = await self.client.get_iopub_msg()
@@ -102,7 +109,7 @@ class Kernel:
                 _collect(cell, told)
                 if told["msg_type"] == "stream":
                     self._streamed += told["content"]["text"]
-                    self._told.set()
+                self._told.set()
                 if cell.displays:
                     self.shown.set()
 

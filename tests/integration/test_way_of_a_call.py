@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from .conftest import Server
+from .conftest import TIMEOUT, Cell, Server
 
 
 async def test_call_waits_runs_and_gives_its_typed_result(server: Server, ipykernel: str) -> None:
@@ -46,3 +46,40 @@ orders
                 break
         done = await cell
     assert (done.error, done.value) == (None, "[1001, 1002, 1003, 1004]")
+
+
+def lines_of(cell: Cell) -> list[str]:
+    """The lines of a cell's calls as they were shown last."""
+    lines: list[str] = cell.updates[-1]["text/plain"].splitlines()
+    return lines
+
+
+async def test_many_calls_are_withdrawn_by_one_interrupt_and_their_cell_says_so_before_it_ends(
+    server: Server, ipykernel: str
+) -> None:
+    count = 60
+    code = f"""
+import asyncio
+from jupyter_agentbox import tools
+await asyncio.gather(*(tools.shop.get_order.aio(order_id=1000 + number) for number in range({count})))
+"""
+    waiting: list[str] = []
+    async with server.kernel("many.ipynb", ipykernel) as kernel:
+        cell = asyncio.create_task(kernel.run(code))
+        async for approvals in server.pending_requests():
+            waiting += [approval["id"] for approval in approvals]
+            if len(waiting) == count:
+                break
+        async with asyncio.timeout(TIMEOUT):
+            await kernel.shows(lambda cell: bool(cell.updates) and len(lines_of(cell)) == count)
+        await server.api("POST", f"api/kernels/{kernel.id}/interrupt", {})
+        done = await cell
+        ended = [await server.approval(lambda found, id=id: found["id"] == id and found["ended_at"]) for id in waiting]
+
+    [output] = done.displays
+    assert output["application/vnd.jupyter-agentbox.request+json"]["request_id"] in waiting
+    assert [line.endswith("withdrawn") for line in lines_of(done)] == [True] * count
+    assert len(done.updates) < count
+    assert [request["status"] for request in ended] == ["cancelled"] * count
+    _, audit = await server.api("GET", "jupyter-agentbox/audit?notebook_path=many.ipynb&status=cancelled&limit=500")
+    assert {record["id"] for record in audit["records"]} >= set(waiting)

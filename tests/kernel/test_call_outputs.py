@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from ipywidgets import Output
 
-from jupyter_agentbox.kernel.call_outputs import MOST_CALLS, CallOutputs
+from jupyter_agentbox.kernel.call_outputs import FEW_CALLS, MOST_CALLS, CallOutput, CallOutputs
 from jupyter_agentbox.kernel.cells import Cell
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
 
@@ -16,9 +18,41 @@ def cell(run: str = "m1", cell_id: str | None = "cell-1") -> Cell:
     return Cell({"header": {"msg_id": run}, "metadata": {"cellId": cell_id} if cell_id else {}})
 
 
+class FakeTimers:
+    """Timers that go off when a test says so."""
+
+    def __init__(self) -> None:
+        self.acts: dict[FakeTimer, Callable[[], None]] = {}
+
+    def later(self, _seconds: float, act: Callable[[], None]) -> FakeTimer:
+        timer = FakeTimer(self)
+        self.acts[timer] = act
+        return timer
+
+    def go_off(self) -> None:
+        acts, self.acts = self.acts, {}
+        for act in acts.values():
+            act()
+
+
+class FakeTimer:
+    """One of them."""
+
+    def __init__(self, timers: FakeTimers) -> None:
+        self._timers = timers
+
+    def cancel(self) -> None:
+        self._timers.acts.pop(self, None)
+
+
 @pytest.fixture
-def outputs(transport: FakeTransport) -> CallOutputs:
-    return CallOutputs(transport)
+def timers() -> FakeTimers:
+    return FakeTimers()
+
+
+@pytest.fixture
+def outputs(transport: FakeTransport, timers: FakeTimers) -> CallOutputs:
+    return CallOutputs(transport, later=timers.later)
 
 
 def test_the_calls_of_a_cell_have_one_output_with_a_line_for_each(
@@ -93,6 +127,72 @@ def test_of_many_calls_the_next_ones_have_another_output(outputs: CallOutputs) -
         outputs.of(cell()).put(f"r{number}", "waits", "waits")
 
     assert outputs.of(cell()) is not first
+
+
+def test_many_calls_that_end_together_are_published_together(
+    outputs: CallOutputs, transport: FakeTransport, timers: FakeTimers
+) -> None:
+    calls: dict[str, CallOutput] = {}
+    for number in range(2 * MOST_CALLS):
+        calls[f"r{number}"] = outputs.of(cell())
+        calls[f"r{number}"].put(f"r{number}", "waits", "waits")
+    timers.go_off()
+    transport.published.clear()
+
+    for request, output in calls.items():
+        output.put(request, f"{request}: withdrawn", "")
+    assert transport.published == []
+    timers.go_off()
+
+    lines = [text.splitlines() for text in transport.texts]
+    assert [len(each) for each in lines] == [MOST_CALLS, MOST_CALLS]
+    assert [*lines[0], *lines[1]] == [f"{request}: withdrawn" for request in calls]
+
+
+def test_few_calls_are_published_when_they_change(
+    outputs: CallOutputs, transport: FakeTransport, timers: FakeTimers
+) -> None:
+    for number in range(FEW_CALLS):
+        outputs.of(cell()).put(f"r{number}", "waits", "waits")
+
+    assert len(transport.published) == FEW_CALLS
+    assert timers.acts == {}
+
+
+def test_when_a_cell_has_ended_what_became_of_its_calls_has_been_published(
+    outputs: CallOutputs, transport: FakeTransport, timers: FakeTimers
+) -> None:
+    for number in range(MOST_CALLS):
+        outputs.of(cell()).put(f"r{number}", "waits", "waits")
+    outputs.publish()
+
+    assert len(transport.texts[-1].splitlines()) == MOST_CALLS
+    assert timers.acts == {}
+
+
+def test_a_cell_ends_after_what_another_thread_publishes(
+    outputs: CallOutputs, transport: FakeTransport, timers: FakeTimers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_go_on = threading.Event(), threading.Event()
+    publish = transport.publish
+
+    def publish_slowly(*message: Any) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            begun.set()
+            assert may_go_on.wait(5)
+        publish(*message)
+
+    monkeypatch.setattr(transport, "publish", publish_slowly)
+    for number in range(MOST_CALLS):
+        outputs.of(cell()).put(f"r{number}", "waits", "waits")
+    timer = threading.Thread(target=timers.go_off)
+    timer.start()
+    assert begun.wait(5)
+    threading.Timer(0.05, may_go_on.set).start()
+    outputs.publish()
+
+    assert len(transport.texts[-1].splitlines()) == MOST_CALLS
+    timer.join()
 
 
 def test_after_outputs_were_cleared_the_next_call_begins_a_new_one(outputs: CallOutputs) -> None:

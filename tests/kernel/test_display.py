@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +20,7 @@ PAGE = Cell({"metadata": {"cellId": "cell-1"}})
 
 
 def shown(transport: FakeTransport, cell: Cell, what: str = "shop.add", url: str = "http://x/lab") -> dict[str, Any]:
-    Card(CallOutput(transport, cell), what=what, request_id="r1", cell=cell).show(url)
+    Card(CallOutput(transport, cell), what=what, request_id="r1").show(url)
     return transport.published[-1][1]
 
 
@@ -34,18 +33,13 @@ def test_page_gets_the_request_id_and_a_text_that_no_widget_hides(transport: Fak
     assert transport.published[-1][2] is PAGE
 
 
-def test_page_gets_a_widget_until_the_call_ends(transport: FakeTransport) -> None:
-    from jupyter_agentbox.kernel.card import ApprovalCard
-
+def test_a_card_makes_no_widget_of_which_each_page_would_be_told(transport: FakeTransport) -> None:
     before = set(_instances)
-    card = Card(CallOutput(transport, PAGE), what="shop.add", request_id="r1", cell=PAGE)
+    card = Card(CallOutput(transport, PAGE), what="shop.add", request_id="r1")
     card.show("")
-    new = [widget for id, widget in _instances.items() if id not in before]
-    (widget,) = [widget for widget in new if isinstance(widget, ApprovalCard)]
     card.finish("allowed")
 
-    assert widget.request_id == "r1"
-    assert widget.comm is None
+    assert set(_instances) == before
 
 
 def test_widgets_model_holds_the_request_id_and_nothing_else() -> None:
@@ -97,15 +91,8 @@ def test_address_that_is_no_page_is_not_shown(transport: FakeTransport, url: str
     assert "<a" not in data["text/html"]
 
 
-def test_page_without_ipywidgets_gets_the_rest(transport: FakeTransport, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "jupyter_agentbox.kernel.card", raising=False)
-    monkeypatch.setitem(sys.modules, "ipywidgets", None)
-
-    assert WIDGET not in shown(transport, PAGE)["data"]
-
-
-def test_finished_card_is_one_line_without_a_widget(transport: FakeTransport) -> None:
-    card = Card(CallOutput(transport, PAGE), what="shop.add", request_id="r1", cell=PAGE)
+def test_finished_card_is_one_line(transport: FakeTransport) -> None:
+    card = Card(CallOutput(transport, PAGE), what="shop.add", request_id="r1")
     card.show("")
 
     card.finish("rejected (<i>no</i>)")

@@ -15,10 +15,11 @@ from .test_transport import Kernel
 
 
 class Interruptions:
-    """A link that only notes which cells were interrupted."""
+    """A link that only notes which cells were interrupted, and how many ended."""
 
     def __init__(self) -> None:
         self.cells: list[Cell] = []
+        self.ended = 0
         self.cleared: list[str] = []
 
     def outputs_cleared(self) -> None:
@@ -26,6 +27,9 @@ class Interruptions:
 
     def cell_interrupted(self, cell: Cell) -> None:
         self.cells.append(cell)
+
+    def cell_ended(self) -> None:
+        self.ended += 1
 
 
 class Shell:
@@ -82,6 +86,7 @@ def test_interrupted_cell_is_reported_to_the_link(shell: Shell, error: str, inte
     shell.events.trigger("post_run_cell", SimpleNamespace(error_in_exec=type(error, (Exception,), {})()))
 
     assert [cell.cell_id for cell in link.cells] == ["cell-1"] * interrupted
+    assert link.ended == 1
 
 
 @pytest.mark.parametrize(
