@@ -7,6 +7,7 @@ import asyncio
 import json
 import math
 import os
+import select
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -281,10 +282,25 @@ class Terminal:
 
     async def read_line(self) -> str:
         """Wait for a line; empty if the terminal is gone."""
-        line = await asyncio.to_thread(self._reader.readline)
+        await self._has_line()
+        line = self._reader.readline()
         if not line.endswith("\n"):
             self.show("\n")  # ended with Ctrl-D: what the code writes next must not continue the question
         return line
+
+    async def _has_line(self) -> None:
+        """Wait until a line can be read. A thread that reads could not be told to stop, as Ctrl-C wants it to."""
+        stopped, stop = os.pipe()
+        ends: list[int] = [self._reader.fileno(), stopped]
+        nothing: list[int] = []
+        waiting = asyncio.ensure_future(asyncio.to_thread(select.select, ends, nothing, nothing))
+        try:
+            await asyncio.shield(waiting)
+        finally:
+            os.write(stop, b"\0")
+            await waiting
+            os.close(stopped)
+            os.close(stop)
 
 
 @contextmanager

@@ -172,6 +172,23 @@ def test_an_answer_without_a_line_leaves_none_of_the_question_to_write_over(
     assert "]eason: \r\n\r\x1b[Knext" in shown.replace("^D\x08\x08", "")
 
 
+def test_ctrl_c_at_a_question_ends_the_command_and_rejects_the_call(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(CALL)
+    with TerminalCommand(environment, command(str(script))) as running:
+        running.read_until("]eason: ")
+        running.type("\x03")
+        status, shown = running.end()
+
+    assert status == 130
+    assert "Traceback" not in shown
+    with closing(sqlite3.connect(tmp_path / "data" / "agentbox" / "approvals.sqlite")) as database:
+        [(found,)] = database.execute("SELECT status FROM agentbox_approvals")
+    assert found not in ("pending", "approved", "completed")
+
+
 def test_output_in_a_terminal_has_colours_and_nothing_else_that_a_terminal_obeys(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
