@@ -41,6 +41,7 @@ from jupyter_agentbox.mcp_client.credential_variables import credential_variable
 from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_directory
 from jupyter_agentbox.mcp_client.servers_file import ServersFile
 from jupyter_agentbox.mcp_client.sign_ins import Place
+from jupyter_agentbox.metrics import ServerMetrics
 from jupyter_agentbox.paths import (
     added_servers_path,
     seen_tools_path,
@@ -55,6 +56,8 @@ from jupyter_agentbox.services.audit import handlers as audit_handlers
 from jupyter_agentbox.services.cell_updates import handlers as cell_update_handlers
 from jupyter_agentbox.services.grants import handlers as grant_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
+from jupyter_agentbox.services.health import handlers as health_handlers
+from jupyter_agentbox.services.health.manager import HealthManager
 from jupyter_agentbox.services.kernel_connections.askers import KernelAskers, observed
 from jupyter_agentbox.services.kernel_connections.manager import KernelConnectionManager, MemoryLimits
 from jupyter_agentbox.services.kernels import handlers as kernel_handlers
@@ -112,6 +115,7 @@ class AgentBoxApp(ExtensionApp):
         *server_handlers.default_handlers,
         *server_configuration_handlers.default_handlers,
         *sign_in_handlers.default_handlers,
+        *health_handlers.default_handlers,
         *kernel_handlers.default_handlers,
         *registration_handlers.default_handlers,
         *policy_handlers.default_handlers,
@@ -493,12 +497,14 @@ class AgentBoxApp(ExtensionApp):
         serve_no_links(server.web_app, directories)
         settings = self._settings_of_traits(directories)
         policy = Policy(model_may_allow=tuple(self.agent_model_may_allow))
-        self._requests = TurnRequests(announcer)
+        self._metrics = ServerMetrics(announcer)
+        self._requests = TurnRequests(self._metrics)
         rules = rule_files(user=Path(self.rules_path))
         self._box: AgentBox = build(
             settings, announcer=self._requests, policy=policy, rules=rules, person_of=self._owner
         )
         self._hub_groups = self._made_hub_groups()
+        self._metrics.publish(self._box.tools.servers)
         notebooks = SessionNotebooks(server.session_manager)
         self._askers = KernelAskers(lambda kernel_id: kernel_id in cast(Any, server.kernel_manager))
         self._links = KernelConnectionManager(
@@ -539,6 +545,7 @@ class AgentBoxApp(ExtensionApp):
         self.settings[DECIDERS_KEY] = Deciders(self.deciders)
         self.settings[SETTINGS_KEY] = Services(
             approvals=self._box.approvals,
+            health=HealthManager(check_store=self._box.store.check_writable, catalog=self._box.tools),
             cell_updates=self._box.cell_updates,
             audit=self._box.audit,
             grants=self._box.grants,
@@ -588,6 +595,7 @@ class AgentBoxApp(ExtensionApp):
         if self._threads is not None:
             await self._threads.aclose()  # first: what its turns wait for is withdrawn, and recorded
         await self._hub_groups.aclose()
+        self._metrics.withdraw()
         await self._links.aclose()
         await self._lifecycle.aclose()
         await self._kernel_exits.aclose()

@@ -48,6 +48,7 @@ from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manual import ManualCalls
 from jupyter_agentbox.services.cell_updates.manager import CellUpdateManager
 from jupyter_agentbox.services.grants.manager import GrantManager
+from jupyter_agentbox.services.health.manager import HealthManager
 from jupyter_agentbox.services.json_answers import answer_text
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.manager import PageManager
@@ -110,6 +111,7 @@ class Services:
 
     approvals: ApprovalManager
     cell_updates: CellUpdateManager
+    health: HealthManager
     audit: AuditManager
     grants: GrantManager
     questions: QuestionManager

@@ -1,0 +1,119 @@
+"""What the server counts, for Prometheus, on Jupyter's own page of metrics: numbers, and no name that a user chose."""
+
+from __future__ import annotations
+
+from collections import Counter as Counts
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from jupyter_agentbox.core.approvals import ApprovalRequest, Status
+from jupyter_agentbox.core.audit_search import seconds_of
+from jupyter_agentbox.core.policy import Effect
+from jupyter_agentbox.core.ports import Announcer
+from jupyter_agentbox.core.tools import ServerStatus
+
+#: Seconds that calls run, and that persons take.
+_RUNS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600)
+_WAITS = (1, 5, 15, 30, 60, 300, 900, 3600, 14_400, 86_400)
+
+
+class ServerMetrics:
+    """An `Announcer` that counts what it passes on.
+
+    Parameters
+    ----------
+    announcer : Announcer
+        Who is told.
+    """
+
+    def __init__(self, announcer: Announcer) -> None:
+        self._announcer = announcer
+        self._registry = CollectorRegistry()
+        self._requests = self._counter("requests", "Tool calls, by what the rules said of them.", "effect")
+        self._pending = Gauge("agentbox_pending", "Requests that wait for a person.", registry=self._registry)
+        self._decisions = self._counter("decisions", "Answers of persons and programs.", "decision", "via")
+        self._settled = self._counter("settled", "Requests that waited, by how that ended.", "status")
+        self._waits = self._histogram("wait_seconds", "How long requests waited.", _WAITS)
+        self._calls = self._counter("calls", "Calls that ran, by how they ended.", "outcome")
+        self._runs = self._histogram("tool_seconds", "How long tools ran.", _RUNS)
+        self._open: dict[str, ApprovalRequest] = {}
+        self._servers: Callable[[], Sequence[ServerStatus]] = tuple
+
+    def publish(self, servers: Callable[[], Sequence[ServerStatus]]) -> None:
+        """Show it on Jupyter's page of metrics.
+
+        Parameters
+        ----------
+        servers : callable
+            Returns the MCP servers, when somebody asks for the numbers.
+        """
+        self._servers = servers
+        REGISTRY.register(self)
+
+    def withdraw(self) -> None:
+        """Take it from the page."""
+        with suppress(KeyError):  # the server ends before it began
+            REGISTRY.unregister(self)
+
+    def describe(self) -> Iterable[Metric]:
+        """Claim no name: in one process there may be several servers, as in tests."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the numbers as they are now."""
+        self._pending.set(sum(request.status is Status.PENDING for request in self._open.values()))
+        yield from self._registry.collect()
+        servers = GaugeMetricFamily("agentbox_servers", "Configured MCP servers.", labels=["state"])
+        for state, count in Counts(status.state.value for status in self._servers()).items():
+            servers.add_metric([state], count)
+        yield servers
+
+    def approval_changed(self, request: ApprovalRequest) -> None:
+        """Count a new or changed request."""
+        self._announcer.approval_changed(request)
+        before = self._open.pop(request.id, None)
+        if request.is_open:
+            self._open[request.id] = request
+        if before is None and (request.is_open or request.evaluation.effect is Effect.DENY):
+            self._requests.labels(request.evaluation.effect.value).inc()
+        if before is not None and before.status is Status.PENDING and request.status is not Status.PENDING:
+            self._count_answer(request)
+        self._count_end(request)
+
+    def servers_changed(self) -> None:
+        """Announce that an MCP server's status, or the configuration, changed."""
+        self._announcer.servers_changed()
+
+    def questions_changed(self) -> None:
+        """Announce that an MCP server asks a person something, or that such a question is over."""
+        self._announcer.questions_changed()
+
+    def grants_changed(self) -> None:
+        """Announce that a grant was given, used or ended."""
+        self._announcer.grants_changed()
+
+    def _count_answer(self, request: ApprovalRequest) -> None:
+        self._settled.labels(request.status.value).inc()
+        decision = request.decision
+        if decision is not None:
+            self._decisions.labels(decision.answer.value, decision.reviewer.via.value).inc()
+        ended = request.lapsed_at if decision is None else decision.decided_at
+        if ended is not None:
+            self._waits.observe(max(0.0, (ended - request.created_at).total_seconds()))
+
+    def _count_end(self, request: ApprovalRequest) -> None:
+        if request.outcome is None or request.outcome.finished_at is None:
+            return
+        self._calls.labels(request.outcome.state.value).inc()
+        seconds = seconds_of(request)
+        if seconds is not None:
+            self._runs.observe(seconds)
+
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        return Counter(f"agentbox_{name}", meaning, labels, registry=self._registry)
+
+    def _histogram(self, name: str, meaning: str, buckets: Sequence[float]) -> Histogram:
+        return Histogram(f"agentbox_{name}", meaning, registry=self._registry, buckets=buckets)

@@ -1,0 +1,1 @@
+"""Whether calls can run here."""

@@ -1,0 +1,37 @@
+"""Says whether calls can run: whether the store takes requests, and how the MCP servers do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.ports import ToolCatalog
+from jupyter_agentbox.exceptions import StorageError
+
+
+class HealthManager:
+    """Looks after the parts that every call needs.
+
+    Parameters
+    ----------
+    check_store : callable
+        Raises `StorageError` if the store cannot be written.
+    catalog : ToolCatalog
+        Knows the MCP servers.
+    """
+
+    def __init__(self, *, check_store: Callable[[], Awaitable[None]], catalog: ToolCatalog) -> None:
+        self._check_store = check_store
+        self._catalog = catalog
+
+    async def report(self) -> JsonObject:
+        """Return whether the store can be written, and how many MCP servers are in which state. Starts nothing."""
+        try:
+            await self._check_store()
+        except StorageError as error:
+            store = str(error)
+        else:
+            store = "ok"
+        states = Counter(status.state.value for status in self._catalog.servers())
+        return {"is_healthy": store == "ok", "store": store, "servers": dict(states)}
