@@ -262,7 +262,8 @@ def sink(address: str, token_file: str, *, names: Mapping[str, str]) -> Check:
         sink_of(address, names=names, token_file=token_file)
         if token_file and parts.scheme.endswith(("http", "https")):
             Path(token_file).read_bytes()
-        _reach(parts.scheme.removeprefix("otlp+"), parts.hostname, parts.port, Path(parts.path))
+        scheme = parts.scheme.removeprefix("otlp+").removeprefix("agentbox+")
+        _reach(scheme, parts.hostname, parts.port, Path(parts.path))
     except OSError as error:
         advice = "until it is reached, records wait here, or no call runs, as `audit_when_down` says"
         return Check(name=name, state="problem", text=f"not reached: {error.strerror or error}", advice=advice)

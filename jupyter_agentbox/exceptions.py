@@ -42,6 +42,7 @@
     ├── SandboxRefusedError       a sandboxed kernel cannot be started as asked; none was started
     │   └── SandboxConfigError    the settings of the sandbox are not understood
     ├── RecordsRejectedError      a place for records of the audit refuses these, however often they come
+    ├── ReportRefusedError        the Hub service does not take a record that a server reports
     └── StorageError              the approval store cannot be read or written; nothing runs
         └── AuditError            the place for records outside this server does not take one; nothing runs
 """
@@ -399,6 +400,12 @@ class AuditError(StorageError):
     """A place outside this server that has to have a record of each call does not take one. Nothing runs without."""
 
     code = "audit"
+
+
+class ReportRefusedError(AgentBoxError):
+    """The Hub service does not take a record: it is none, is another user's, or another one has its number."""
+
+    code = "report_refused"
 
 
 class RecordsRejectedError(AgentBoxError, OSError):

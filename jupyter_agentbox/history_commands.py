@@ -24,6 +24,7 @@ from jupyter_agentbox.paths import data_dir
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.audit_verification import Verification
+from jupyter_agentbox.storage.report_verification import ReportVerification
 from jupyter_agentbox.times import parse_time
 
 #: The commands, and what their help says.
@@ -132,12 +133,26 @@ def _query(options: argparse.Namespace) -> AuditQuery:
 
 def _verify(options: argparse.Namespace) -> int:
     known = Head.parse(options.head) if options.head is not None else None
-    found = asyncio.run(SqlAuditLog(_database_url(options.database)).verify(known))
+    log = SqlAuditLog(_database_url(options.database))
+    found = asyncio.run(log.verify(known))
     if found.broken is not None:
         sys.stdout.write(visible(f"BROKEN at {found.broken}\n"))
         return BROKEN
     sys.stdout.write(visible("".join(f"{line}\n" for line in _report(found, known))))
-    return OK
+    reports = asyncio.run(log.verify_reports())
+    sys.stdout.write(visible("".join(f"{line}\n" for line in _reports_in_words(reports))))
+    return BROKEN if reports.broken or reports.gaps else OK
+
+
+def _reports_in_words(found: ReportVerification) -> Iterator[str]:
+    """Yield what was found of the records that users' servers reported; nothing where there are none."""
+    if found.broken:
+        yield f"BROKEN in the reports of users' servers, at {found.broken}"
+    elif found.records:
+        of = f"{found.records:,} rows of {found.tenants:,} users"
+        yield f"Reports of users' servers: {of} are as they were taken; {found.removed:,} were removed by age."
+    for gap in found.gaps:
+        yield f"{str(gap)[:1].upper()}{str(gap)[1:]}."
 
 
 def _check_trail(options: argparse.Namespace) -> int:

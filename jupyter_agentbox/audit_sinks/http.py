@@ -16,6 +16,8 @@ from jupyter_agentbox.exceptions import RecordsRejectedError
 
 #: Seconds that a receiver may take.
 _PATIENCE: Final = 10.0
+#: What the Hub service answers to records that it refuses for what they are.
+_REFUSED_BY_SERVICE: Final = frozenset({409, 413, 422})
 #: What a receiver answers that is about now and not about the records: log in, wait, send less, send again.
 _PASSING: Final = frozenset({401, 407, 408, 421, 425, 429})
 #: OpenTelemetry's number of the severity "information".
@@ -42,11 +44,19 @@ class HttpSink:
         """Send records; done when the receiver said so."""
         await self._post(b"".join(line + b"\n" for line in lines), "application/x-ndjson")
 
+    def _is_refusal(self, code: int) -> bool:
+        """Whether a status says that the same records will be refused again."""
+        return 400 <= code < 500 and code not in _PASSING
+
+    async def _headers(self) -> dict[str, str]:
+        """Return what says who sends."""
+        if not self._token_file:
+            return {}
+        token = await in_thread(Path(self._token_file).read_text, "utf-8")
+        return {"Authorization": f"Bearer {token.strip()}"}
+
     async def _post(self, body: bytes, kind: str) -> HTTPResponse:
-        headers = {"Content-Type": kind}
-        if self._token_file:
-            token = await in_thread(Path(self._token_file).read_text, "utf-8")
-            headers["Authorization"] = f"Bearer {token.strip()}"
+        headers = {"Content-Type": kind, **await self._headers()}
         request = HTTPRequest(
             self._url,
             method="POST",
@@ -59,10 +69,36 @@ class HttpSink:
         try:
             return await AsyncHTTPClient().fetch(request)
         except HTTPClientError as error:
-            kind_of_error = RecordsRejectedError if _is_refusal(error.code) else OSError
+            kind_of_error = RecordsRejectedError if self._is_refusal(error.code) else OSError
             raise kind_of_error(f"it answered {error.code}") from error
         except (OSError, ValueError) as error:
             raise OSError(f"it cannot be reached: {error}") from error
+
+
+class HubServiceSink(HttpSink):
+    """Takes records as reports of this user's server, in the name that JupyterHub says. An `AuditSink`.
+
+    Parameters
+    ----------
+    url : str
+        Where the Hub service is.
+    token : str
+        The server's own token of the Hub; empty if it has none.
+    """
+
+    def __init__(self, url: str, *, token: str) -> None:
+        super().__init__(f"{url.rstrip('/')}/api/reports")
+        self._token = token
+        self.name = f"the Hub service at `{urlsplit(url).hostname}`"
+
+    def _is_refusal(self, code: int) -> bool:
+        # all else is about its place behind the proxy, or about this server's token, which the Hub takes back with it
+        return code in _REFUSED_BY_SERVICE
+
+    async def _headers(self) -> dict[str, str]:
+        if not self._token:
+            raise OSError("this server has no token of JupyterHub: the next one that has one hands these records over")
+        return {"Authorization": f"Bearer {self._token}"}
 
 
 class OtlpSink(HttpSink):
@@ -84,11 +120,6 @@ class OtlpSink(HttpSink):
         rejected = _rejected(answer.body)
         if rejected:
             raise RecordsRejectedError(f"it rejected {rejected} records")
-
-
-def _is_refusal(code: int) -> bool:
-    """Whether a status of HTTP says that the same records will be refused again."""
-    return 400 <= code < 500 and code not in _PASSING
 
 
 def _rejected(body: bytes) -> int:

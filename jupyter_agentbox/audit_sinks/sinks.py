@@ -9,17 +9,17 @@ from urllib.parse import quote, urlsplit
 from jupyter_agentbox.core.ports import AuditSink
 
 from .files import FileSink, StandardOutputSink
-from .http import HttpSink, OtlpSink
+from .http import HttpSink, HubServiceSink, OtlpSink
 from .syslog import SyslogSink
 
 #: The kinds of addresses, for messages.
 _KINDS: Final = (
     "stdout:, file:///PATH, syslog:///dev/log, syslog://HOST, syslog+tcp://HOST, syslog+tls://HOST, https://…,"
-    " http://…, otlp+https://…/v1/logs, otlp+http://…/v1/logs"
+    " http://…, agentbox+https://HUB/services/agentbox/, otlp+https://…/v1/logs, otlp+http://…/v1/logs"
 )
 
 
-def sink_of(address: str, *, names: Mapping[str, str], token_file: str = "") -> AuditSink:
+def sink_of(address: str, *, names: Mapping[str, str], token_file: str = "", hub_token: str = "") -> AuditSink:
     """Return the place that an address names. Opens nothing.
 
     Parameters
@@ -30,6 +30,8 @@ def sink_of(address: str, *, names: Mapping[str, str], token_file: str = "") -> 
         The values of these.
     token_file : str
         The file that has the bearer token for addresses of HTTP; empty for none.
+    hub_token : str
+        This server's own token of JupyterHub, for the Hub service; empty for none.
 
     Raises
     ------
@@ -51,6 +53,8 @@ def sink_of(address: str, *, names: Mapping[str, str], token_file: str = "") -> 
             return SyslogSink(host=parts.hostname, port=port, transport=inner or "udp")
         case (("http" | "https"), "") if parts.hostname:
             return HttpSink(address, token_file=token_file)
+        case "agentbox", ("http" | "https") if parts.hostname:
+            return HubServiceSink(address.partition("+")[2], token=hub_token)
         case "otlp", ("http" | "https") if parts.hostname:
             return OtlpSink(address.partition("+")[2], token_file=token_file)
     raise ValueError(f"`{address}` is no place for records of the audit: there are {_KINDS}")

@@ -341,6 +341,18 @@ def _read(line: str) -> JsonObject | None:
     return record if isinstance(record, dict) and record.get("schema") == SCHEMA else None
 
 
+def read_record(line: str) -> JsonObject | None:
+    """Return what a record says, its hash among it; ``None`` if it is none, or was changed since it was sealed."""
+    record = _read(line)
+    if record is None:
+        return None
+    try:
+        is_sound = record.get("hash") == _hash({name: value for name, value in record.items() if name != "hash"})
+    except (TypeError, ValueError):
+        is_sound = False
+    return record if is_sound else None
+
+
 def _without_repetition(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     """Refuse a key that is there twice: the hash would be that of the last, and others read the first."""
     found = dict(pairs)

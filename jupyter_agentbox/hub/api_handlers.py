@@ -74,8 +74,7 @@ class AuditHandler(JsonHandler):
 
     async def get(self) -> None:
         """Send all records, the newest first, as JSON Lines or, for spreadsheets, as CSV."""
-        if not self.parts.reviews.is_auditor(self.caller):
-            raise web.HTTPError(403, "only members of the groups in `auditors` of the policy read the record")
+        self.check_auditor()
         form = self.get_query_argument("format", "jsonl")
         if form not in _FORMATS:
             raise web.HTTPError(422, f"`format` must be one of {', '.join(_FORMATS)}")
@@ -93,8 +92,9 @@ class MetricsHandler(JsonHandler):
 
     async def get(self) -> None:
         """Send them to whoever may use this service."""
+        missing = await self.parts.reports.missing()
         self.set_header("Content-Type", CONTENT_TYPE_LATEST)
-        self.finish(self.parts.metrics.text())
+        self.finish(self.parts.metrics.text(missing_records=missing))
 
 
 class LiveHandler(HubServiceHandler):

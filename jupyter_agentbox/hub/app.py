@@ -42,6 +42,7 @@ from .logs import log_as_json
 from .mcp_endpoint import McpHandler
 from .pages import RequestPageHandler
 from .policy_file import PolicyFile, PolicyFileError, read_policy_file
+from .report_handlers import GapsHandler, ReportsHandler
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +87,9 @@ class HubService(Application):
     ).tag(config=True)
     keep_days = Float(
         None, min=1.0, allow_none=True, help="Days that ended requests are kept; by default for ever."
+    ).tag(config=True)
+    report_rate = Integer(
+        6000, min=60, help="How many records of local calls a minute are taken of one user's servers."
     ).tag(config=True)
     service_url = Unicode(help="Where the service listens: `http://host:port/…`. By default what JupyterHub says.").tag(
         config=True
@@ -149,6 +153,7 @@ class HubService(Application):
             most_calls=self.most_calls,
             idle_timeout=self.idle_timeout,
             resume_timeout=self.resume_timeout,
+            report_rate=self.report_rate,
             retention=RetentionLimits(days=self.keep_days, bytes=None, long_arguments=None),
         )
 
@@ -206,6 +211,7 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         calls=box.calls,
         open_calls=box.open_calls,
         audit=box.audit,
+        reports=box.reports,
         metrics=box.metrics,
         prefix=prefix,
         is_ready=box.is_ready,
@@ -238,6 +244,8 @@ def routes(prefix: str, public_url: str) -> list[tuple[Any, ...]]:
         (rf"{prefix}api/requests/{_ID}", RequestHandler),
         (rf"{prefix}api/requests/{_ID}/decision", DecisionHandler),
         (rf"{prefix}api/audit", AuditHandler),
+        (rf"{prefix}api/reports", ReportsHandler),
+        (rf"{prefix}api/reports/gaps", GapsHandler),
         (rf"{prefix}mcp/([A-Za-z0-9_-]+)", McpHandler, {"public_url": public_url}),
         (rf"{prefix}metrics", MetricsHandler),
         (rf"{prefix}health/live", LiveHandler),

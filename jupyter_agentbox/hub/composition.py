@@ -25,6 +25,7 @@ from jupyter_agentbox.services.policies.manager import Person, PolicyManager
 from jupyter_agentbox.services.questions.manager import QuestionManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
+from jupyter_agentbox.storage.reports import SqlReportLog
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.system import RandomIds, SystemClock
 
@@ -34,6 +35,7 @@ from .logs import RequestLog
 from .metrics import Metrics
 from .open_calls import OpenCalls
 from .policy_file import PolicyFile
+from .reports import ReportManager
 from .reviews import ReviewManager, approvers_of
 
 log = logging.getLogger(__name__)
@@ -57,6 +59,8 @@ class Settings:
         How much is kept of requests that ended, and for how long.
     resume_timeout : float
         Seconds that a waiting call outlives its connection, or the service, until its caller is back.
+    report_rate : int
+        How many records of local calls a minute are taken of one user's servers.
     """
 
     database_url: str
@@ -65,6 +69,7 @@ class Settings:
     idle_timeout: float
     retention: RetentionLimits
     resume_timeout: float = 120.0
+    report_rate: int = 6000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +83,7 @@ class HubBox:
     calls: CentralCalls
     open_calls: OpenCalls
     audit: AuditManager
+    reports: ReportManager
     metrics: Metrics
     checker: JsonSchemaChecker
 
@@ -116,6 +122,7 @@ class HubBox:
         self.checker.close()
         await self.approvals.recorded()
         await self.audit.aclose()
+        await self.reports.aclose()
         try:
             await self.store.leave()
         except StorageError:
@@ -193,6 +200,9 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         ),
         open_calls=OpenCalls(patience=settings.resume_timeout),
         audit=AuditManager(log=SqlAuditLog(settings.database_url), approvals=approvals, redaction=redaction),
+        reports=ReportManager(
+            SqlReportLog(settings.database_url, clock=clock), metrics, per_minute=settings.report_rate
+        ),
         metrics=metrics,
         checker=checker,
     )

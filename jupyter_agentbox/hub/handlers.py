@@ -21,6 +21,7 @@ from .callers import Caller, caller_by_token
 from .calls import CentralCalls
 from .metrics import Metrics
 from .open_calls import OpenCalls
+from .reports import ReportManager
 from .reviews import ReviewManager
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class Parts:
     calls: CentralCalls
     open_calls: OpenCalls
     audit: AuditManager
+    reports: ReportManager
     metrics: Metrics
     prefix: str
     is_ready: Callable[[], Any]
@@ -127,6 +129,11 @@ class JsonHandler(HubServiceHandler):
         """Refuse what another site lets a browser send. With a token in the header no cookie counts."""
         if not self._has_token:
             super().check_xsrf_cookie()
+
+    def check_auditor(self) -> None:
+        """Refuse who may not read the record."""
+        if not self.parts.reviews.is_auditor(self.caller):
+            raise web.HTTPError(403, "only members of the groups in `auditors` of the policy read the record")
 
     @property
     def _has_token(self) -> bool:

@@ -37,10 +37,20 @@ class Metrics:
         self._runs = Histogram(
             "agentbox_hub_tool_seconds", "How long tools ran.", ["server"], registry=self.registry, buckets=_RUNS
         )
+        self._reported = Counter(
+            "agentbox_hub_reported_records",
+            "Records that users' servers reported, by what became of them.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self._missing = Gauge(
+            "agentbox_hub_missing_records", "Reported records that are missing between others.", registry=self.registry
+        )
         self._open: dict[str, ApprovalRequest] = {}
 
-    def text(self) -> bytes:
+    def text(self, *, missing_records: int) -> bytes:
         """Return all of it in Prometheus' text format."""
+        self._missing.set(missing_records)
         self._pending.set(sum(request.status is Status.PENDING for request in self._open.values()))
         return generate_latest(self.registry)
 
@@ -58,6 +68,11 @@ class Metrics:
         if before is not None and before.status is Status.PENDING:
             self._count_answer(before, request)
         self._count_ended(request)
+
+    def reported(self, outcome: str, records: int) -> None:
+        """Count records that users' servers reported."""
+        if records:
+            self._reported.labels(outcome).inc(records)
 
     def servers_changed(self) -> None:
         """Count nothing: a server's status is no number."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -12,10 +13,13 @@ from jupyter_agentbox.core.audit import Head
 from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery
 
 from .audit_search import search
-from .audit_verification import Verification, verify
+from .audit_verification import Reading, Verification, verify
 from .database import Database
 from .group_commit import GroupCommitter
 from .known_tools import KnownTools
+from .report_verification import ReportVerification, verify_reports
+
+T = TypeVar("T")
 
 
 class SqlAuditLog:
@@ -77,7 +81,20 @@ class SqlAuditLog:
         """
         return await asyncio.to_thread(self._verify, known)
 
+    async def verify_reports(self) -> ReportVerification:
+        """Check what users' servers reported, if this is the database of a Hub service, and find what is missing.
+
+        Raises
+        ------
+        StorageError
+            If the database cannot be read.
+        """
+        return await asyncio.to_thread(self._with_reading, verify_reports)
+
     def _verify(self, known: Head | None) -> Verification:
+        return self._with_reading(lambda reading: verify(reading, known))
+
+    def _with_reading(self, check: Callable[[Reading], T]) -> T:
         database = self._database()
 
         @contextmanager
@@ -86,7 +103,7 @@ class SqlAuditLog:
                 yield connection
 
         try:
-            return verify(reading, known)
+            return check(reading)
         finally:
             database.close()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_agentbox.audit_sinks.files import FileSink, StandardOutputSink
-from jupyter_agentbox.audit_sinks.http import HttpSink, OtlpSink
+from jupyter_agentbox.audit_sinks.http import HttpSink, HubServiceSink, OtlpSink
 from jupyter_agentbox.audit_sinks.sinks import sink_of
 from jupyter_agentbox.audit_sinks.syslog import SyslogSink
 from jupyter_agentbox.core.audit_trail import Link
@@ -41,6 +41,7 @@ def line(**fields: str) -> bytes:
         ("http://log.example/in", HttpSink),
         ("otlp+https://log.example/v1/logs", OtlpSink),
         ("otlp+http://log.example/v1/logs", OtlpSink),
+        ("agentbox+https://hub.example/services/agentbox/", HubServiceSink),
     ],
 )
 def test_an_address_names_a_place_without_its_secrets(address: str, kind: type) -> None:
@@ -198,6 +199,29 @@ async def test_only_what_is_wrong_with_the_records_counts_as_a_refusal_for_ever(
         with pytest.raises(OSError) as refused:
             await HttpSink(collector.url).send([line()])
     assert isinstance(refused.value, RecordsRejectedError) is is_for_ever
+
+
+@pytest.mark.parametrize(
+    ("status", "is_for_ever"), [(403, False), (404, False), (429, False), (409, True), (413, True)]
+)
+async def test_the_hub_service_refuses_records_and_its_proxy_or_the_hub_only_say_later(
+    status: int, is_for_ever: bool
+) -> None:
+    async with collecting() as collector:
+        collector.status = status
+        sink = sink_of(f"agentbox+{collector.url}/services/agentbox/", names=ADA, hub_token="t1")
+        with pytest.raises(OSError) as refused:
+            await sink.send([line()])
+        assert collector.headers[0]["Authorization"] == "Bearer t1"
+    assert isinstance(refused.value, RecordsRejectedError) is is_for_ever
+
+
+async def test_without_a_token_of_the_hub_nothing_is_sent_and_nothing_refused() -> None:
+    async with collecting() as collector:
+        with pytest.raises(OSError, match="no token") as refused:
+            await sink_of(f"agentbox+{collector.url}/", names=ADA).send([line()])
+        assert collector.bodies == []
+    assert not isinstance(refused.value, RecordsRejectedError)
 
 
 async def test_syslog_says_of_a_message_that_is_too_long_that_it_will_never_take_it(tmp_path: Path) -> None:

@@ -36,9 +36,9 @@ def made_trail(
     if not hasattr(os, "pread"):
         raise ValueError("records for an audit cannot be kept on this operating system")
     chain = ids.new()
-    whose = _whose(environment)
+    whose, token = _whose(environment), environment.get("JUPYTERHUB_API_TOKEN", "")
     return AuditTrail(
-        [_delivery(address, settings, chain, whose) for address in settings.sinks],
+        [_delivery(address, settings, chain, whose, token) for address in settings.sinks],
         chain=chain,
         whose=whose,
         clock=clock,
@@ -50,10 +50,10 @@ def made_trail(
     )
 
 
-def _delivery(address: str, settings: AuditSettings, chain: str, whose: JsonObject) -> Delivery:
+def _delivery(address: str, settings: AuditSettings, chain: str, whose: JsonObject, hub_token: str) -> Delivery:
     directory = Path(settings.spool)
     return Delivery(
-        sink_of(address, names=_names(whose), token_file=settings.token_file),
+        sink_of(address, names=_names(whose), token_file=settings.token_file, hub_token=hub_token),
         Spool.of(directory, address=address, chain=chain, most_bytes=settings.spool_bytes),
         left_behind=partial(Spool.left_behind, directory, address=address, most_bytes=settings.spool_bytes),
         pause=settings.pause,

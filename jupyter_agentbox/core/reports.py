@@ -1,0 +1,226 @@
+"""Records that users' servers report to the Hub service: what is taken, and how the service's own chain covers it.
+
+A user's server seals its records in a chain (see `audit_trail`); what it reports is one line of that. The service adds
+each to the chain of that user, with a number and a hash of its own, and never changes it. What it notes itself, such as
+that records are missing, stands in the same chain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Final
+
+from jupyter_agentbox.exceptions import ReportRefusedError
+
+from .audit import digest_of
+from .audit_trail import LONGEST_RECORD, read_record
+from .calls import JsonObject
+
+#: Bytes of the longest record that is taken.
+LONGEST_REPORT: Final = LONGEST_RECORD + 1000
+#: How far a record's number may be from the last: nobody's disk has so many.
+_FARTHEST: Final = 10_000_000
+_CHAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class Note(str, Enum):
+    """What the service notes in a user's chain."""
+
+    MISSING = "missing"
+    """Records of a server did not come, and later ones did."""
+
+    FILLED = "filled"
+    """Records that were missing came."""
+
+    REMOVED = "removed"
+    """Records were removed because of their age; their digests stay."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A record of a user's server.
+
+    Parameters
+    ----------
+    chain : str
+        The chain of the server that made it: each start of a server has its own.
+    sequence : int
+        Its number in that; 1 for the first.
+    line : bytes
+        The record as it came, one line of JSON.
+    fields : JsonObject
+        What it says.
+    at : datetime
+        When it was made, by that server's clock.
+    """
+
+    chain: str
+    sequence: int
+    line: bytes
+    fields: JsonObject
+    at: datetime
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the line."""
+        return hashlib.sha256(self.line).hexdigest()
+
+    @property
+    def hub_server(self) -> str:
+        """Which of the user's servers it says that it is of."""
+        return str(self.fields.get("hub_server") or "")
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the server ended its chain with it."""
+        return self.fields.get("event") == "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Records of a server that are missing.
+
+    Parameters
+    ----------
+    tenant : str
+        The user.
+    hub_server : str
+        Which of the user's servers.
+    chain : str
+        Its chain.
+    first, last : int
+        The numbers of the first and the last that are missing; `last` is 0 where the end is missing, and nobody knows
+        how long it is.
+    """
+
+    tenant: str
+    hub_server: str
+    chain: str
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        named = self.hub_server.partition("/")[2]
+        server = f"{self.tenant}'s server" + (f" `{named}`" if named else "")
+        if self.last == 0:
+            return (
+                f"records from {self.first} on of {server} may be missing: it began anew, and this chain has no end"
+                f" (chain {self.chain})"
+            )
+        if self.first == self.last:
+            return f"record {self.first} of {server} is missing (chain {self.chain})"
+        return f"records {self.first}–{self.last} of {server} are missing (chain {self.chain})"
+
+    def to_json(self) -> JsonObject:
+        """Return the gap as the REST API sends it."""
+        return {
+            "user": self.tenant,
+            "hub_server": self.hub_server,
+            "chain": self.chain,
+            "first": self.first,
+            "last": self.last or None,
+            "message": str(self),
+        }
+
+
+def read_report(line: bytes, *, tenant: str) -> Report:
+    """Read a line that came with a token of a user.
+
+    Parameters
+    ----------
+    line : bytes
+        The line.
+    tenant : str
+        Whose token it was, as the Hub says.
+
+    Raises
+    ------
+    ReportRefusedError
+        It is no record, was changed since it was sealed, or says that it is another user's.
+    """
+    if len(line) > LONGEST_REPORT:
+        raise ReportRefusedError(f"a record has more than {LONGEST_REPORT:,} bytes")
+    try:
+        fields = read_record(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        fields = None
+    if fields is None:
+        raise ReportRefusedError("a line is no record of the audit, or was changed since it was made")
+    chain, sequence = fields.get("chain"), fields.get("sequence")
+    if not isinstance(chain, str) or not _CHAIN.fullmatch(chain) or type(sequence) is not int or sequence < 1:
+        raise ReportRefusedError("a record has no chain, or no number in it")
+    if fields.get("user") != tenant or str(fields.get("hub_server")).partition("/")[0] != tenant:
+        raise ReportRefusedError("a record says that it is of another user than the one whose token came with it")
+    try:
+        at = datetime.fromisoformat(str(fields.get("time")))
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        raise ReportRefusedError("a record has no time")
+    return Report(chain=chain, sequence=sequence, line=line, fields=fields, at=at)
+
+
+def check_distance(report: Report, last: int) -> None:
+    """Refuse a number that is no server's next.
+
+    Raises
+    ------
+    ReportRefusedError
+    """
+    if report.sequence > last + _FARTHEST:
+        raise ReportRefusedError(f"the number {report.sequence} is too far from {last}, the last of its chain")
+
+
+def row_hash(
+    *, tenant: str, number: int, chain: str, sequence: int, received_at: int, at: int, digest: str, previous: str
+) -> str:
+    """Return the hash of an entry of a user's chain.
+
+    Parameters
+    ----------
+    tenant, number
+        Whose chain, and the entry's number in it.
+    chain, sequence, digest
+        The record's own chain and number, and SHA-256 of its line.
+    received_at, at : int
+        When it came, and when it was made, in microseconds since 1970.
+    previous : str
+        The hash of the entry before.
+    """
+    return digest_of([tenant, number, chain, sequence, received_at, at, digest, previous])
+
+
+def ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last of each run of numbers; they come in order."""
+    first = last = 0
+    for number in numbers:
+        if first and number == last + 1:
+            last = number
+            continue
+        if first:
+            yield first, last
+        first = last = number
+    if first:
+        yield first, last
+
+
+def news_of(last: int, sequences: Sequence[int]) -> Iterator[tuple[Note, int, int]]:
+    """Yield what to note when these new numbers come to a chain whose last was another: what is missing, what is not.
+
+    Parameters
+    ----------
+    last : int
+        The number of the last record so far; 0 for none.
+    sequences : sequence of int
+        Different numbers that the chain did not have, in order.
+    """
+    yield from ((Note.FILLED, *run) for run in ranges(number for number in sequences if number < last))
+    for number in sequences:
+        if number > last + 1:
+            yield Note.MISSING, last + 1, number - 1
+        last = max(last, number)

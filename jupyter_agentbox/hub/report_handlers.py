@@ -1,0 +1,91 @@
+"""REST of the records that users' servers report."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from tornado import web
+
+from jupyter_agentbox.core.audit_trail import record_time
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.services.json_answers import answer_text
+from jupyter_agentbox.storage.reports import ReportQuery, ReportRow
+
+from .handlers import JsonHandler
+from .reports import MOST_BYTES, TooManyReportsError
+
+
+class ReportsHandler(JsonHandler):
+    """Where users' servers report, and auditors read."""
+
+    asks_anew = True
+
+    async def post(self) -> None:
+        """Take records, one line of JSON each, in the name of the user whose token came with them."""
+        if not self._has_token or not self.caller.is_user:
+            raise web.HTTPError(403, "records come with a token of a user's server")
+        if len(self.request.body) > MOST_BYTES:
+            raise web.HTTPError(413, f"a report has at most {MOST_BYTES:,} bytes")
+        try:
+            taken = await self.parts.reports.take(self.request.body, self.caller)
+        except TooManyReportsError as error:
+            self.set_header("Retry-After", str(error.seconds))
+            raise web.HTTPError(429, str(error)) from None
+        self.finish_json({"accepted": taken.accepted, "duplicates": taken.duplicates})
+
+    async def get(self) -> None:
+        """Send all records that were reported, and what the service noted, by user and number, as JSON Lines."""
+        self.check_auditor()
+        query = ReportQuery(
+            tenant=self.get_query_argument("user", ""), since=self._time("since"), until=self._time("until")
+        )
+        self.set_header("Content-Type", "application/jsonl")
+        self.set_header("Content-Disposition", 'attachment; filename="agentbox-reports.jsonl"')
+        while rows := await self.parts.reports.page(query):
+            self.write(await asyncio.to_thread(_lines, rows))
+            await self.flush()
+            query = replace(query, after=(rows[-1].tenant, rows[-1].number))
+
+    def _time(self, name: str) -> datetime | None:
+        given = self.get_query_argument(name, "")
+        if not given:
+            return None
+        try:
+            found = datetime.fromisoformat(given)
+        except ValueError:
+            found = None
+        if found is None or found.tzinfo is None:
+            raise web.HTTPError(422, f"`{name}` must be a time such as 2026-05-01T00:00:00Z")
+        return found
+
+
+class GapsHandler(JsonHandler):
+    """What is missing of the records that were reported."""
+
+    asks_anew = True
+
+    async def get(self) -> None:
+        """List it."""
+        self.check_auditor()
+        self.finish_json({"gaps": [gap.to_json() for gap in await self.parts.reports.gaps()]})
+
+
+def _lines(rows: Sequence[ReportRow]) -> str:
+    return "".join(f"{answer_text(row_to_json(row))}\n" for row in rows)
+
+
+def row_to_json(row: ReportRow) -> JsonObject:
+    """Return a row as the API sends it."""
+    return {
+        "user": row.tenant,
+        "number": row.number,
+        "received_at": record_time(row.received_at),
+        "digest": row.digest,
+        "hash": row.hash,
+        "is_note": row.is_note,
+        "record": None if row.record is None else json.loads(row.record),
+    }

@@ -1,0 +1,133 @@
+"""What users' servers report: taken in the name that the Hub says, in a measure, and counted."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from jupyter_agentbox.core.reports import Gap, Report, read_report
+from jupyter_agentbox.exceptions import ReportRefusedError
+from jupyter_agentbox.storage.reports import ReportQuery, ReportRow, SqlReportLog, Taken
+
+from .callers import Caller
+
+log = logging.getLogger(__name__)
+
+#: Bytes that one report may have.
+MOST_BYTES: Final = 1_000_000
+#: How many minutes' worth of records somebody may send at once.
+_BURST: Final = 2
+
+
+class ReportCounter(Protocol):
+    """Counts records."""
+
+    def reported(self, outcome: str, records: int) -> None:
+        """Count records that were `accepted`, or came as a `duplicate`, or were `refused` or `throttled`."""
+
+
+class TooManyReportsError(Exception):
+    """A user reports more than they may.
+
+    Parameters
+    ----------
+    seconds : int
+        When to come back.
+    """
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(f"too many records at once: come back in {seconds} s")
+        self.seconds = seconds
+
+
+@dataclass(slots=True)
+class _Allowance:
+    """How many records somebody may still send, as of a time in seconds."""
+
+    records: float
+    at: float
+
+
+class ReportManager:
+    """Takes reports of users' servers.
+
+    Parameters
+    ----------
+    reports : SqlReportLog
+        Keeps them.
+    metrics : ReportCounter
+        Counts them.
+    per_minute : int
+        How many records a minute are taken of one user.
+    now : callable
+        Seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        reports: SqlReportLog,
+        metrics: ReportCounter,
+        *,
+        per_minute: int,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reports = reports
+        self._metrics = metrics
+        self._per_minute = per_minute
+        self._now = now
+        self._allowances: dict[str, _Allowance] = {}
+
+    async def take(self, body: bytes, caller: Caller) -> Taken:
+        """Add records to the caller's chain; they are on the disk when this returns.
+
+        Raises
+        ------
+        ReportRefusedError
+            A line is no record of the caller's; none was added.
+        TooManyReportsError
+        StorageError
+        """
+        lines = [line for line in body.split(b"\n") if line.strip()]
+        self._spend(caller.name, len(lines))
+        try:
+            taken = await self._reports.append(caller.name, self._read(lines, caller))
+        except ReportRefusedError as error:
+            self._metrics.reported("refused", len(lines))
+            log.warning("records that came with a token of `%s` are refused: %s", caller.name, error)
+            raise
+        self._metrics.reported("accepted", taken.accepted)
+        self._metrics.reported("duplicate", taken.duplicates)
+        return taken
+
+    async def page(self, query: ReportQuery) -> Sequence[ReportRow]:
+        """Return the next rows."""
+        return await self._reports.page(query)
+
+    async def gaps(self) -> Sequence[Gap]:
+        """Return what is missing."""
+        return await self._reports.gaps()
+
+    async def missing(self) -> int:
+        """Return how many records are missing between others."""
+        return await self._reports.missing()
+
+    async def aclose(self) -> None:
+        """Close the store."""
+        await self._reports.aclose()
+
+    @staticmethod
+    def _read(lines: Sequence[bytes], caller: Caller) -> list[Report]:
+        return [read_report(line, tenant=caller.name) for line in lines]
+
+    def _spend(self, name: str, records: int) -> None:
+        now, most = self._now(), float(_BURST * self._per_minute)
+        allowance = self._allowances.setdefault(name, _Allowance(most, now))
+        allowance.records = min(most, allowance.records + (now - allowance.at) * self._per_minute / 60)
+        allowance.at = now
+        if allowance.records <= 0 and records:
+            self._metrics.reported("throttled", records)
+            raise TooManyReportsError(int(1 - allowance.records * 60 / self._per_minute))
+        allowance.records -= records  # below 0, so that no report is too large to be taken ever

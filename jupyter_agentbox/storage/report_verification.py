@@ -1,0 +1,159 @@
+"""Reads the chains of reported records from their first rows to their last, and says what is not as it was taken."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sqlalchemy import Connection, func, select, tuple_
+
+from jupyter_agentbox.core.audit import GENESIS
+from jupyter_agentbox.core.reports import Gap, Note, row_hash
+
+from .reports import chains, gaps, is_there, notes_of, reports
+
+#: Rows that are read in one transaction.
+_STEP: Final = 1000
+
+Reading = Callable[[], AbstractContextManager[Connection]]
+
+
+@dataclass(slots=True, kw_only=True)
+class ReportVerification:
+    """What a look at all reported records found.
+
+    Parameters
+    ----------
+    tenants : int
+        Of how many users there are records.
+    records : int
+        How many rows were found to be as they were taken.
+    removed : int
+        How many of these have lost their record by age.
+    broken : str
+        The first thing that is wrong, in words; empty if nothing is.
+    gaps : sequence of Gap
+        What is missing.
+    """
+
+    tenants: int = 0
+    records: int = 0
+    removed: int = 0
+    broken: str = ""
+    gaps: Sequence[Gap] = ()
+
+
+@dataclass(slots=True)
+class _Chain:
+    """How far the check of a user's chain has come."""
+
+    tenant: str
+    number: int = 0
+    hash: str = GENESIS
+    without: set[int] = field(default_factory=set)
+    explained: set[int] = field(default_factory=set)
+
+
+def verify_reports(reading: Reading) -> ReportVerification:
+    """Check every row of every user, and find what is missing.
+
+    Parameters
+    ----------
+    reading : callable
+        Gives a connection in a transaction that reads. It is used many times, so that the service can write meanwhile.
+    """
+    found = ReportVerification()
+    with reading() as connection:
+        if not is_there(connection):
+            return found
+    found.broken = _broken(reading, found)
+    with reading() as connection:
+        found.broken = found.broken or _miscounted(connection)
+        found.gaps = tuple(gaps(connection))
+    return found
+
+
+def _broken(reading: Reading, found: ReportVerification) -> str:
+    chain = _Chain("")
+    while True:
+        with reading() as connection:
+            place = tuple_(reports.c.tenant, reports.c.number) > tuple_(chain.tenant, chain.number)
+            after = select(reports).where(place).order_by(reports.c.tenant, reports.c.number).limit(_STEP)
+            rows = connection.execute(after).mappings().all()
+        if not rows:
+            return _unexplained(chain)
+        for row in rows:
+            if row["tenant"] != chain.tenant:
+                if problem := _unexplained(chain):
+                    return problem
+                chain = _Chain(row["tenant"])
+                found.tenants += 1
+            if problem := _problem(chain, dict(row)):
+                return f"row {row['number']} of `{row['tenant']}`: {problem}"
+            found.records += 1
+            found.removed += row["record"] is None
+
+
+def _problem(chain: _Chain, row: dict[str, Any]) -> str:
+    """Return what is wrong with a row; empty if it follows."""
+    if row["number"] != chain.number + 1:
+        return f"it does not follow from row {chain.number}: rows between them were removed"
+    if row["previous"] != chain.hash:
+        return "it does not follow from the row before it: one of the two was replaced or moved"
+    record, sealed = row.pop("record"), row.pop("hash")
+    try:
+        is_sound = row_hash(**row) == sealed
+    except (TypeError, ValueError):
+        is_sound = False
+    if not is_sound:
+        return "it was changed"
+    chain.number, chain.hash = row["number"], sealed
+    if record is None:
+        chain.without.add(row["number"])
+        return ""
+    if hashlib.sha256(record).hexdigest() != row["digest"]:
+        return "its record was changed"
+    if row["chain"] == notes_of(chain.tenant):
+        _explain(chain, record)
+    return ""
+
+
+def _explain(chain: _Chain, record: bytes) -> None:
+    note = json.loads(record)
+    if note["event"] == Note.REMOVED.value:
+        for first, last in note["rows"]:
+            chain.explained.update(range(first, last + 1))
+
+
+def _unexplained(chain: _Chain) -> str:
+    lost = chain.without - chain.explained
+    if not lost:
+        return ""
+    return f"row {min(lost)} of `{chain.tenant}`: its record was removed, and no row says that age was the reason"
+
+
+def _miscounted(connection: Connection) -> str:
+    """Return which chain of a server has lost rows from its end; empty if none has."""
+    counted = (
+        select(reports.c.chain, func.count().label("records"), func.max(reports.c.sequence).label("last"))
+        .where(reports.c.chain.in_(select(chains.c.chain)))
+        .group_by(reports.c.chain)
+        .subquery()
+    )
+    differs = (
+        select(chains)
+        .outerjoin(counted, counted.c.chain == chains.c.chain)
+        .where(
+            (func.coalesce(counted.c.records, 0) != chains.c.records)
+            | (func.coalesce(counted.c.last, 0) != chains.c.last)
+        )
+    )
+    row = connection.execute(differs.limit(1)).mappings().one_or_none()
+    if row is None:
+        return ""
+    came = f"{row['records']} records came, up to number {row['last']}"
+    return f"chain {row['chain']} of `{row['tenant']}`: {came}, and there are others now"

@@ -1,0 +1,372 @@
+"""The records that users' servers report to the Hub service: tables to which rows are only added, a chain per user.
+
+A row keeps the digest of its record when retention removes the record itself, so that the chain can be checked as long
+as it is kept. The tables are the service's: they are made when it opens the database, and are no part of `MIGRATIONS`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    RowMapping,
+    Table,
+    Text,
+    func,
+    inspect,
+    select,
+    text,
+    tuple_,
+)
+
+from jupyter_agentbox.core.audit import GENESIS
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.pagination import microseconds
+from jupyter_agentbox.core.ports import Clock
+from jupyter_agentbox.core.reports import Gap, Note, Report, check_distance, news_of, row_hash
+from jupyter_agentbox.exceptions import ReportRefusedError
+
+from .database import Database
+from .group_commit import GroupCommitter
+from .json_text import dump_json, text_key
+
+_LOCK: Final = text("SELECT pg_advisory_xact_lock(72057594037929)")
+#: Begins the name of the chain of what the service notes; no server's chain has a slash.
+_NOTES: Final = "service/"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+#: Rows that are read at once.
+_STEP: Final = 500
+
+_metadata: Final = MetaData()
+
+#: One row for each record, and for each note of the service. `record` is NULL once retention has removed it.
+reports: Final = Table(
+    "agentbox_reports",
+    _metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("chain", Text, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("received_at", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("previous", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("record", LargeBinary),
+)
+Index("agentbox_reports_chain", reports.c.chain, reports.c.sequence, unique=True)
+Index("agentbox_reports_at", reports.c.at)
+
+#: The chains of users' servers: whose they are, and how far they came.
+chains: Final = Table(
+    "agentbox_report_chains",
+    _metadata,
+    Column("chain", Text, primary_key=True),
+    Column("tenant", Text, nullable=False),
+    Column("hub_server", Text, nullable=False),
+    Column("began_at", BigInteger, nullable=False),
+    Column("last", BigInteger, nullable=False),
+    Column("records", BigInteger, nullable=False),
+    Column("has_ended", Integer, nullable=False),
+)
+Index("agentbox_report_chains_server", chains.c.tenant, chains.c.hub_server, chains.c.began_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What became of records that were reported.
+
+    Parameters
+    ----------
+    accepted : int
+        How many are new.
+    duplicates : int
+        How many were there already, just so.
+    """
+
+    accepted: int = 0
+    duplicates: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportRow:
+    """A row of a user's chain.
+
+    Parameters
+    ----------
+    tenant, number
+        Whose chain, and the number in it.
+    received_at : datetime
+        When it came.
+    record : bytes or None
+        The line as it came, or what the service noted; ``None`` if it was removed.
+    digest, hash : str
+        SHA-256 of the record, and the hash of the row.
+    is_note : bool
+        Whether the service noted it itself.
+    """
+
+    tenant: str
+    number: int
+    received_at: datetime
+    record: bytes | None
+    digest: str
+    hash: str
+    is_note: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportQuery:
+    """Which rows to read.
+
+    Parameters
+    ----------
+    tenant : str
+        Of which user; empty for all.
+    since, until : datetime or None
+        Made from then on, and before then.
+    after : tuple of str and int
+        The user and the number of the last row of the page before.
+    """
+
+    tenant: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    after: tuple[str, int] = ("", 0)
+
+
+class SqlReportLog:
+    """Keeps what users' servers report.
+
+    Parameters
+    ----------
+    url : str
+        The SQLAlchemy URL of the service's database.
+    clock : Clock
+        Says when records come.
+    busy_timeout : float
+        How long to wait for another process's lock, in seconds.
+    """
+
+    def __init__(self, url: str, *, clock: Clock, busy_timeout: float = 10.0) -> None:
+        self._clock = clock
+        database = Database(url, journal_mode=None, busy_timeout=busy_timeout, on_connect=make_tables)
+        self._committer = GroupCommitter(database, on_interval=lambda _: None, interval=None, on_close=lambda: None)
+
+    async def append(self, tenant: str, reported: Sequence[Report]) -> Taken:
+        """Add records of a user, all or none; they are on the disk when this returns.
+
+        Raises
+        ------
+        ReportRefusedError
+            One is in a chain of another user's, or has the number of another record.
+        StorageError
+        """
+        now = microseconds(self._clock.now())
+        return await self._committer.run(lambda connection: _append(connection, tenant, reported, now), write=True)
+
+    async def page(self, query: ReportQuery) -> Sequence[ReportRow]:
+        """Return the next rows, by user and number; none after the last."""
+        return await self._committer.run(lambda connection: _page(connection, query), write=False)
+
+    async def gaps(self) -> Sequence[Gap]:
+        """Return what is missing."""
+        return await self._committer.run(lambda connection: list(gaps(connection)), write=False)
+
+    async def missing(self) -> int:
+        """Return how many records are missing between others."""
+        found = select(func.coalesce(func.sum(chains.c.last - chains.c.records), 0))
+        return int(await self._committer.run(lambda connection: connection.scalar(found) or 0, write=False))
+
+    async def aclose(self) -> None:
+        """Close the database."""
+        await self._committer.aclose()
+
+
+def make_tables(connection: Connection) -> None:
+    """Make the tables, in the caller's transaction, if they are not there."""
+    if is_there(connection):
+        return
+    if connection.dialect.name == "postgresql":  # two services may start at once
+        connection.execute(_LOCK)
+    _metadata.create_all(connection, checkfirst=True)
+
+
+def is_there(connection: Connection) -> bool:
+    """Whether the database is that of a service."""
+    return inspect(connection).has_table(reports.name)
+
+
+def notes_of(tenant: str) -> str:
+    """Return the name of the chain of what the service notes about a user's records."""
+    return f"{_NOTES}{tenant}"
+
+
+def _append(connection: Connection, tenant: str, reported: Sequence[Report], now: int) -> Taken:
+    if connection.dialect.name == "postgresql":
+        connection.execute(_LOCK)
+    taken = Taken()
+    tip = _Tip.of(connection, text_key(tenant), now)
+    in_order = sorted(reported, key=lambda report: (report.chain, report.sequence))
+    for chain, of_chain in groupby(in_order, key=lambda report: report.chain):
+        ones = list(of_chain)
+        fresh = _fresh(connection, tip.tenant, chain, ones)
+        taken = replace(
+            taken,
+            accepted=taken.accepted + len(fresh),
+            duplicates=taken.duplicates + len(ones) - len(fresh),
+        )
+        if fresh:
+            _add_to_chain(connection, tip, chain, fresh)
+    tip.write(connection)
+    return taken
+
+
+def _fresh(connection: Connection, tenant: str, chain: str, reported: Sequence[Report]) -> Sequence[Report]:
+    """Return those that the chain does not have."""
+    owner = connection.scalar(select(chains.c.tenant).where(chains.c.chain == chain))
+    if owner not in (None, tenant):
+        raise ReportRefusedError("a record is of a chain of another user")
+    numbers = [report.sequence for report in reported]
+    has = select(reports.c.sequence, reports.c.digest).where(reports.c.chain == chain, reports.c.sequence.in_(numbers))
+    known: dict[int, str] = {row.sequence: row.digest for row in connection.execute(has)}
+    fresh = []
+    for report in reported:
+        if report.sequence not in known:
+            known[report.sequence] = report.digest
+            fresh.append(report)
+        elif known[report.sequence] != report.digest:
+            raise ReportRefusedError(f"another record {report.sequence} of its chain came before")
+    return fresh
+
+
+def _add_to_chain(connection: Connection, tip: _Tip, chain: str, fresh: Sequence[Report]) -> None:
+    row = connection.execute(select(chains.c.last, chains.c.records).where(chains.c.chain == chain)).one_or_none()
+    last, count = (0, 0) if row is None else (row.last, row.records)
+    check_distance(fresh[-1], last)
+    hub_server = fresh[0].hub_server
+    for report in fresh:
+        tip.add(chain, report.sequence, report.line, microseconds(report.at))
+    for note, first, end in news_of(last, [report.sequence for report in fresh]):
+        tip.note(note, {"chain": chain, "hub_server": hub_server, "first": first, "last": end})
+    values: dict[str, Any] = {"last": max(last, fresh[-1].sequence), "records": count + len(fresh)}
+    if any(report.is_last for report in fresh):
+        values["has_ended"] = 1
+    if row is not None:
+        connection.execute(chains.update().where(chains.c.chain == chain).values(**values))
+    else:
+        began = {"began_at": microseconds(fresh[0].at), "tenant": tip.tenant, "hub_server": text_key(hub_server)}
+        connection.execute(chains.insert().values(**{"chain": chain, "has_ended": 0, **began, **values}))
+
+
+class _Tip:
+    """The end of a user's chain, and what is to be added to it."""
+
+    def __init__(self, tenant: str, tip: tuple[int, str], now: int) -> None:
+        self.tenant = tenant
+        self._number, self._hash = tip
+        self._now = now
+        self._rows: list[dict[str, Any]] = []
+
+    @classmethod
+    def of(cls, connection: Connection, tenant: str, now: int) -> _Tip:
+        columns = reports.c
+        last = select(columns.number, columns.hash).where(columns.tenant == tenant)
+        found = connection.execute(last.order_by(columns.number.desc()).limit(1)).one_or_none()
+        return cls(tenant, (0, GENESIS) if found is None else (found.number, found.hash), now)
+
+    def add(self, chain: str, sequence: int, record: bytes, at: int) -> None:
+        """Add a row."""
+        self._number += 1
+        row: dict[str, Any] = {
+            "tenant": self.tenant,
+            "number": self._number,
+            "chain": chain,
+            "sequence": sequence,
+            "received_at": self._now,
+            "at": at,
+            "digest": hashlib.sha256(record).hexdigest(),
+            "previous": self._hash,
+        }
+        self._hash = row_hash(**row)
+        self._rows.append({**row, "hash": self._hash, "record": record})
+
+    def note(self, note: Note, fields: JsonObject) -> None:
+        """Add what the service has to say."""
+        said: JsonObject = {"event": note.value, "user": self.tenant, **fields}
+        self.add(notes_of(self.tenant), self._number + 1, dump_json(said), self._now)
+
+    def write(self, connection: Connection) -> None:
+        """Write the rows."""
+        if self._rows:
+            connection.execute(reports.insert(), self._rows)
+
+
+def gaps(connection: Connection) -> Iterator[Gap]:
+    """Yield what is missing: numbers between others, and the ends of chains after which the same server began anew."""
+    if not is_there(connection):
+        return
+    holey = select(chains).where(chains.c.last > chains.c.records).order_by(chains.c.tenant, chains.c.began_at)
+    for chain in connection.execute(holey).mappings().all():
+        yield from _holes(connection, chain)
+    later = chains.alias()
+    is_followed = (
+        select(later.c.chain)
+        .where(
+            later.c.tenant == chains.c.tenant,
+            later.c.hub_server == chains.c.hub_server,
+            later.c.began_at > chains.c.began_at,
+        )
+        .exists()
+    )
+    endless = select(chains).where(chains.c.has_ended == 0, is_followed).order_by(chains.c.tenant, chains.c.began_at)
+    for chain in connection.execute(endless).mappings().all():
+        yield _gap(chain, chain["last"] + 1, 0)
+
+
+def _holes(connection: Connection, chain: RowMapping) -> Iterator[Gap]:
+    before = func.coalesce(func.lag(reports.c.sequence).over(order_by=reports.c.sequence), 0).label("before")
+    numbers = select(reports.c.sequence, before).where(reports.c.chain == chain["chain"]).subquery()
+    holes = select(numbers).where(numbers.c.sequence > numbers.c.before + 1).order_by(numbers.c.sequence)
+    for row in connection.execute(holes):
+        yield _gap(chain, row.before + 1, row.sequence - 1)
+
+
+def _gap(chain: RowMapping, first: int, last: int) -> Gap:
+    return Gap(tenant=chain["tenant"], hub_server=chain["hub_server"], chain=chain["chain"], first=first, last=last)
+
+
+def _page(connection: Connection, query: ReportQuery) -> Sequence[ReportRow]:
+    columns = reports.c
+    statement = select(reports).where(tuple_(columns.tenant, columns.number) > tuple_(*query.after))
+    if query.tenant:
+        statement = statement.where(columns.tenant == text_key(query.tenant))
+    if query.since is not None:
+        statement = statement.where(columns.at >= microseconds(query.since))
+    if query.until is not None:
+        statement = statement.where(columns.at < microseconds(query.until))
+    rows = connection.execute(statement.order_by(columns.tenant, columns.number).limit(_STEP)).all()
+    return [
+        ReportRow(
+            tenant=row.tenant,
+            number=row.number,
+            received_at=_EPOCH + timedelta(microseconds=row.received_at),
+            record=row.record,
+            digest=row.digest,
+            hash=row.hash,
+            is_note=row.chain.startswith(_NOTES),
+        )
+        for row in rows
+    ]
