@@ -20,6 +20,7 @@ from jupyter_agentbox.core.redaction import Redaction
 from jupyter_agentbox.core.text import one_line, visible
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.history_table import HistoryTable
+from jupyter_agentbox.hold_commands import add_hold_command, run_hold_command
 from jupyter_agentbox.paths import data_dir
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
@@ -55,6 +56,9 @@ def main(argv: Sequence[str]) -> int:
     try:
         if options.command == "history":
             return _show(options)
+        if options.verb == "hold":
+            run_hold_command(options)
+            return OK
         return _verify(options) if options.verb == "verify" else _check_trail(options)
     except (OSError, StorageError, ValueError) as error:
         sys.stderr.write(f"jupyter agentbox: {visible(str(error))}\n")
@@ -219,6 +223,7 @@ def _parser() -> argparse.ArgumentParser:
     verify = verbs.add_parser("verify", help="check the chain over all records, and name the first one that is broken")
     verify.add_argument("--head", metavar="HEAD", help="what an earlier check printed: the chain must have it")
     _add_database(verify)
+    add_hold_command(verbs.add_parser("hold", help="keep records of a Hub service from being removed by age"))
     trail = verbs.add_parser("trail", help="check records that a place outside received, and name what is missing")
     trail.add_argument("files", metavar="FILE", nargs="+", type=Path, help="JSON Lines; records may come twice")
     return parser

@@ -47,6 +47,7 @@ HEIGHTS = {
     "hub": 8,
     "history_table": 3,
     "times": 2,
+    "hold_commands": 8,
     "history_commands": 9,
     "doctor": 9,
     "server_commands": 9,

@@ -40,6 +40,12 @@ class Note(str, Enum):
     REMOVED = "removed"
     """Records were removed because of their age; their digests stay."""
 
+    HOLD_SET = "hold_set"
+    """Somebody said that records must not be removed."""
+
+    HOLD_RELEASED = "hold_released"
+    """Somebody said that they may be again."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:

@@ -37,6 +37,7 @@ from .api_handlers import (
 )
 from .composition import HubBox, Settings, build
 from .handlers import SETTINGS_KEY, NoPageHandler, Parts
+from .hold_handlers import HoldReleaseHandler, HoldsHandler
 from .inbox import DecisionsPageHandler, InboxHandler
 from .logs import log_as_json
 from .mcp_endpoint import McpHandler
@@ -57,6 +58,8 @@ USAGE: Final = 2
 _MOST_BYTES: Final = 16_000_000
 #: Seconds between two looks for servers that nobody uses.
 _LOOK: Final = 60.0
+#: After how many of these looks old records are removed.
+_OLD: Final = 60
 _ID: Final = r"(?P<request_id>[A-Za-z0-9_-]+)"
 
 
@@ -246,6 +249,8 @@ def routes(prefix: str, public_url: str) -> list[tuple[Any, ...]]:
         (rf"{prefix}api/audit", AuditHandler),
         (rf"{prefix}api/reports", ReportsHandler),
         (rf"{prefix}api/reports/gaps", GapsHandler),
+        (rf"{prefix}api/holds", HoldsHandler),
+        (rf"{prefix}api/holds/{_ID}/release", HoldReleaseHandler),
         (rf"{prefix}mcp/([A-Za-z0-9_-]+)", McpHandler, {"public_url": public_url}),
         (rf"{prefix}metrics", MetricsHandler),
         (rf"{prefix}health/live", LiveHandler),
@@ -269,6 +274,7 @@ def main(argv: Sequence[str]) -> int:
 
 async def _until(stopped: asyncio.Event, box: HubBox) -> None:
     """Wait for the end, and meanwhile stop servers that nobody uses, and close what nobody comes back for."""
+    looks = 0
     while not stopped.is_set():
         try:
             async with asyncio.timeout(_LOOK):
@@ -279,6 +285,12 @@ async def _until(stopped: asyncio.Event, box: HubBox) -> None:
                 await box.withdraw_lost()
             except StorageError as error:
                 log.warning("what nobody came back for is closed later: %s", error)
+            if looks % _OLD == 0:
+                try:
+                    await box.reports.remove_old()
+                except StorageError as error:
+                    log.warning("old records of users' servers are removed later: %s", error)
+            looks += 1
 
 
 def _count(number: int, noun: str) -> str:

@@ -15,6 +15,8 @@ from jupyter_agentbox.core.calls import Origin
 from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
 from jupyter_agentbox.exceptions import UnknownReviewerError
 
+#: The Hub's scope of those who may set and release legal holds.
+HOLD_SCOPE: Final = "custom:agentbox:hold"
 #: Seconds that the Hub may take to answer.
 _PATIENCE: Final = 10.0
 
@@ -51,6 +53,8 @@ class Caller:
         Whether a login session of a browser vouches for them, or a token.
     credential : str
         SHA-256 of the Hub's id of that session or token.
+    may_hold : bool
+        Whether they have the scope for legal holds.
     """
 
     name: str
@@ -58,6 +62,7 @@ class Caller:
     groups: frozenset[str] = frozenset()
     via: Via = Via.API_TOKEN
     credential: str = ""
+    may_hold: bool = False
 
     @property
     def is_user(self) -> bool:
@@ -123,4 +128,5 @@ async def caller_by_token(hub_auth: HubAuth, token: str, *, is_session: bool, us
         groups=frozenset(model.get("groups") or ()),
         via=Via.BROWSER if is_session else Via.API_TOKEN,
         credential=hashlib.sha256(credential.encode()).hexdigest() if credential else "",
+        may_hold=bool(hub_auth.check_scopes({HOLD_SCOPE}, model)),
     )

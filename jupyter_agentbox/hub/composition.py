@@ -201,7 +201,12 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         open_calls=OpenCalls(patience=settings.resume_timeout),
         audit=AuditManager(log=SqlAuditLog(settings.database_url), approvals=approvals, redaction=redaction),
         reports=ReportManager(
-            SqlReportLog(settings.database_url, clock=clock), metrics, per_minute=settings.report_rate
+            SqlReportLog(settings.database_url, clock=clock),
+            metrics,
+            clock=clock,
+            ids=ids,
+            per_minute=settings.report_rate,
+            keep_days=settings.retention.days,
         ),
         metrics=metrics,
         checker=checker,

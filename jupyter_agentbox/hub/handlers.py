@@ -17,7 +17,7 @@ from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.handlers import status_code_of
 from jupyter_agentbox.services.json_answers import answer_text
 
-from .callers import Caller, caller_by_token
+from .callers import HOLD_SCOPE, Caller, caller_by_token
 from .calls import CentralCalls
 from .metrics import Metrics
 from .open_calls import OpenCalls
@@ -134,6 +134,11 @@ class JsonHandler(HubServiceHandler):
         """Refuse who may not read the record."""
         if not self.parts.reviews.is_auditor(self.caller):
             raise web.HTTPError(403, "only members of the groups in `auditors` of the policy read the record")
+
+    def check_may_hold(self) -> None:
+        """Refuse who may not set and release holds."""
+        if not self.caller.may_hold:
+            raise web.HTTPError(403, f"only who has the Hub's scope `{HOLD_SCOPE}` sets and releases holds")
 
     @property
     def _has_token(self) -> bool:

@@ -6,10 +6,13 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Protocol
 
+from jupyter_agentbox.core.ports import Clock, Ids
 from jupyter_agentbox.core.reports import Gap, Report, read_report
 from jupyter_agentbox.exceptions import ReportRefusedError
+from jupyter_agentbox.storage.holds import Hold
 from jupyter_agentbox.storage.reports import ReportQuery, ReportRow, SqlReportLog, Taken
 
 from .callers import Caller
@@ -60,8 +63,12 @@ class ReportManager:
         Keeps them.
     metrics : ReportCounter
         Counts them.
+    clock, ids
+        Of holds.
     per_minute : int
         How many records a minute are taken of one user.
+    keep_days : float or None
+        After how many days records are removed; ``None`` for never.
     now : callable
         Seconds that only grow.
     """
@@ -71,12 +78,18 @@ class ReportManager:
         reports: SqlReportLog,
         metrics: ReportCounter,
         *,
+        clock: Clock,
+        ids: Ids,
         per_minute: int,
+        keep_days: float | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reports = reports
         self._metrics = metrics
+        self._clock = clock
+        self._ids = ids
         self._per_minute = per_minute
+        self._keep_days = keep_days
         self._now = now
         self._allowances: dict[str, _Allowance] = {}
 
@@ -113,6 +126,42 @@ class ReportManager:
     async def missing(self) -> int:
         """Return how many records are missing between others."""
         return await self._reports.missing()
+
+    async def remove_old(self) -> None:
+        """Remove what is older than it has to be, and no hold keeps.
+
+        Raises
+        ------
+        StorageError
+        """
+        while self._keep_days is not None and await self._reports.remove_old(self._keep_days):
+            pass  # in steps, so that reports need not wait for all of them
+
+    async def hold(self, user: str, *, since: datetime | None, until: datetime | None, reason: str, by: str) -> Hold:
+        """Let no record of a user be removed, or of all users if the name is empty."""
+        hold = Hold(
+            id=self._ids.new(),
+            tenant=user,
+            since=since,
+            until=until,
+            reason=reason,
+            set_by=by,
+            set_at=self._clock.now(),
+        )
+        await self._reports.set_hold(hold)
+        log.warning("`%s` set the hold %s on records of %s", by, hold.id, f"`{user}`" if user else "all users")
+        return hold
+
+    async def release(self, hold_id: str, *, reason: str, by: str) -> Hold | None:
+        """End a hold; return it, or ``None`` if there is none that holds."""
+        hold = await self._reports.release_hold(hold_id, by=by, reason=reason)
+        if hold is not None:
+            log.warning("`%s` released the hold %s", by, hold_id)
+        return hold
+
+    async def holds(self) -> Sequence[Hold]:
+        """Return all holds, the newest first."""
+        return await self._reports.holds()
 
     async def aclose(self) -> None:
         """Close the store."""

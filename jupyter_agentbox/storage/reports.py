@@ -35,18 +35,21 @@ from jupyter_agentbox.core.audit import GENESIS
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.core.ports import Clock
-from jupyter_agentbox.core.reports import Gap, Note, Report, check_distance, news_of, row_hash
+from jupyter_agentbox.core.reports import Gap, Note, Report, check_distance, news_of, ranges, row_hash
 from jupyter_agentbox.exceptions import ReportRefusedError
 
 from .database import Database
 from .group_commit import GroupCommitter
+from .holds import Hold, add_hold, find_hold, holds, list_holds, may_go, release_hold
+from .holds import metadata as holds_metadata
 from .json_text import dump_json, text_key
 
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(72057594037929)")
 #: Begins the name of the chain of what the service notes; no server's chain has a slash.
 _NOTES: Final = "service/"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-#: Rows that are read at once.
+_DAY: Final = 86_400_000_000  # microseconds, as times are kept
+#: Rows that are read, or lose their record, at once.
 _STEP: Final = 500
 
 _metadata: Final = MetaData()
@@ -67,7 +70,7 @@ reports: Final = Table(
     Column("record", LargeBinary),
 )
 Index("agentbox_reports_chain", reports.c.chain, reports.c.sequence, unique=True)
-Index("agentbox_reports_at", reports.c.at)
+Index("agentbox_reports_received", reports.c.received_at)
 
 #: The chains of users' servers: whose they are, and how far they came.
 chains: Final = Table(
@@ -185,6 +188,41 @@ class SqlReportLog:
         """Return what is missing."""
         return await self._committer.run(lambda connection: list(gaps(connection)), write=False)
 
+    async def remove_old(self, days: float) -> bool:
+        """Remove some of the records that came so many days ago and no hold keeps; return whether there may be more.
+
+        Their rows stay, and the service notes in their chain what was removed.
+        """
+        now = microseconds(self._clock.now())
+        return await self._committer.run(lambda connection: _remove_old(connection, now, days), write=True)
+
+    async def set_hold(self, hold: Hold) -> None:
+        """Keep a hold, and note it in the chain of the user; of all users, in the service's own."""
+
+        def job(connection: Connection) -> None:
+            add_hold(connection, hold)
+            _note_hold(connection, Note.HOLD_SET, hold, by=hold.set_by, at=microseconds(hold.set_at))
+
+        await self._committer.run(job, write=True)
+
+    async def release_hold(self, hold_id: str, *, by: str, reason: str) -> Hold | None:
+        """End a hold and note it; return it, or ``None`` if there is none that holds."""
+        now = microseconds(self._clock.now())
+
+        def job(connection: Connection) -> Hold | None:
+            if not release_hold(connection, hold_id, by=by, at=now, reason=reason):
+                return None
+            hold = find_hold(connection, hold_id)
+            if hold is not None:
+                _note_hold(connection, Note.HOLD_RELEASED, hold, by=by, at=now)
+            return hold
+
+        return await self._committer.run(job, write=True)
+
+    async def holds(self) -> Sequence[Hold]:
+        """Return all holds, also those that were released, the newest first."""
+        return await self._committer.run(list_holds, write=False)
+
     async def missing(self) -> int:
         """Return how many records are missing between others."""
         found = select(func.coalesce(func.sum(chains.c.last - chains.c.records), 0))
@@ -197,11 +235,11 @@ class SqlReportLog:
 
 def make_tables(connection: Connection) -> None:
     """Make the tables, in the caller's transaction, if they are not there."""
-    if is_there(connection):
+    if is_there(connection) and inspect(connection).has_table(holds.name):
         return
-    if connection.dialect.name == "postgresql":  # two services may start at once
-        connection.execute(_LOCK)
-    _metadata.create_all(connection, checkfirst=True)
+    _lock(connection)  # two services may start at once
+    for tables in (_metadata, holds_metadata):
+        tables.create_all(connection, checkfirst=True)
 
 
 def is_there(connection: Connection) -> bool:
@@ -214,9 +252,43 @@ def notes_of(tenant: str) -> str:
     return f"{_NOTES}{tenant}"
 
 
-def _append(connection: Connection, tenant: str, reported: Sequence[Report], now: int) -> Taken:
+def _lock(connection: Connection) -> None:
+    """Let nobody else write here until the transaction ends. SQLite has one writer at a time."""
     if connection.dialect.name == "postgresql":
         connection.execute(_LOCK)
+
+
+def _note_hold(connection: Connection, note: Note, hold: Hold, *, by: str, at: int) -> None:
+    _lock(connection)
+    tip = _Tip.of(connection, text_key(hold.tenant), at)
+    tip.note(note, {"by": by, "hold": hold.to_json()})
+    tip.write(connection)
+
+
+def _remove_old(connection: Connection, now: int, days: float) -> bool:
+    _lock(connection)
+    columns = reports.c
+    is_old = columns.received_at < now - int(days * _DAY)
+    is_record = columns.chain.in_(select(chains.c.chain))
+    old = select(columns.tenant, columns.number).where(
+        is_old,
+        is_record,
+        columns.record.is_not(None),
+        may_go(connection, columns.tenant, columns.at, columns.received_at),
+    )
+    rows = connection.execute(old.order_by(columns.tenant, columns.number).limit(_STEP)).all()
+    for tenant, of_tenant in groupby(rows, key=lambda row: row.tenant):
+        numbers = [row.number for row in of_tenant]
+        is_one = (columns.tenant == tenant) & columns.number.in_(numbers)
+        connection.execute(reports.update().where(is_one).values(record=None))
+        tip = _Tip.of(connection, tenant, now)
+        tip.note(Note.REMOVED, {"rows": [list(run) for run in ranges(numbers)]})
+        tip.write(connection)
+    return len(rows) == _STEP
+
+
+def _append(connection: Connection, tenant: str, reported: Sequence[Report], now: int) -> Taken:
+    _lock(connection)
     taken = Taken()
     tip = _Tip.of(connection, text_key(tenant), now)
     in_order = sorted(reported, key=lambda report: (report.chain, report.sequence))

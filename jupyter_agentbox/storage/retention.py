@@ -12,6 +12,7 @@ from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.core.audit import Part
 
 from . import audit_chain
+from .holds import request_may_go
 from .rows import DECIDED
 from .schema import approvals, arguments
 
@@ -96,7 +97,7 @@ class Retention:
         excess = int(kept) - self._limits.long_arguments
         if excess <= 0:
             return False
-        closed = select(columns.id, columns.size).where(columns.closed_at.is_not(None))
+        closed = select(columns.id, columns.size).where(columns.closed_at.is_not(None), _is_no_held_one(connection))
         oldest = closed.order_by(columns.closed_at).limit(_STEP)
         undecided = oldest.join(approvals, approvals.c.id == columns.id).where(not_(_is_decided(connection)))
         rows = connection.execute(undecided).all() or connection.execute(oldest).all()
@@ -110,7 +111,8 @@ class Retention:
             return False
         columns = approvals.c
         limit = now - int(self._limits.days * _DAY)
-        old = select(columns.id).where(columns.owner.is_(None), columns.created_at < limit).limit(_STEP)
+        is_old = (columns.created_at < limit) & request_may_go(connection)
+        old = select(columns.id).where(columns.owner.is_(None), is_old).limit(_STEP)
         return self._remove(connection, connection.scalars(old).all())
 
     def _remove_most(self, connection: Connection) -> bool:
@@ -121,7 +123,7 @@ class Retention:
         excess = int(connection.scalar(select(func.sum(size))) or 0) - self._limits.bytes
         if excess <= 0:
             return False
-        closed = select(columns.id, size).where(columns.owner.is_(None))
+        closed = select(columns.id, size).where(columns.owner.is_(None), request_may_go(connection))
         oldest = closed.order_by(columns.created_at).limit(_STEP)
         found = (connection.execute(oldest.where(kind)).all() for kind in _first_to_go(connection))
         return self._remove(connection, _chosen(next(filter(None, found), []), excess))
@@ -133,6 +135,12 @@ class Retention:
             connection.execute(approvals.delete().where(approvals.c.id.in_(ids)))
             audit_chain.append_all(connection, [(Part.REMOVED, id, "") for id in ids])
         return bool(ids)
+
+
+def _is_no_held_one(connection: Connection) -> ColumnElement[bool]:
+    """Return the condition that long arguments are of no request that a hold keeps."""
+    is_held = (approvals.c.id == arguments.c.id) & not_(request_may_go(connection))
+    return not_(select(approvals.c.id).where(is_held).exists())
 
 
 def _first_to_go(connection: Connection) -> Iterator[ColumnElement[bool]]:

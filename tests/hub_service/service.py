@@ -29,6 +29,8 @@ from jupyter_agentbox.storage.retention import RetentionLimits
 
 PREFIX = "/services/agentbox/"
 SCOPE = "access:services!service=agentbox"
+#: What a token has that begins with ``keeper:``.
+KEEPER = ["custom:agentbox:hold"]
 #: Seconds that anything may take which has to happen: a busy machine is slow.
 TIMEOUT = 60
 WAREHOUSE = Path(__file__).parent / "warehouse.py"
@@ -68,14 +70,14 @@ class TableHub(HubOAuth):
         async def found() -> dict[str, Any] | None:
             if use_cache and token in self._said:
                 return self._said[token]
-            name = token.removeprefix("session:").removeprefix("narrow:")
+            name = token.removeprefix("session:").removeprefix("narrow:").removeprefix("keeper:")
             if name not in USERS:
                 return None
             self._said[token] = {
                 "name": name,
                 "kind": "user",
                 "groups": USERS[name],
-                "scopes": [] if token.startswith("narrow:") else [SCOPE],
+                "scopes": [] if token.startswith("narrow:") else [SCOPE, *KEEPER[: token.startswith("keeper:")]],
                 "session_id": f"s-{name}" if token.startswith("session:") else None,
                 "token_id": f"t-{name}",
             }

@@ -1,0 +1,131 @@
+"""``jupyter agentbox audit hold``: legal holds of a Hub service, set and ended with a token of the Hub."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from jupyter_agentbox.core.text import one_line, visible
+from jupyter_agentbox.times import parse_time
+
+#: Seconds that the service may take.
+_PATIENCE: Final = 60
+
+
+def add_hold_command(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line."""
+    verbs = parser.add_subparsers(dest="hold", required=True)
+    setting = verbs.add_parser("set", help="let no retention remove records of a user, or of all")
+    whose = setting.add_mutually_exclusive_group(required=True)
+    whose.add_argument("--user", metavar="NAME", help="whose records")
+    whose.add_argument("--all-users", action="store_true", help="those of all users")
+    when = "today, yesterday, 7d, or ISO 8601 in local time"
+    setting.add_argument("--since", metavar="TIME", help=f"made or received from then on: {when}")
+    setting.add_argument("--until", metavar="TIME", help="made or received before then")
+    setting.add_argument("--reason", required=True, help="why; it is in the record")
+    listing = verbs.add_parser("list", help="show all holds, also those that were released")
+    releasing = verbs.add_parser("release", help="end a hold")
+    releasing.add_argument("id", metavar="ID", help="of the hold, as `list` shows it")
+    releasing.add_argument("--reason", required=True, help="why; it is in the record")
+    for verb in (setting, listing, releasing):
+        verb.add_argument("--url", required=True, help="the Hub service: https://hub.example.org/services/agentbox/")
+        verb.add_argument(
+            "--token-file", metavar="FILE", type=Path, help="has the token (default: JUPYTERHUB_API_TOKEN)"
+        )
+
+
+def run_hold_command(options: argparse.Namespace) -> None:
+    """Do it, and say what became of it.
+
+    Raises
+    ------
+    OSError
+        The service cannot be reached, or refuses.
+    ValueError
+        What was asked for is not understood.
+    """
+    service = _Service(options.url, _token(options.token_file))
+    if options.hold == "list":
+        for hold in service.ask("api/holds")["holds"]:
+            _write(hold)
+    elif options.hold == "set":
+        now = datetime.now().astimezone()
+        body = {
+            "user": None if options.all_users else options.user,
+            "since": _time(options.since, now),
+            "until": _time(options.until, now),
+            "reason": options.reason,
+        }
+        _write(service.ask("api/holds", body))
+    else:
+        _write(service.ask(f"api/holds/{quote(options.id, safe='')}/release", {"reason": options.reason}))
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """Follows nothing: the token is for this address."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class _Service:
+    """The Hub service, and who asks it."""
+
+    def __init__(self, url: str, token: str) -> None:
+        if urlsplit(url).scheme not in ("http", "https"):
+            raise ValueError("--url must be an address such as https://hub.example.org/services/agentbox/")
+        self._url = url.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def ask(self, path: str, body: Any = None) -> Any:
+        """Return the answer."""
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(f"{self._url}/{path}", data=data, headers=self._headers)  # noqa: S310  # checked above
+        try:
+            with build_opener(_NoRedirect).open(request, timeout=_PATIENCE) as answer:
+                return json.load(answer)
+        except HTTPError as error:
+            raise OSError(f"the Hub service answered {error.code}: {_message(error)}") from None
+        except URLError as error:
+            raise OSError(f"the Hub service cannot be reached: {error.reason}") from None
+
+
+def _message(error: HTTPError) -> str:
+    try:
+        return str(json.load(error)["message"])
+    except (ValueError, LookupError, TypeError):
+        return str(error.reason)
+
+
+def _token(file: Path | None) -> str:
+    token = file.read_text("utf-8").strip() if file is not None else os.environ.get("JUPYTERHUB_API_TOKEN", "")
+    if not token:
+        raise ValueError("there is no token: name a file with --token-file, or set JUPYTERHUB_API_TOKEN")
+    return token
+
+
+def _time(given: str | None, now: datetime) -> str | None:
+    return None if given is None else parse_time(given, now).isoformat()
+
+
+def _write(hold: Any) -> None:
+    """Write a hold as one line, and its reasons below."""
+    whose = hold["user"] or "all users"
+    span = f"{hold['since'] or 'the beginning'} to {hold['until'] or 'no end'}"
+    lines = [
+        f"{hold['id']}  {whose}  {span}",
+        f"  set by {hold['set_by']} at {hold['set_at']}: {one_line(hold['reason'])}",
+    ]
+    if hold["released_at"]:
+        lines.append(
+            f"  released by {hold['released_by']} at {hold['released_at']}: {one_line(hold['release_reason'])}"
+        )
+    sys.stdout.write(visible("".join(f"{line}\n" for line in lines)))
