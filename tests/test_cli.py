@@ -172,7 +172,7 @@ def test_an_answer_without_a_line_leaves_none_of_the_question_to_write_over(
     assert "]eason: \r\n\r\x1b[Knext" in shown.replace("^D\x08\x08", "")
 
 
-def test_ctrl_c_at_a_question_ends_the_command_and_rejects_the_call(
+def test_ctrl_c_at_a_question_ends_the_command_and_the_call_does_not_run(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     script = tmp_path / "script.py"
