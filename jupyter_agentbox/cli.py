@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TextIO
 
-from jupyter_agentbox import history_commands, server_commands
+from jupyter_agentbox import database_commands, history_commands, server_commands
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.look_alikes import look_alikes
 from jupyter_agentbox.core.policy import Policy
@@ -62,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return doctor.main(rest)
     if name in history_commands.NAMES:
         return history_commands.main([name, *rest])
+    if name in database_commands.NAMES:
+        return database_commands.main([name, *rest])
     if name in server_commands.NAMES:
         return server_commands.main([name, *rest])
     options = _parser().parse_args(argv)
@@ -370,7 +372,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("install-kernel", help="install a kernel that runs in a sandbox", add_help=False)
     commands.add_parser("hub", help="serve central tools, approvals and the record beside a JupyterHub", add_help=False)
     commands.add_parser("doctor", help="check that everything approvals need is there", add_help=False)
-    for name, text in {**history_commands.NAMES, **server_commands.NAMES}.items():
+    for name, text in {**history_commands.NAMES, **server_commands.NAMES, **database_commands.NAMES}.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser
 

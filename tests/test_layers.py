@@ -49,6 +49,7 @@ HEIGHTS = {
     "times": 2,
     "hold_commands": 8,
     "history_commands": 9,
+    "database_commands": 9,
     "doctor": 9,
     "server_commands": 9,
     "cli": 10,

@@ -39,6 +39,9 @@ _WAL_REFUSALS: Final = (sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_IOERR, sqlite3.S
 
 _DAMAGED = "is damaged: move it and the files beside it that share its name away and restart; a new one is made"
 _UNWRITABLE = "cannot be opened or written: check the permissions of the file and of its directory"
+#: What PostgreSQL says to a role that lacks a right.
+_NO_RIGHT: Final = "42501"
+_NOT_ALLOWED = "does not let this role do that: an administrator has to run `jupyter agentbox db upgrade --role ROLE`"
 _LOCKED = "is locked by another process: close other programs that have it open and try again"
 
 #: SQLite's primary result code -> what to tell people.
@@ -289,6 +292,8 @@ class Database:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
         if isinstance(cause, OSError):
             return StorageError(f"{self} {_UNWRITABLE} ({cause.strerror or cause})")
+        if getattr(cause, "sqlstate", None) == _NO_RIGHT:
+            return StorageError(f"{self} {_NOT_ALLOWED} ({cause})")
         code = getattr(cause, "sqlite_errorcode", None)
         text = _CAUSES.get(code & 0xFF) if isinstance(code, int) else None
         return StorageError(f"{self} {text} ({cause})" if text else f"{self} cannot be used: {cause}")

@@ -22,6 +22,11 @@ _CLAIM: Final = {
 }
 
 
+def make_tenant_table(connection: Connection) -> None:
+    """Make the table, for servers that may make none, in the caller's transaction."""
+    _tenant.create(connection, checkfirst=True)
+
+
 def check_tenant(connection: Connection, name: str) -> None:
     """Take the database for a user if it is nobody's yet, in the caller's transaction.
 

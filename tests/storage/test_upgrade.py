@@ -1,0 +1,106 @@
+"""Tables that an administrator's role makes, for servers whose role may make none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from jupyter_agentbox.cli import main
+from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
+from jupyter_agentbox.storage.audit_log import SqlAuditLog
+from jupyter_agentbox.storage.schema import VERSION
+from jupyter_agentbox.storage.upgrade import upgrade
+from jupyter_agentbox.testing import FakeClock
+from tests.samples import a_request
+
+ROLE = 'user "ada"'
+
+
+@pytest.fixture
+def admin(make_postgresql_database: Callable[[], str]) -> Iterator[str]:
+    """Return the URL of an administrator, in a database with a role that has no right."""
+    url = make_postgresql_database()
+    engine = create_engine(url)
+    quoted = ROLE.replace('"', '""')
+    with engine.begin() as connection:
+        connection.execute(text(f'CREATE ROLE "{quoted}" LOGIN'))
+    yield url
+    with engine.begin() as connection:
+        connection.execute(text(f'DROP OWNED BY "{quoted}"'))
+        connection.execute(text(f'DROP ROLE "{quoted}"'))
+    engine.dispose()
+
+
+def of_server(admin: str) -> str:
+    """Return the URL with the role that servers have."""
+    return make_url(admin).set(username=ROLE).render_as_string(hide_password=False)
+
+
+def refusal(url: str, statement: str) -> str:
+    """Return the error of a statement; empty if there is none."""
+    engine = create_engine(url)
+    try:
+        with engine.begin() as connection:
+            connection.execute(text(statement))
+    except SQLAlchemyError as error:
+        return str(error)
+    finally:
+        engine.dispose()
+    return ""
+
+
+async def test_a_role_without_rights_is_told_what_an_administrator_does_and_works_after_that(admin: str) -> None:
+    store = SqlApprovalStore(of_server(admin), clock=FakeClock(), tenant="ada")
+    with pytest.raises(StorageError, match="jupyter agentbox db upgrade"):
+        await store.open()
+    await store.aclose()
+
+    assert upgrade(admin, role=ROLE) == VERSION
+
+    async with SqlApprovalStore(of_server(admin), clock=FakeClock(), tenant="ada") as store:
+        await store.check_writable()
+        await store.add(a_request())
+        assert await store.get("r1") == a_request()
+    assert (await SqlAuditLog(of_server(admin)).verify(None)).broken is None
+
+
+async def test_the_role_of_servers_cannot_change_the_audit_chain_nor_the_tables(admin: str) -> None:
+    upgrade(admin, role=ROLE)
+    async with SqlApprovalStore(of_server(admin), clock=FakeClock()) as store:
+        await store.add(a_request())
+
+    for statement in (
+        "UPDATE agentbox_audit SET hash = ''",
+        "DELETE FROM agentbox_audit",
+        "TRUNCATE agentbox_audit",
+        "DELETE FROM agentbox_approvals",
+        "UPDATE agentbox_tenant SET name = 'eve'",
+        "DROP TABLE agentbox_audit",
+        "ALTER TABLE agentbox_audit DISABLE TRIGGER ALL",
+        "CREATE TABLE mine (id INT)",
+    ):
+        refused = refusal(of_server(admin), statement)
+        assert "permission denied" in refused or "must be owner" in refused, statement
+    upgrade(admin, role=ROLE, may_remove=True)
+    assert refusal(of_server(admin), "DELETE FROM agentbox_audit") == ""
+    upgrade(admin, role=ROLE)  # takes it back
+    assert "permission denied" in refusal(of_server(admin), "DELETE FROM agentbox_audit")
+
+
+def test_the_command_says_what_it_did_and_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AGENTBOX_DATABASE_URL", raising=False)
+    url = sqlite_url(str(tmp_path / "approvals.sqlite"))
+
+    assert main(["db", "upgrade", "--database", url]) == 0
+    assert capsys.readouterr().out == f"The tables have version {VERSION}.\n"
+    assert main(["db", "upgrade", "--database", url, "--role", "ada"]) == 2
+    assert "is a file, which has no roles" in capsys.readouterr().err
+    assert main(["db", "upgrade"]) == 2
+    assert "--database URL or in AGENTBOX_DATABASE_URL" in capsys.readouterr().err
