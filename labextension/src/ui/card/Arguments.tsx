@@ -20,13 +20,16 @@ const MAX_SHOWN = 100;
 
 export interface IArgumentsProps {
   values: IJsonObject;
+  /** The tool's JSON Schema of its arguments. */
+  schema?: JsonValue;
   /** What is known of the argument that is Python, if one is. */
   python?: Omit<ICodeViewProps, 'code' | 'name'> | null;
 }
 
 /** Names and values, one below the other. */
-export function Arguments({ values, python }: IArgumentsProps): JSX.Element {
+export function Arguments(props: IArgumentsProps): JSX.Element {
   const trans = useTrans();
+  const { values, schema, python } = props;
   const [isWhole, setWhole] = React.useState(false);
   const names = namesOf(values);
   const isHidden = React.useMemo(() => hasHiddenText(values), [values]);
@@ -56,7 +59,11 @@ export function Arguments({ values, python }: IArgumentsProps): JSX.Element {
                   code={String(values[name])}
                 />
               ) : (
-                <Value name={name} value={values[name]} />
+                <Value
+                  name={name}
+                  value={values[name]}
+                  schema={propertyOf(schema, name)}
+                />
               )}
             </dd>
           </div>
@@ -85,6 +92,17 @@ export function Arguments({ values, python }: IArgumentsProps): JSX.Element {
       ))}
     </>
   );
+}
+
+/** What a schema says of one property. */
+function propertyOf(
+  schema: JsonValue | undefined,
+  name: string
+): JsonValue | undefined {
+  const properties = isObject(schema) ? schema['properties'] : undefined;
+  return isObject(properties) && Object.hasOwn(properties, name)
+    ? properties[name]
+    : undefined;
 }
 
 /** Whether some name or text in the value has a character that cannot be seen. */

@@ -137,6 +137,7 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
       <UnseenReport.Provider value={report}>
         <Arguments
           values={approval.call.arguments}
+          schema={approval.tool.input_schema}
           python={pythonOf(approval)}
         />
       </UnseenReport.Provider>
@@ -249,6 +250,7 @@ function Final(props: ICardProps): JSX.Element {
         {edited ? (
           <Arguments
             values={edited}
+            schema={approval.tool.input_schema}
             python={codeOf(approval.call) === null ? null : {}}
           />
         ) : null}
@@ -267,6 +269,7 @@ function Final(props: ICardProps): JSX.Element {
         ) : (
           <Arguments
             values={approval.call.arguments}
+            schema={approval.tool.input_schema}
             python={pythonOf(approval)}
           />
         )}

@@ -1,5 +1,6 @@
 /**
- * The value of an argument: in a line, as a table, or as a text; masked if its name sounds like a secret.
+ * The value of an argument: in a line, as a table, as code, as an image, or as a text; masked if its name sounds like a
+ * secret.
  */
 import React from 'react';
 
@@ -8,7 +9,10 @@ import { ExactNumber, isObject, namesOf, stringify } from '../../api/json';
 import type { IJsonObject, JsonValue } from '../../api/json';
 import { LinkButton, TextBlock, VisibleText } from '../components/VisibleText';
 import { UnseenReport } from '../components/Unseen';
+import { CodeView } from '../code/CodeView';
 import { isSecretName } from '../text/secretNames';
+import { isColoured, JSON_TYPE, kindOf } from '../text/valueKind';
+import { Picture } from './Picture';
 
 /** Characters that a value may have and still stand beside its name. */
 const MAX_INLINE = 72;
@@ -20,10 +24,12 @@ const MAX_COLUMNS = 8;
 export interface IValueProps {
   name: string;
   value: JsonValue;
+  /** What the tool's JSON Schema says of it. */
+  schema?: JsonValue;
 }
 
 /** A value, which a person has to ask for if it is probably a secret. */
-export function Value({ name, value }: IValueProps): JSX.Element {
+export function Value({ name, value, schema }: IValueProps): JSX.Element {
   const [isShown, setShown] = React.useState(false);
   const isMasked = isSecretName(name) && value !== null && value !== '';
   return isMasked && !isShown ? (
@@ -37,7 +43,7 @@ export function Value({ name, value }: IValueProps): JSX.Element {
       }}
     />
   ) : (
-    <Shown name={name} value={value} />
+    <Shown name={name} value={value} schema={schema} />
   );
 }
 
@@ -73,14 +79,14 @@ function Mask({ name, length, onShow }: IMaskProps): JSX.Element {
   );
 }
 
-function Shown({ name, value }: IValueProps): JSX.Element {
+function Shown({ name, value, schema }: IValueProps): JSX.Element {
   if (typeof value === 'string') {
     return isShort(value) ? (
       <code className="jp-mod-string">
         “<VisibleText text={value} />”
       </code>
     ) : (
-      <TextBlock text={value} name={name} />
+      <LongText text={value} name={name} schema={schema} />
     );
   }
   if (isTable(value)) {
@@ -95,7 +101,43 @@ function Shown({ name, value }: IValueProps): JSX.Element {
       </code>
     );
   }
-  return <TextBlock text={stringify(value, 2)} name={name} />;
+  return <Nested text={stringify(value, 2)} name={name} />;
+}
+
+interface ILongTextProps {
+  name: string;
+  text: string;
+  schema?: JsonValue;
+}
+
+/** A text that needs a place of its own: as what it is, where that is known. */
+function LongText({ name, text, schema }: ILongTextProps): JSX.Element {
+  const kind = React.useMemo(
+    () => kindOf(name, schema, text),
+    [name, schema, text]
+  );
+  switch (kind.kind) {
+    case 'image':
+      return (
+        <>
+          <Picture image={kind.image} />
+          <TextBlock text={text} name={name} />
+        </>
+      );
+    case 'code':
+      return <CodeView code={text} name={name} mimeType={kind.mimeType} />;
+    case 'text':
+      return <TextBlock text={text} name={name} />;
+  }
+}
+
+/** An object or a list, as the JSON that would be sent. */
+function Nested({ name, text }: ILongTextProps): JSX.Element {
+  return isColoured(text) ? (
+    <CodeView code={text} name={name} mimeType={JSON_TYPE} />
+  ) : (
+    <TextBlock text={text} name={name} />
+  );
 }
 
 interface ITableProps {

@@ -1,20 +1,24 @@
 /**
- * Python to read, in JupyterLab's editor.
+ * Code to read, in JupyterLab's editor; as plain text until the editor is there, and if none can be made.
  */
 import React from 'react';
 
 import type { ILookAlike } from '../../api/protocol';
-import { LinkButton, TextBlock } from '../components/VisibleText';
+import { LinkButton, TextBlock, VisibleText } from '../components/VisibleText';
 import { UnseenReport } from '../components/Unseen';
 import { useEditors, useTrans } from '../context';
+import { DIFF_TYPE } from '../text/valueKind';
 import { openEditor, withPlainBreaks } from './editor';
 import type { IOpenEditor } from './editor';
 import type { IFinding } from './findings';
 import { FindingList } from './FindingList';
-import { findingMarks, lookAlikeMarks } from './marks';
+import { diffMarks, findingMarks, lookAlikeMarks } from './marks';
 
 /** Lines of code that need no scrolling. */
 const SHORT_LINES = 16;
+
+/** Characters that are shown as plain text for the time until an editor is there. */
+const MAX_PLAIN = 20_000;
 
 /** How far from the window an editor is made, in pixels. */
 const MARGIN = '400px';
@@ -22,6 +26,8 @@ const MARGIN = '400px';
 export interface ICodeViewProps {
   code: string;
   name: string;
+  /** The language; that of cells if none is given. */
+  mimeType?: string;
   findings?: readonly IFinding[];
   lookAlikes?: readonly ILookAlike[];
 }
@@ -33,7 +39,9 @@ export function CodeView(props: ICodeViewProps): JSX.Element {
   const editors = useEditors();
   const box = React.useRef<HTMLDivElement>(null);
   const [isOpen, setOpen] = React.useState(false);
-  const editor = useReadOnlyEditor(box, props);
+  const slot = React.useRef<HTMLDivElement>(null);
+  const { editor, state } = useReadOnlyEditor(box, slot, props);
+  const hasEditor = editors !== null && state !== 'failed';
   const lines = React.useMemo(() => withPlainBreaks(code).split('\n'), [code]);
   const isLong = lines.length > SHORT_LINES || code.length > 1600;
   const look = useUnseenLines(box, name, lines, isOpen);
@@ -41,9 +49,9 @@ export function CodeView(props: ICodeViewProps): JSX.Element {
     <div className="jp-AgentBox-code">
       <FindingList
         findings={findings}
-        onReveal={editors ? line => editor.current?.reveal(line) : undefined}
+        onReveal={hasEditor ? line => editor.current?.reveal(line) : undefined}
       />
-      {editors ? (
+      {hasEditor ? (
         <div
           ref={box}
           className={`jp-AgentBox-codeBox${isOpen ? ' jp-mod-tall' : ''}`}
@@ -52,11 +60,18 @@ export function CodeView(props: ICodeViewProps): JSX.Element {
           role={isLong ? 'group' : undefined}
           aria-label={isLong ? name : undefined}
           onScroll={look}
-        />
+        >
+          <div ref={slot} />
+          {state === 'waiting' && code.length <= MAX_PLAIN ? (
+            <pre className="jp-AgentBox-plainCode">
+              <VisibleText text={code} />
+            </pre>
+          ) : null}
+        </div>
       ) : (
         <TextBlock text={code} name={name} />
       )}
-      {editors && isLong ? (
+      {hasEditor && isLong ? (
         <div className="jp-AgentBox-blockFoot">
           <span>
             {trans._n(
@@ -81,36 +96,55 @@ export function CodeView(props: ICodeViewProps): JSX.Element {
 
 const NONE: readonly IFinding[] = [];
 
+/** Whether an editor is there; whether one never will be. */
+type EditorState = 'waiting' | 'open' | 'failed';
+
 /** Open an editor once the box is in view, or nearly: a list may have a hundred. */
 function useReadOnlyEditor(
   box: React.RefObject<HTMLElement>,
-  { code, name, findings, lookAlikes }: ICodeViewProps
-): React.RefObject<IOpenEditor> {
+  slot: React.RefObject<HTMLElement>,
+  { code, name, mimeType, findings, lookAlikes }: ICodeViewProps
+): { editor: React.RefObject<IOpenEditor>; state: EditorState } {
+  const [state, setState] = React.useState<EditorState>('waiting');
   const editors = useEditors();
   const editor = React.useRef<IOpenEditor | null>(null);
   // A request that is fetched anew has equal findings in another list.
   const marked = JSON.stringify([findings ?? [], lookAlikes ?? []]);
   React.useLayoutEffect(() => {
-    const node = box.current;
-    if (!editors || !node) {
+    const place = slot.current;
+    if (!editors || !box.current || !place) {
       return;
     }
     const [found, alike] = JSON.parse(marked) as [IFinding[], ILookAlike[]];
     const open = (): void => {
       const host = document.createElement('div');
-      const marks = [findingMarks(found), lookAlikeMarks(alike)];
-      editor.current ??= openEditor(editors, { host, code, name, marks });
-      node.append(host);
+      const marks = [
+        findingMarks(found),
+        lookAlikeMarks(alike),
+        mimeType === DIFF_TYPE ? diffMarks() : []
+      ];
+      const options = { host, code, name, mimeType, marks };
+      try {
+        editor.current ??= openEditor(editors, options);
+      } catch (error) {
+        // Whatever an editor of the application fails at, the text has to be shown.
+        console.error(error);
+        setState('failed');
+        return;
+      }
+      place.append(host);
+      setState('open');
     };
-    const stop = whenNear(node, open);
+    const stop = whenNear(box.current, open);
     return () => {
       stop();
       editor.current?.dispose();
       editor.current = null;
-      node.replaceChildren();
+      place.replaceChildren();
+      setState('waiting');
     };
-  }, [box, editors, code, name, marked]);
-  return editor;
+  }, [box, slot, editors, code, name, mimeType, marked]);
+  return { editor, state };
 }
 
 /** Call back once a node is in view, or nearly. */

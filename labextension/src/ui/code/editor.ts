@@ -1,5 +1,5 @@
 /**
- * Puts Python into JupyterLab's editor, to read or to edit.
+ * Puts code into JupyterLab's editor, to read or to edit.
  */
 import type { Extension } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
@@ -10,13 +10,15 @@ import type { IDisposable } from '@lumino/disposable';
 
 import { hiddenMarks } from './marks';
 
-/** Magics and shell commands are part of what a cell may have. */
+/** The code of cells, unless something else is said: magics and shell commands are part of what a cell may have. */
 const MIME_TYPE = 'text/x-ipython';
 
 /** What an editor shows. */
 export interface IEditorOptions {
   host: HTMLElement;
   code: string;
+  /** The language; that of cells if none is given. */
+  mimeType?: string;
   /** What a screen reader calls it. */
   name: string;
   /** What is marked beside characters that cannot be seen. */
@@ -42,9 +44,9 @@ export function openEditor(
   factory: IEditorFactoryService,
   options: IEditorOptions
 ): IOpenEditor {
-  const { host, name, marks = [], onChange } = options;
+  const { host, name, mimeType = MIME_TYPE, marks = [], onChange } = options;
   const isReadOnly = onChange === undefined;
-  const model = new CodeEditor.Model({ mimeType: MIME_TYPE });
+  const model = new CodeEditor.Model({ mimeType });
   model.sharedModel.setSource(withPlainBreaks(options.code));
   const attributes: Record<string, string> = { 'aria-label': name };
   const editor = factory.newInlineEditor({
@@ -77,9 +79,11 @@ export function openEditor(
   });
   if (isReadOnly) {
     host.addEventListener('keydown', keepKeys, true);
+    host.addEventListener('focusin', passFocusOn);
   }
   const closing = new DisposableDelegate(() => {
     host.removeEventListener('keydown', keepKeys, true);
+    host.removeEventListener('focusin', passFocusOn);
     editor.dispose();
     model.dispose();
   });
@@ -96,4 +100,13 @@ export function openEditor(
 /** Of an editor to read, no key reaches the editor: Tab would change the text, and keep the focus there. */
 function keepKeys(event: KeyboardEvent): void {
   event.stopPropagation();
+}
+
+/** A click into an editor to read gives the focus to what it stands in: the keys of a card go on to work. */
+function passFocusOn(event: FocusEvent): void {
+  const host = event.currentTarget;
+  if (host instanceof HTMLElement) {
+    const around = host.parentElement?.closest<HTMLElement>('[tabindex]');
+    around?.focus({ preventScroll: true });
+  }
 }

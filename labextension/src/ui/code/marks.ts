@@ -95,6 +95,29 @@ function codePoint(code: string): number {
   return parseInt(code.replace(/^U\+/, ''), 16) || 0xfffd;
 }
 
+/** How the lines of a unified difference begin; a line without a class is as it was. */
+const DIFF_CLASSES: Partial<Record<string, string>> = {
+  '+': 'jp-mod-added',
+  '-': 'jp-mod-removed',
+  '@': 'jp-mod-hunk'
+};
+
+/** Colours the lines of a unified difference, by the character that each begins with. */
+export function diffMarks(): Extension {
+  return EditorView.decorations.compute(['doc'], state => {
+    const marks = new RangeSetBuilder<Decoration>();
+    for (let number = 1; number <= state.doc.lines; number++) {
+      const { from, text } = state.doc.line(number);
+      const name = DIFF_CLASSES[text.charAt(0)];
+      if (name) {
+        const line = Decoration.line({ class: `jp-AgentBox-diffLine ${name}` });
+        marks.add(from, from, line);
+      }
+    }
+    return marks.finish();
+  });
+}
+
 const WEIGHTS: readonly Severity[] = ['info', 'warning', 'error'];
 
 /** Marks the lines that have findings, by the heaviest of them. */

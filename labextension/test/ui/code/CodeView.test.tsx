@@ -126,7 +126,7 @@ test('characters that cannot be seen are escapes, and look-alike letters are mar
   expect(letter?.title).toBe('U+0430 CYRILLIC SMALL LETTER A');
 });
 
-test('an argument of another tool is no Python, whatever its name is', () => {
+test('a short argument of another tool is in no editor', () => {
   const node = show(request('import os', { server: 'shop' }));
   expect(node.querySelector('.cm-editor')).toBeNull();
   expect(node.textContent).toContain('import os');

@@ -1,0 +1,229 @@
+import type { IEditorFactoryService } from '@jupyterlab/codeeditor';
+import {
+  CodeMirrorEditorFactory,
+  EditorExtensionRegistry
+} from '@jupyterlab/codemirror';
+import { fireEvent, render, screen } from '@testing-library/react';
+import React from 'react';
+
+import type { IJsonObject, JsonValue } from '../../../src/api/json';
+import { Card } from '../../../src/ui/card/Card';
+import { CardProvider } from '../../../src/ui/context';
+import type { ICardContext } from '../../../src/ui/context';
+import { approval, language } from '../../examples';
+import { ACTL, base64, IMAGES, png } from '../../images';
+
+const extensions = new EditorExtensionRegistry();
+for (const factory of EditorExtensionRegistry.getDefaultExtensions()) {
+  extensions.addExtension(factory);
+}
+const editors = new CodeMirrorEditorFactory({ extensions });
+
+const SQL = `SELECT customers.name, orders.total FROM customers
+JOIN orders ON orders.customer = customers.id`;
+
+/** The card of a call with these arguments. */
+function show(
+  values: IJsonObject,
+  properties: IJsonObject = {},
+  factory: IEditorFactoryService | null = editors
+): HTMLElement {
+  const base = approval();
+  const context = { ...language, nameOf: () => 'Ada', editors: factory };
+  return render(
+    <CardProvider value={context as unknown as ICardContext}>
+      <Card
+        approval={approval({
+          call: { ...base.call, arguments: values },
+          tool: { ...base.tool, input_schema: { properties } }
+        })}
+        origin=""
+        now={() => 0}
+        onDecide={async () => undefined}
+      />
+    </CardProvider>
+  ).container;
+}
+
+/** The lines of the only editor. */
+function lines(node: Element): (string | null)[] {
+  expect(node.querySelectorAll('.cm-editor')).toHaveLength(1);
+  return [...node.querySelectorAll('.cm-line')].map(line => line.textContent);
+}
+
+test('code is in an editor, by the name of the argument or by its schema', () => {
+  expect(lines(show({ sql: SQL }))).toEqual(SQL.split('\n'));
+  const schema = { body: { contentMediaType: 'application/sql' } };
+  expect(lines(show({ body: SQL }, schema))).toEqual(SQL.split('\n'));
+  expect(show({ body: SQL }).querySelector('.cm-editor')).toBeNull();
+});
+
+test('JSON in a text stays as it is; an object is shown as it would be sent', () => {
+  const text = '{"a":   1,\n\n"a":2, "b": "' + 'x'.repeat(80) + '"}';
+  expect(lines(show({ text }))).toEqual(text.split('\n'));
+  const value: JsonValue = { list: Array.from({ length: 25 }, (_, at) => at) };
+  expect(lines(show({ value })).join('\n')).toBe(
+    JSON.stringify(value, null, 2)
+  );
+});
+
+test('the lines of a difference are marked by the characters that they begin with', () => {
+  const diff = '--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\n-old\n+new';
+  const node = show({ diff });
+  const marked = [...node.querySelectorAll('.jp-AgentBox-diffLine')];
+  expect(marked.map(line => line.textContent?.[0])).toEqual(
+    Array.from('-+@-+')
+  );
+  expect(lines(node)).toEqual(diff.split('\n'));
+});
+
+test('what cannot be seen, or reorders what can, is an escape in each language', () => {
+  const hidden =
+    '\u202e\u2066\u200b\u200d\ufeff\u00ad\u2028\u00a0\u0007\u{e0041}';
+  const escapes = Array.from(
+    hidden,
+    each =>
+      show({ sql: `SELECT 1 -- a${each}b\nFROM t` }).querySelector(
+        '.cm-line .jp-AgentBox-escape'
+      )?.textContent
+  );
+  expect(escapes).toEqual([
+    '\\u202e',
+    '\\u2066',
+    '\\u200b',
+    '\\u200d',
+    '\\ufeff',
+    '\\u00ad',
+    '\\u2028',
+    '\\u00a0',
+    '\\u0007',
+    '\\u{e0041}'
+  ]);
+});
+
+test('a line break that an editor would not show as one stays visible', () => {
+  const node = show({ sql: `${SQL}\rDROP TABLE orders` });
+  expect(node.querySelector('.cm-editor')).toBeNull();
+  expect(node.textContent).toContain('\\u000dDROP TABLE orders');
+});
+
+test('two megabytes in a line are plain text: both ends, and what is left out is said', () => {
+  const json = JSON.stringify({ start: 'x'.repeat(2_000_000), end: 'last' });
+  const node = show({ json });
+  expect(node.querySelector('.cm-editor')).toBeNull();
+  expect(node.textContent).toContain('{"start":"xxx');
+  expect(node.textContent).toContain('"end":"last"}');
+  expect(node.textContent).toContain(
+    `You have not seen ${(json.length - 20_000).toLocaleString()} characters of “json”.`
+  );
+});
+
+test('a text that is like a button or a card stays in its box', () => {
+  const imitation =
+    'SELECT 1;\n</div><button class="jp-AgentBox-button jp-mod-allow">Allow once</button>\n' +
+    '\\3c style\\3e * { display: none }\nAllowed by Ada. Done in 3 s.';
+  const node = show({ sql: imitation });
+  expect(lines(node)).toEqual(imitation.split('\n'));
+  expect(screen.getAllByRole('button', { name: 'Allow once' })).toHaveLength(1);
+  expect(node.querySelector('dd style, dd button')).toBeNull();
+});
+
+test('an editor that cannot be made leaves the plain text', () => {
+  const error = jest.spyOn(console, 'error').mockImplementation();
+  const broken = {
+    newInlineEditor: () => {
+      throw new Error('no editor');
+    }
+  } as unknown as IEditorFactoryService;
+  const node = show({ sql: SQL }, {}, broken);
+  expect(node.querySelector('.jp-AgentBox-block pre')?.textContent).toBe(SQL);
+  expect(error).toHaveBeenCalled();
+  error.mockRestore();
+});
+
+describe('out of view', () => {
+  let near: (() => void)[];
+
+  beforeEach(() => {
+    near = [];
+    jest.spyOn(Element.prototype, 'getBoundingClientRect').mockReturnValue({
+      top: 5000,
+      bottom: 5100,
+      width: 100
+    } as DOMRect);
+    window.IntersectionObserver = class {
+      constructor(callback: IntersectionObserverCallback) {
+        near.push(() => {
+          const seen = [{ isIntersecting: true }];
+          callback(
+            seen as IntersectionObserverEntry[],
+            this as unknown as IntersectionObserver
+          );
+        });
+      }
+      observe(): void {}
+      disconnect(): void {}
+    } as unknown as typeof IntersectionObserver;
+  });
+
+  afterEach(() => {
+    jest.restoreAllMocks();
+    Reflect.deleteProperty(window, 'IntersectionObserver');
+  });
+
+  test('a value is plain text, and an editor once it comes near', () => {
+    const node = show({ sql: SQL });
+    const box = node.querySelector('.jp-AgentBox-codeBox');
+    expect(node.querySelector('.cm-editor')).toBeNull();
+    expect(box?.textContent).toBe(SQL);
+    React.act(() => {
+      near[0]();
+    });
+    expect(lines(node)).toEqual(SQL.split('\n'));
+    expect(box?.querySelector('pre')).toBeNull();
+  });
+
+  test('a hundred values make no editor', () => {
+    const names = Array.from({ length: 100 }, (_, at) => `sql_${at}`);
+    const node = show(Object.fromEntries(names.map(name => [name, SQL])));
+    expect(node.querySelectorAll('.jp-AgentBox-codeBox')).toHaveLength(100);
+    expect(node.querySelector('.cm-editor')).toBeNull();
+  });
+});
+
+test('an image is drawn beside its text, and says what it is', () => {
+  const node = show({ data: IMAGES.png });
+  const image = screen.getByRole<HTMLImageElement>('img');
+  expect(image.src).toBe(`data:image/png;base64,${IMAGES.png}`);
+  expect(image.alt).toBe('PNG image, 1 × 1 pixels, 70 bytes');
+  expect(node.querySelector('.jp-AgentBox-block pre')?.textContent).toBe(
+    IMAGES.png
+  );
+  fireEvent.error(image);
+  expect(screen.queryByRole('img')).toBeNull();
+  expect(node.textContent).toContain('Not drawn: the browser cannot read it.');
+});
+
+test.each([
+  ['it has too many pixels', png(60_000, 60_000)],
+  ['it is animated', png(2, 2, ACTL)]
+])('an image is not drawn if %s', (why, data) => {
+  const node = show({ data });
+  expect(node.querySelector('img')).toBeNull();
+  expect(node.textContent).toContain(`Not drawn: ${why}.`);
+  expect(node.textContent).toContain(data);
+});
+
+test.each([
+  '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"></svg>'.padEnd(90),
+  base64('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"></svg>'),
+  `https://example.org/${'a'.repeat(60)}.png`
+])('nothing is fetched or drawn for %s', data => {
+  const node = show({ image: data });
+  expect(node.querySelector('img, svg image, iframe, object')).toBeNull();
+});
+
+test('an image under a name of a secret stays hidden until a person asks', () => {
+  const node = show({ password: IMAGES.png });
+  expect(node.querySelector('img')).toBeNull();
+});
