@@ -66,12 +66,13 @@ class ConfigurationFiles:
 
 
 def _stamp(paths: Sequence[Path]) -> _Stamp:
-    return tuple(_stamp_of(path) for path in paths)
-
-
-def _stamp_of(path: Path) -> tuple[str, int, int, int] | None:
-    try:
-        found = os.stat(path)  # noqa: PTH116  # at each call, so no slower than need be
-    except OSError:
-        return None
-    return str(path), found.st_mtime_ns, found.st_size, found.st_ino
+    """Return what changes with the files. Each call waits for it, so it is one loop without a function in it."""
+    found: list[tuple[str, int, int, int] | None] = []
+    for path in paths:
+        try:
+            status = os.stat(path)  # noqa: PTH116
+        except OSError:
+            found.append(None)
+        else:
+            found.append((str(path), status.st_mtime_ns, status.st_size, status.st_ino))
+    return tuple(found)
