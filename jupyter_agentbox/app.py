@@ -66,6 +66,7 @@ from jupyter_agentbox.services.pages.headers import protect_pages
 from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
 from jupyter_agentbox.services.policies import handlers as policy_handlers
 from jupyter_agentbox.services.policies.hub_groups import HubGroups
+from jupyter_agentbox.services.policies.hub_policy_link import HubPolicyLink
 from jupyter_agentbox.services.policies.manager import Person
 from jupyter_agentbox.services.questions import handlers as question_handlers
 from jupyter_agentbox.services.registrations import handlers as registration_handlers
@@ -505,6 +506,8 @@ class AgentBoxApp(ExtensionApp):
         )
         self._hub_groups = self._made_hub_groups()
         self._metrics.publish(self._box.tools.servers)
+        hub_auth = hub_auth_of(server)
+        self._hub_policy = HubPolicyLink(rules, token=lambda: "" if hub_auth is None else hub_auth.api_token)
         notebooks = SessionNotebooks(server.session_manager)
         self._askers = KernelAskers(lambda kernel_id: kernel_id in cast(Any, server.kernel_manager))
         self._links = KernelConnectionManager(
@@ -570,6 +573,7 @@ class AgentBoxApp(ExtensionApp):
     async def _start_jupyter_server_extension(self, _serverapp: ServerApp) -> None:
         sign_cookies_anew(self._server())  # not before: each extension writes the settings back that it began with
         self._check_deciders()
+        await self._hub_policy.start()
         await self._hub_groups.start()
         try:
             await self._box.start()
@@ -594,6 +598,7 @@ class AgentBoxApp(ExtensionApp):
                 task.cancel()
         if self._threads is not None:
             await self._threads.aclose()  # first: what its turns wait for is withdrawn, and recorded
+        await self._hub_policy.aclose()
         await self._hub_groups.aclose()
         self._metrics.withdraw()
         await self._links.aclose()

@@ -27,7 +27,7 @@ from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.mcp_client.sign_ins import Place, SignIns
 from jupyter_agentbox.mcp_client.site_servers import FILE_NAME as SITE_SERVERS
 from jupyter_agentbox.mcp_client.site_servers import SiteServers
-from jupyter_agentbox.paths import audit_spool_path, keep_server, site_rules_paths
+from jupyter_agentbox.paths import audit_spool_path, hub_policy_path, keep_server, site_rules_paths
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.audit.recorded_store import RecordedStore
@@ -46,6 +46,7 @@ from jupyter_agentbox.services.servers.sign_ins import SignInManager
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.database import JournalMode
+from jupyter_agentbox.storage.hub_policies import HubPolicies
 from jupyter_agentbox.storage.protection import why_unprotected
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.storage.rule_files import RuleFiles, SitePlace
@@ -319,12 +320,14 @@ def _project(settings: Settings) -> ProjectServers | None:
     return ProjectServers(settings.project, os.environ, TrustedServers(settings.trusted_servers))
 
 
-def rule_files(*, user: Path | None) -> RuleFiles:
-    """Return the files of rules that hold here: the site's, and the user's if there is to be one."""
-    return RuleFiles(
+def rule_files(*, user: Path | None) -> HubPolicies:
+    """Return the rules that hold here: the site's, those of its Hub service, and the user's if there are to be any."""
+    files = RuleFiles(
         user=user,
         sites=[SitePlace(path=path, is_environments=is_environments) for path, is_environments in site_rules_paths()],
     )
+    user_of_hub = os.environ.get("JUPYTERHUB_USER", "")
+    return HubPolicies(files, path=hub_policy_path(), user=user_of_hub, clock=SystemClock())
 
 
 def _registry(settings: Settings, catalog: ToolCatalog) -> ServerRegistry | None:

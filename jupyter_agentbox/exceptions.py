@@ -32,6 +32,7 @@
     ├── LockedError               the site's administrator has turned off what was asked for
     ├── InvalidRulesError         what was sent as rules is none
     ├── PolicyConflictError       the file of rules has changed since it was read
+    ├── PolicyRefusedError        what was sent as a signed policy is not taken
     ├── CodeGenerationError       a generator of code gave none
     │   └── CodeGeneratorConfigurationError   it cannot, until a person sets something right
     ├── ThreadError               an agent's thread cannot be used that way
@@ -324,6 +325,12 @@ class PolicyConflictError(AgentBoxError):
     def __init__(self, message: str = "", *, revision: str = "", request_id: str | None = None) -> None:
         super().__init__(message, request_id=request_id)
         self.revision = revision
+
+
+class PolicyRefusedError(AgentBoxError):
+    """What was sent as the policy of a Hub service is not taken: the last good one holds."""
+
+    code = "policy_refused"
 
 
 class CodeGenerationError(AgentBoxError):

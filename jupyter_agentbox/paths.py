@@ -53,6 +53,11 @@ def sign_ins_path() -> Path:
     return data_dir() / "sign-ins.json"
 
 
+def hub_policy_path() -> Path:
+    """Return the file that keeps the last good policy of a Hub service. Only this user can read it."""
+    return data_dir() / "hub-policy.json"
+
+
 def audit_spool_path() -> Path:
     """Return the directory in which records for an audit wait for their places. Only this user can read it."""
     return data_dir() / "audit-spool"

@@ -95,6 +95,7 @@ _NO_SANDBOX = "most kernels have no sandbox, and importing must be light"
 _KERNEL_START = "loading the kernel side must cost a kernel's start next to nothing"
 
 _MODELS = "what asks models takes seconds to import, and is an extra that may be missing"
+_ONLY_ON_A_HUB = "only a policy of a Hub service is signed, and what checks that may be missing elsewhere"
 _ONE_MAKER = "each maker's library takes half a second, and one is enough"
 
 #: (module, what it imports late) -> why. Paths are below the package.
@@ -118,6 +119,8 @@ LATE = {
     ("agents.model_generator", "agents.threads.keys"): _MODELS,
     ("agents.model_generator", "agents.threads.models"): _MODELS,
     ("agents.threads.clients", "agents.threads.models"): _MODELS,
+    ("storage.signed_policies", "cryptography.exceptions"): _ONLY_ON_A_HUB,
+    ("storage.signed_policies", "cryptography.hazmat.primitives.asymmetric.ed25519"): _ONLY_ON_A_HUB,
     ("agents.threads.keys", "keyring"): "an extra, and slow where it asks another program",
     ("agents.threads.manager", "agents.threads.agent_tools"): _MODELS,
     ("agents.threads.manager", "agents.generate_turn"): _MODELS,

@@ -232,6 +232,8 @@ class Evaluation:
         The grant that gave the effect.
     voided : VoidGrant or None
         Of a call that asks: a grant that would have allowed it, had nothing changed.
+    policy_version : int or None
+        The version of the Hub service's policy that held then; ``None`` if there is none.
     """
 
     effect: Effect
@@ -239,6 +241,7 @@ class Evaluation:
     model_may_allow: bool = False
     grant: GrantUse | None = None
     voided: VoidGrant | None = None
+    policy_version: int | None = None
 
     def at_least(self, floor: Evaluation) -> Evaluation:
         """Return the stricter of the two; of equal ones, that with a rule. A model may allow what both let it."""
@@ -254,8 +257,13 @@ class Evaluation:
     def to_json(self) -> JsonObject:
         """Return the evaluation, and where its rule stands, as the REST API sends it."""
         rule = self.rule
+        version: JsonObject = {} if self.policy_version is None else {"policy_version": self.policy_version}
         if rule is None:
-            return {"effect": self.effect.value, **dict.fromkeys(("rule", "layer", "reason", "file", "line"))}
+            return {
+                "effect": self.effect.value,
+                **dict.fromkeys(("rule", "layer", "reason", "file", "line")),
+                **version,
+            }
         return {
             "effect": self.effect.value,
             "rule": str(rule),
@@ -263,6 +271,7 @@ class Evaluation:
             "reason": rule.reason,
             "file": rule.file or None,
             "line": rule.line or None,
+            **version,
         }
 
     def without_asking(self, refusal: Rule) -> Evaluation:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
@@ -15,8 +17,9 @@ from .calls import JsonObject, JsonValue
 from .isolation import Isolation
 from .located_json import Lines, LocatedJsonError, Node, parse
 from .policy import Effect, Layer, Rule
-from .site_policy import MORE, Feature, Lock, ServerPattern, SiteAudit, SitePolicy
+from .site_policy import MORE, Feature, HubPolicySource, Lock, ServerPattern, SiteAudit, SitePolicy
 from .text import one_line
+from .times import json_time
 from .tools import ConfigurationProblem
 
 #: The name of the files.
@@ -44,8 +47,11 @@ _FILE_KEYS: Final = ("rules", "$schema")
 #: What a rule can have in a site's file besides.
 _SITE_RULE_KEYS: Final = ("groups",)
 #: What a site's file can have besides.
-_SITE_KEYS: Final = ("features", "servers", "audit")
+_SITE_KEYS: Final = ("features", "servers", "audit", "hub_policy")
 _SERVERS_KEYS: Final = ("allow", "deny")
+_HUB_POLICY_KEYS: Final = ("url", "public_key", "hub")
+#: 32 bytes in base64.
+_PUBLIC_KEY: Final = re.compile(r"[A-Za-z0-9+/]{43}=")
 _AUDIT_KEYS: Final = ("sinks", "when_down", "arguments", "token_file")
 
 
@@ -97,6 +103,41 @@ class UserRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HubPolicyStatus:
+    """How it stands with the policy of a Hub service.
+
+    Parameters
+    ----------
+    hub, url : str
+        The Hub's name, and where its policy is fetched.
+    version : int or None
+        The version that holds; ``None`` if none does, and then everything is denied.
+    issued_at, expires_at : datetime or None
+        When it was signed, and until when it holds.
+    problem : str
+        Why no newer one came; empty if the service said that it is the present one.
+    """
+
+    hub: str
+    url: str
+    version: int | None = None
+    issued_at: datetime | None = None
+    expires_at: datetime | None = None
+    problem: str = ""
+
+    def to_json(self) -> JsonObject:
+        """Return it as the REST API sends it."""
+        return {
+            "hub": self.hub,
+            "url": self.url,
+            "version": self.version,
+            "issued_at": json_time(self.issued_at),
+            "expires_at": json_time(self.expires_at),
+            "problem": self.problem or None,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleBook:
     """The rules of all files.
 
@@ -110,12 +151,15 @@ class RuleBook:
         The user's file; ``None`` where there is none to write.
     site : SitePolicy
         What the site's files say besides rules; of a broken one, that all is off.
+    hub_policy : HubPolicyStatus or None
+        How it stands with the policy of a Hub service, whose rules are among the site's; ``None`` if there is none.
     """
 
     rules: tuple[Rule, ...] = ()
     problems: tuple[ConfigurationProblem, ...] = ()
     user: UserRules | None = None
     site: SitePolicy = field(default_factory=SitePolicy)
+    hub_policy: HubPolicyStatus | None = None
 
 
 def refusal(problem: ConfigurationProblem, layer: Layer) -> Rule:
@@ -173,8 +217,8 @@ def read_text(text: str, *, path: str, layer: Layer) -> RuleText:
 
 def _site_policy(node: Node, path: str) -> SitePolicy:
     """Return what a site's file says besides rules, in which nothing is wrong."""
-    features, servers, audit = (member(node, key) for key in _SITE_KEYS)
-    if features is None and servers is None and audit is None:
+    features, servers, audit, hub_policy = (member(node, key) for key in _SITE_KEYS)
+    if not any(key in node.keys for key in _SITE_KEYS):
         return SitePolicy()
     given = features.value if features is not None and isinstance(features.value, dict) else {}
     lists = servers.value if servers is not None and isinstance(servers.value, dict) else {}
@@ -185,7 +229,13 @@ def _site_policy(node: Node, path: str) -> SitePolicy:
         denied=_patterns(lists.get("deny")),
         audit=SiteAudit() if audit is None else _site_audit(audit),
         files=(path,),
+        hub_policy=None if hub_policy is None else _hub_policy(hub_policy),
     )
+
+
+def _hub_policy(node: Node) -> HubPolicySource:
+    given = node.value if isinstance(node.value, dict) else {}
+    return HubPolicySource(**{key: str(given[key]) for key in _HUB_POLICY_KEYS})
 
 
 def _site_audit(node: Node) -> SiteAudit:
@@ -282,18 +332,29 @@ class RuleChecker:
             self.say(node, 'a file of rules is an object with a list under "rules"')
             return
         if of_site:
-            self._keys = (*self._keys, *_SITE_RULE_KEYS)
             self.check_keys(node, (*_FILE_KEYS, *_SITE_KEYS), "a site's file of rules")
-            self._check_features(member(node, "features"))
-            self._check_servers(member(node, "servers"))
             self._check_audit(member(node, "audit"))
+            self._check_hub_policy(member(node, "hub_policy"))
+            self.check_for_users(node)
         elif is_sites := next((key for key in _SITE_KEYS if key in node.keys), ""):
             self.found.append((node.keys[is_sites], f"`{is_sites}` can stand in a site's file only"))
         else:
             self.check_keys(node, _FILE_KEYS, "a file of rules")
-        schema, rules = member(node, "$schema"), member(node, "rules")
+        schema = member(node, "$schema")
         if schema is not None and not isinstance(schema.content, str):
             self.say(schema, "`$schema` must be a string")
+        if not of_site:
+            self._check_rules(node)
+
+    def check_for_users(self, node: Node) -> None:
+        """Look at what a site can say of users' own tools: rules, features and servers."""
+        self._keys = (*self._keys, *_SITE_RULE_KEYS)
+        self._check_features(member(node, "features"))
+        self._check_servers(member(node, "servers"))
+        self._check_rules(node)
+
+    def _check_rules(self, node: Node) -> None:
+        rules = member(node, "rules")
         if rules is None:
             self.say(node, "`rules` is missing")
         elif not isinstance(rules.content, list):
@@ -343,6 +404,21 @@ class RuleChecker:
         self._check_choice(given, "when_down", [one.value for one in WhenDown], needed=False)
         self._check_choice(given, "arguments", [one.value for one in ArgumentsKept], needed=False)
         self.check_text(given, "token_file", MAX_PATTERN)
+
+    def _check_hub_policy(self, given: Node | None) -> None:
+        if given is None:
+            return
+        if not isinstance(given.content, dict):
+            self.say(given, "`hub_policy` must be an object with `url`, `public_key` and `hub`")
+            return
+        self.check_keys(given, _HUB_POLICY_KEYS, "`hub_policy`")
+        for name in _HUB_POLICY_KEYS:
+            self.check_text(given, name, MAX_PATTERN, missing=f"`{name}` is missing in `hub_policy`")
+        url, key = member(given, "url"), member(given, "public_key")
+        if url is not None and not str(url.content).startswith(("https://", "http://")):
+            self.say(url, "`url` must begin with `https://` or `http://`")
+        if key is not None and not _PUBLIC_KEY.fullmatch(str(key.content)):
+            self.say(key, "`public_key` must be what `jupyter agentbox hub --show-policy-key` prints")
 
     def _check_server(self, given: Node) -> None:
         if not isinstance(given.content, dict) or len(given.content) != 1:

@@ -189,6 +189,25 @@ class SiteAudit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HubPolicySource:
+    """Which Hub service has a policy for the users of this machine, and how to know it by.
+
+    Parameters
+    ----------
+    url : str
+        Where the policy is fetched.
+    public_key : str
+        The key that it is signed with: 32 bytes of Ed25519, in base64.
+    hub : str
+        The name of the Hub that the policy has to be for.
+    """
+
+    url: str
+    public_key: str
+    hub: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SitePolicy:
     """What a site lets its users do.
 
@@ -206,6 +225,8 @@ class SitePolicy:
         The files that say so.
     is_closed : bool
         Whether one of them is not understood, so that what it says of the rest is unknown.
+    hub_policy : HubPolicySource or None
+        The Hub service whose policy holds as well; of several files, the first that names one counts.
     """
 
     features: Mapping[Feature, Lock] = field(default_factory=dict)
@@ -214,6 +235,7 @@ class SitePolicy:
     audit: SiteAudit = field(default_factory=SiteAudit)
     files: tuple[str, ...] = ()
     is_closed: bool = False
+    hub_policy: HubPolicySource | None = None
 
     @classmethod
     def closed(cls, file: str) -> SitePolicy:
@@ -280,6 +302,7 @@ class SitePolicy:
             audit=self.audit.then(other.audit),
             files=files,
             is_closed=self.is_closed or other.is_closed,
+            hub_policy=self.hub_policy or other.hub_policy,
         )
 
     def to_json(self) -> JsonObject:

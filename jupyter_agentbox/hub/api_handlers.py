@@ -87,6 +87,20 @@ class AuditHandler(JsonHandler):
             await self.flush()
 
 
+class PolicyHandler(JsonHandler):
+    """The signed policy for the own tools of the user who asks."""
+
+    async def get(self) -> None:
+        """Send it. Who has it already, by its `ETag`, gets 304."""
+        signer = self.parts.signer
+        if signer is None:
+            raise web.HTTPError(404, "the policy has no `local`: it says nothing of users' own tools")
+        if not self.caller.is_user:
+            raise web.HTTPError(403, "a policy is for a user; this token belongs to a service")
+        self.set_header("Content-Type", "application/json")
+        self.finish(signer.signed_for(self.caller.name))
+
+
 class MetricsHandler(JsonHandler):
     """Numbers for Prometheus."""
 

@@ -24,6 +24,8 @@ from traitlets.config.loader import ConfigFileNotFound
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.storage.retention import RetentionLimits
+from jupyter_agentbox.storage.signed_policies import public_key_of
+from jupyter_agentbox.system import SystemClock
 
 from .api_handlers import (
     AuditHandler,
@@ -31,6 +33,7 @@ from .api_handlers import (
     DecisionsHandler,
     LiveHandler,
     MetricsHandler,
+    PolicyHandler,
     ReadyHandler,
     RequestHandler,
     RequestsHandler,
@@ -43,6 +46,7 @@ from .logs import log_as_json
 from .mcp_endpoint import McpHandler
 from .pages import RequestPageHandler
 from .policy_file import PolicyFile, PolicyFileError, read_policy_file
+from .policy_signing import PolicySigner, read_key, version_of
 from .report_handlers import GapsHandler, ReportsHandler
 
 log = logging.getLogger(__name__)
@@ -94,6 +98,14 @@ class HubService(Application):
     report_rate = Integer(
         6000, min=60, help="How many records of local calls a minute are taken of one user's servers."
     ).tag(config=True)
+    policy_key = Unicode(
+        "agentbox_hub_policy_key",
+        help="The file of the private key that signs what users' servers get of the policy. It is made if it is"
+        " missing; a file beside it, with `.version` at the end of its name, keeps the last version.",
+    ).tag(config=True)
+    show_policy_key = Bool(
+        False, help="Print the public key of `policy_key`, for the site's file on users' servers, and end."
+    ).tag(config=True)
     service_url = Unicode(help="Where the service listens: `http://host:port/…`. By default what JupyterHub says.").tag(
         config=True
     )
@@ -110,7 +122,11 @@ class HubService(Application):
         "check-config": (
             {"HubService": {"check_config": True}},
             "Read what the administrator wrote, say what is wrong, and end.",
-        )
+        ),
+        "show-policy-key": (
+            {"HubService": {"show_policy_key": True}},
+            "Print the public key that users' servers know this service's policy by, and end.",
+        ),
     }
 
     def _log_level_default(self) -> int:
@@ -129,18 +145,22 @@ class HubService(Application):
             if self.config_file:
                 self.load_config_file(self.config_file)
                 self.parse_command_line(list(argv))  # what it says wins
+            if self.show_policy_key:
+                sys.stdout.write(f"{public_key_of(read_key(Path(self.policy_key)))}\n")
+                return OK
             policy = self._read_policy()
         except (TraitError, ConfigFileNotFound, SyntaxError, ValueError, OSError) as error:
             return _fail(error)
         if self.check_config:
             rules = _count(len(policy.policy.rules), "rule")
             servers = _count(len(policy.servers), "central server")
-            sys.stdout.write(visible(f"{policy.path}: {rules}, {servers}; nothing is wrong\n"))
+            local = "" if policy.local is None else ", a policy for users' own tools"
+            sys.stdout.write(visible(f"{policy.path}: {rules}, {servers}{local}; nothing is wrong\n"))
             return OK
         log_as_json(cast("int | str", self.log_level))
         try:
             hub_auth = self._hub_auth()
-            asyncio.run(self._serve(policy, hub_auth))
+            asyncio.run(self._serve(policy, hub_auth, self._signer(policy)))
         except ValueError as error:
             return _fail(error)
         except (StorageError, OSError):
@@ -177,14 +197,23 @@ class HubService(Application):
             raise ValueError("there is no JUPYTERHUB_SERVICE_URL with a port: say where to listen in its `url`")
         return hub_auth
 
-    async def _serve(self, policy: PolicyFile, hub_auth: HubOAuth) -> None:
+    def _signer(self, policy: PolicyFile) -> PolicySigner | None:
+        if policy.local is None:
+            return None
+        path, clock = Path(self.policy_key), SystemClock()
+        key = read_key(path)
+        version = version_of(path.with_name(f"{path.name}.version"), policy.local, clock.now())
+        log.info("the policy for users' own tools has version %d", version)
+        return PolicySigner(policy=policy.local, version=version, key=key, clock=clock)
+
+    async def _serve(self, policy: PolicyFile, hub_auth: HubOAuth, signer: PolicySigner | None) -> None:
         box = build(self.settings(), policy, os.environ)
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         try:
             await box.start()
-            server = HTTPServer(make_application(box, hub_auth, self.public_url), max_buffer_size=_MOST_BYTES)
+            server = HTTPServer(make_application(box, hub_auth, self.public_url, signer), max_buffer_size=_MOST_BYTES)
             address = urlsplit(self.service_url)
             server.listen(address.port or 0, address.hostname or "127.0.0.1")
             log.info("the service listens at %s", self.service_url)
@@ -195,7 +224,9 @@ class HubService(Application):
             await box.aclose()
 
 
-def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Application:
+def make_application(
+    box: HubBox, hub_auth: HubOAuth, public_url: str, signer: PolicySigner | None = None
+) -> web.Application:
     """Return the web application.
 
     Parameters
@@ -206,6 +237,8 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         How the Hub is asked; knows the prefix.
     public_url : str
         Where people find the service, with a slash at its end.
+    signer : PolicySigner or None
+        Signs what users' servers get of the policy.
     """
     prefix = hub_auth.base_url
     parts = Parts(
@@ -218,6 +251,7 @@ def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Ap
         metrics=box.metrics,
         prefix=prefix,
         is_ready=box.is_ready,
+        signer=signer,
     )
     files = Path(str(resources.files("jupyter_agentbox.hub")))
     application = web.Application(
@@ -251,6 +285,7 @@ def routes(prefix: str, public_url: str) -> list[tuple[Any, ...]]:
         (rf"{prefix}api/reports/gaps", GapsHandler),
         (rf"{prefix}api/holds", HoldsHandler),
         (rf"{prefix}api/holds/{_ID}/release", HoldReleaseHandler),
+        (rf"{prefix}api/policy", PolicyHandler),
         (rf"{prefix}mcp/([A-Za-z0-9_-]+)", McpHandler, {"public_url": public_url}),
         (rf"{prefix}metrics", MetricsHandler),
         (rf"{prefix}health/live", LiveHandler),

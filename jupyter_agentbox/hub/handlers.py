@@ -21,6 +21,7 @@ from .callers import HOLD_SCOPE, Caller, caller_by_token
 from .calls import CentralCalls
 from .metrics import Metrics
 from .open_calls import OpenCalls
+from .policy_signing import PolicySigner
 from .reports import ReportManager
 from .reviews import ReviewManager
 
@@ -42,6 +43,8 @@ class Parts:
     ----------
     is_ready : callable
         Raises `StorageError` unless the store can be read and written.
+    signer : PolicySigner or None
+        Signs what users' servers get; ``None`` if the policy says nothing of their own tools.
     """
 
     hub_auth: HubOAuth
@@ -53,6 +56,7 @@ class Parts:
     metrics: Metrics
     prefix: str
     is_ready: Callable[[], Any]
+    signer: PolicySigner | None = None
 
 
 class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[misc]  # jupyterhub has no types

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from jupyter_agentbox.core.calls import JsonValue
+from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.located_json import Lines, LocatedJsonError, Node, parse
 from jupyter_agentbox.core.policy import Layer, Policy, Rule
 from jupyter_agentbox.core.rule_files import MAX_BYTES, MAX_PATTERN, RuleChecker, items, member, rule_from_json
@@ -20,12 +20,42 @@ from jupyter_agentbox.mcp_client.configuration import Configuration, UnusableSer
 USER_VARIABLE: Final = "HUB_USER"
 GROUPS_VARIABLE: Final = "HUB_GROUPS"
 
-_FILE_KEYS: Final = ("rules", "mcpServers", "secrets", "auditors", "$schema")
+_FILE_KEYS: Final = ("rules", "mcpServers", "secrets", "auditors", "local", "$schema")
+_LOCAL_KEYS: Final = ("hub", "valid", "rules", "features", "servers")
+#: What of it is sent to users' servers.
+_SENT_KEYS: Final = ("rules", "features", "servers")
+#: Seconds for which a policy for users' servers can hold, and does by default: a minute, 30 days, a day.
+MIN_VALID: Final = 60
+MAX_VALID: Final = 30 * 86_400
+DEFAULT_VALID: Final = 86_400.0
 _RULE_KEYS: Final = ("effect", "server", "tool", "arguments", "groups", "approvers", "timeout", "reason")
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OF_USER: Final = re.compile(rf"\$\{{(?:env:)?(?:{USER_VARIABLE}|{GROUPS_VARIABLE})[:}}]")
 _WHAT: Final = "a policy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalPolicy:
+    """What a policy file says of users' own tools.
+
+    Parameters
+    ----------
+    hub : str
+        The Hub's name, as users' servers know it.
+    valid : float
+        Seconds for which users' servers go by it without news.
+    policy : JSON object
+        ``rules``, ``features`` and ``servers``, as in a site's file of rules.
+    """
+
+    hub: str
+    valid: float
+    policy: JsonObject
+
+    def to_json(self) -> JsonObject:
+        """Return it as it stands in the file."""
+        return {"hub": self.hub, "valid": self.valid, **self.policy}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +78,8 @@ class PolicyFile:
         All central servers, in the order of the file.
     auditors : frozenset of str
         The groups whose members may read all records.
+    local : LocalPolicy or None
+        What is sent to users' servers.
     """
 
     path: Path
@@ -57,6 +89,7 @@ class PolicyFile:
     own_servers: frozenset[str] = frozenset()
     servers: tuple[str, ...] = ()
     auditors: frozenset[str] = frozenset()
+    local: LocalPolicy | None = None
 
     def servers_for(
         self, environment: Mapping[str, str], *, user: str = "", groups: Iterable[str] = ()
@@ -160,6 +193,7 @@ class _Reader:
             own_servers=frozenset(own),
             servers=tuple(_keys(node, "mcpServers")),
             auditors=frozenset(str(group.content) for group in items(node, "auditors")),
+            local=_local_policy(member(node, "local")),
         )
         self._check_entries(node, found)
         self._stop_at_problems()
@@ -176,6 +210,7 @@ class _Reader:
             check.say(schema, "`$schema` must be a string")
         self._check_rules(node)
         self._check_auditors(node)
+        self._check_local(member(node, "local"))
         for name, kind in (("mcpServers", "an object of servers"), ("secrets", "an object: a variable and its file")):
             given = member(node, name)
             if given is not None and not isinstance(given.content, dict):
@@ -204,6 +239,23 @@ class _Reader:
         for one in auditors.content:
             if not isinstance(one.content, str) or not 0 < len(one.content) <= MAX_PATTERN:
                 self._checker.say(one, "the name of a group must be a string that is not empty")
+
+    def _check_local(self, given: Node | None) -> None:
+        check = self._checker
+        if given is None:
+            return
+        if not isinstance(given.content, dict):
+            check.say(given, "`local` must be an object with `hub`, `rules`, `features` and `servers`")
+            return
+        check.check_keys(given, _LOCAL_KEYS, "`local`")
+        check.check_text(given, "hub", MAX_PATTERN, missing="`hub` is missing: the name of this Hub")
+        valid = member(given, "valid")
+        seconds = DEFAULT_VALID if valid is None else valid.content
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not MIN_VALID <= seconds <= MAX_VALID:
+            check.say(valid or given, f"`valid` must be a number of seconds from {MIN_VALID} to {MAX_VALID}")
+        for_users = RuleChecker()
+        for_users.check_for_users(given)
+        check.found += for_users.found
 
     def _rules(self, node: Node) -> tuple[Rule, ...]:
         rules = [
@@ -257,6 +309,19 @@ class _Reader:
     def _problem(self, at: int, message: str) -> ConfigurationProblem:
         line, column = self._lines.place(at)
         return ConfigurationProblem(path=str(self._path), message=one_line(message), line=line, column=column)
+
+
+def _local_policy(node: Node | None) -> LocalPolicy | None:
+    """Return what is sent to users' servers, in which nothing is wrong."""
+    if node is None or not isinstance(node.value, dict):
+        return None
+    given = node.value
+    valid = given.get("valid")
+    return LocalPolicy(
+        hub=str(given["hub"]),
+        valid=float(valid) if isinstance(valid, int | float) else DEFAULT_VALID,
+        policy={key: given[key] for key in _SENT_KEYS if key in given},
+    )
 
 
 def _wanted_approvals(rule: Rule) -> int:

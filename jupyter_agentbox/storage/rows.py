@@ -269,6 +269,7 @@ def _evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         },
         "grant": None if evaluation.grant is None else grant_use_to_json(evaluation.grant),
         "voided": None if evaluation.voided is None else void_grant_to_json(evaluation.voided),
+        **({} if evaluation.policy_version is None else {"policy_version": evaluation.policy_version}),
     }
 
 
@@ -281,6 +282,7 @@ def _evaluation_from_json(value: Mapping[str, Any]) -> Evaluation:
         rule=None if rule is None else _rule_from_json(rule),
         grant=None if grant is None else grant_use_from_json(grant),
         voided=None if voided is None else void_grant_from_json(voided),
+        policy_version=value.get("policy_version"),
     )
 
 

@@ -343,3 +343,9 @@ def test_a_reason_names_the_person_where_others_read_it() -> None:
 def test_a_policy_without_groups_is_the_same_for_everybody() -> None:
     policy = Policy((ALLOW, ASK))
     assert policy.for_groups(frozenset({"x"})) is policy
+
+
+@pytest.mark.parametrize("rule", [None, ALLOW])
+def test_an_evaluation_names_the_version_of_the_hubs_policy_if_there_is_one(rule: Rule | None) -> None:
+    assert "policy_version" not in Evaluation(effect=Effect.ALLOW, rule=rule).to_json()
+    assert Evaluation(effect=Effect.ALLOW, rule=rule, policy_version=7).to_json()["policy_version"] == 7

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
-from jupyter_agentbox.core.rule_files import RuleText, read_text, refusal, write_text
-from jupyter_agentbox.core.site_policy import Feature, Lock, ServerPattern, SiteAudit, SitePolicy
+from jupyter_agentbox.core.rule_files import HubPolicyStatus, RuleText, read_text, refusal, write_text
+from jupyter_agentbox.core.site_policy import Feature, HubPolicySource, Lock, ServerPattern, SiteAudit, SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from tests.samples import calls
 
@@ -309,3 +310,55 @@ def test_groups_that_are_none_are_told(text: str, layer: Layer, message: str) ->
     found = read(text, layer)
     assert [problem.message for problem in found.problems] == [message]
     assert found.rules == ()
+
+
+KEY = "A" * 43 + "="
+HUB_POLICY = {"url": "https://hub.example/services/agentbox/api/policy", "public_key": KEY, "hub": "hub.example"}
+
+
+def of_site(**keys: Any) -> RuleText:
+    return read(json.dumps({"rules": [], **keys}), Layer.SITE)
+
+
+def test_a_sites_file_names_the_hub_service_whose_policy_holds_and_the_first_file_that_does_counts() -> None:
+    found = of_site(hub_policy=HUB_POLICY).site
+    assert found.hub_policy == HubPolicySource(**HUB_POLICY)
+    other = of_site(hub_policy={**HUB_POLICY, "hub": "other"}).site
+    assert SitePolicy().with_stricter(found).with_stricter(other).hub_policy == found.hub_policy
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ([], "`hub_policy` must be an object with `url`, `public_key` and `hub`"),
+        ({**HUB_POLICY, "key": ""}, "unknown key `key`: `hub_policy` has url, public_key, hub"),
+        ({**HUB_POLICY, "url": "ftp://x"}, "`url` must begin with `https://` or `http://`"),
+        (
+            {**HUB_POLICY, "public_key": "AAAA"},
+            "`public_key` must be what `jupyter agentbox hub --show-policy-key` prints",
+        ),
+        ({"url": HUB_POLICY["url"], "public_key": KEY}, "`hub` is missing in `hub_policy`"),
+        ({"public_key": KEY, "hub": "h"}, "`url` is missing in `hub_policy`"),
+        ({"url": HUB_POLICY["url"], "hub": "h"}, "`public_key` is missing in `hub_policy`"),
+    ],
+)
+def test_what_names_no_hub_service_is_told_and_the_file_does_not_count(given: Any, problem: str) -> None:
+    found = of_site(hub_policy=given)
+    assert [one.message for one in found.problems] == [problem]
+    assert found.site.hub_policy is None
+
+
+def test_no_file_of_a_user_names_a_hub_service() -> None:
+    found = read(json.dumps({"rules": [], "hub_policy": HUB_POLICY}))
+    assert found.problems[0].message == "`hub_policy` can stand in a site's file only"
+
+
+def test_how_it_stands_with_a_hubs_policy_is_sent_with_times_in_utc() -> None:
+    time = datetime(2026, 1, 2, tzinfo=UTC)
+    status = HubPolicyStatus(hub="h", url="https://h/", version=7, issued_at=time, expires_at=time)
+    told = {"hub": "h", "url": "https://h/", "version": 7, "problem": None}
+    assert status.to_json() == {
+        **told,
+        "issued_at": "2026-01-02T00:00:00.000Z",
+        "expires_at": "2026-01-02T00:00:00.000Z",
+    }

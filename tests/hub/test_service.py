@@ -107,10 +107,11 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoHub]:
 
 
 @contextmanager
-def running_demo(root: Path, ports: Sequence[int]) -> Iterator[DemoHub]:
+def running_demo(root: Path, ports: Sequence[int], more: str = "") -> Iterator[DemoHub]:
     assert PROXY
     config = root / "jupyterhub_config.py"
-    config.write_text(PATIENTLY.format(demo=str(ROOT / "examples" / "hub" / "jupyterhub_config.py"), timeout=TIMEOUT))
+    demo = PATIENTLY.format(demo=str(ROOT / "examples" / "hub" / "jupyterhub_config.py"), timeout=TIMEOUT)
+    config.write_text(demo + more)
     password, admin = secrets.token_hex(16), secrets.token_hex(16)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "XDG", "CONFIGPROXY"))}
     given = {

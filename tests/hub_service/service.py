@@ -18,14 +18,17 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import create_signed_value
 
+from jupyter_agentbox.core.ports import Clock
 from jupyter_agentbox.hub.app import make_application
 from jupyter_agentbox.hub.composition import HubBox, Settings, build
-from jupyter_agentbox.hub.policy_file import read_policy_file
+from jupyter_agentbox.hub.policy_file import PolicyFile, read_policy_file
+from jupyter_agentbox.hub.policy_signing import PolicySigner, read_key, version_of
 from jupyter_agentbox.mcp_client.configuration import Configuration, HttpServer
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.servers import McpServers
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.retention import RetentionLimits
+from jupyter_agentbox.system import SystemClock
 
 PREFIX = "/services/agentbox/"
 SCOPE = "access:services!service=agentbox"
@@ -193,9 +196,23 @@ async def _fetch(url: str, **request: Any) -> HTTPResponse:
     )
 
 
+def signer_of(directory: Path, policy: PolicyFile, clock: Clock | None = None) -> PolicySigner | None:
+    """Return what signs a policy, with the key and the version that are kept in a directory."""
+    if policy.local is None:
+        return None
+    clock = clock or SystemClock()
+    version = version_of(directory / "key.version", policy.local, clock.now())
+    return PolicySigner(policy=policy.local, version=version, key=read_key(directory / "key"), clock=clock)
+
+
 @asynccontextmanager
 async def running_service(
-    directory: Path, policy: Mapping[str, Any], *, at: socket.socket | None = None, **settings: Any
+    directory: Path,
+    policy: Mapping[str, Any],
+    *,
+    at: socket.socket | None = None,
+    clock: Clock | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Service]:
     """Start the service; end it as a signal does. Where it listens is its own to close."""
     path = directory / "policy.json"
@@ -210,12 +227,13 @@ async def running_service(
         **settings,
     }
     environment = {"KEY": "service-secret", "PATH": "/usr/bin:/bin"}
-    box = build(Settings(**given), read_policy_file(path, environment), environment)
+    policy_file = read_policy_file(path, environment)
+    box = build(Settings(**given), policy_file, environment)
     await box.start()
     hub_auth = TableHub(api_token="service", base_url=PREFIX, access_scopes={SCOPE}, oauth_client_id="service-agentbox")
     at = at or listening()
     url = f"http://127.0.0.1:{at.getsockname()[1]}{PREFIX}"
-    application = make_application(box, hub_auth, url)
+    application = make_application(box, hub_auth, url, signer_of(directory, policy_file, clock))
     server = HTTPServer(application)
     server.add_sockets([at])
     try:

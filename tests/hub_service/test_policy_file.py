@@ -14,7 +14,7 @@ from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.policy import Effect, Layer, Rule
 from jupyter_agentbox.core.rule_files import MAX_APPROVERS, MAX_GROUPS, MAX_PATTERN, MAX_REASON, MAX_TIMEOUT
 from jupyter_agentbox.hub.app import main
-from jupyter_agentbox.hub.policy_file import PolicyFile, PolicyFileError, read_policy_file
+from jupyter_agentbox.hub.policy_file import MAX_VALID, MIN_VALID, PolicyFile, PolicyFileError, read_policy_file
 from jupyter_agentbox.mcp_client.configuration import HttpServer, StdioServer
 
 SCHEMA: Any = json.loads((resources.files("jupyter_agentbox") / "schemas/agentbox_hub.schema.json").read_text("utf-8"))
@@ -171,12 +171,15 @@ def test_the_schema_has_the_names_and_bounds_of_the_code(tmp_path: Path) -> None
         "$schema": "x",
         "rules": [rule],
         "auditors": ["a"],
+        "local": {"hub": "h", "valid": MAX_VALID, "rules": [RULE], "features": {}, "servers": {}},
         "secrets": {},
         "mcpServers": {"a": {"command": "b"}},
     }
 
     assert (problems(tmp_path, document), VALIDATOR.is_valid(document)) == ([], True)
     assert set(SCHEMA["properties"]) == set(document)
+    local = SCHEMA["properties"]["local"]["properties"]
+    assert (local["valid"]["minimum"], local["valid"]["maximum"]) == (MIN_VALID, MAX_VALID)
     of_rule = SCHEMA["$defs"]["rule"]["properties"]
     assert set(of_rule) == set(rule)
     assert of_rule["timeout"]["maximum"] == MAX_TIMEOUT

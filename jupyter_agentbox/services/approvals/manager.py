@@ -320,7 +320,7 @@ class ApprovalManager:
             id=self._ids.new(),
             call=call,
             tool=tool,
-            evaluation=evaluation,
+            evaluation=self._policies.stamped(evaluation),
             created_at=now,
             expires_at=self._end_of_waiting(evaluation, now),
         )

@@ -104,6 +104,7 @@ class PolicyHandler(PolicyAPIHandler):
             ],
             "problems": [problem.to_json() for problem in book.problems],
             "features": book.site.to_json(),
+            "hub_policy": None if book.hub_policy is None else book.hub_policy.to_json(),
         }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import is_
 from typing import Final, TypeAlias
 
@@ -130,6 +130,11 @@ class PolicyManager:
             self._of_persons.clear()
             self._parts = parts
         return self._of_all
+
+    def stamped(self, evaluation: Evaluation) -> Evaluation:
+        """Return an evaluation that says which version of the Hub service's policy holds."""
+        hub_policy = self.book.hub_policy
+        return evaluation if hub_policy is None else replace(evaluation, policy_version=hub_policy.version)
 
     @property
     def book(self) -> RuleBook:

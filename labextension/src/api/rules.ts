@@ -28,6 +28,18 @@ export interface IPolicy {
   problems: IConfigurationProblem[];
   /** What the site says of each feature; an older server says nothing. */
   features?: Record<string, IFeatureLock>;
+  /** The policy that the Hub service sends; an older server says nothing. */
+  hub_policy?: IHubPolicy | null;
+}
+
+/** How it stands with the policy that the Hub service sends. */
+export interface IHubPolicy {
+  hub: string;
+  /** The one that holds; without one, everything is denied. */
+  version: number | null;
+  expires_at: string | null;
+  /** Why none, or no newer one, came. */
+  problem: string | null;
 }
 
 /** Who says whether a feature can be used. */

@@ -77,6 +77,7 @@ async def test_without_rules_there_are_none(fetch: Any, rules_file: Path) -> Non
             "effective": [],
             "problems": [],
             "features": SitePolicy().to_json(),
+            "hub_policy": None,
         },
     )
 

@@ -17,7 +17,7 @@ import { DecisionButton } from '../../ui/guarded/DecisionButton';
 import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { RuleEditor, rulesOf } from './RuleEditor';
-import { effectText, lockedTexts, ruleText } from './ruleWords';
+import { effectText, hubPolicyText, lockedTexts, ruleText } from './ruleWords';
 
 export interface IRuleListProps {
   rules: IRulesModel;
@@ -126,10 +126,11 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
 /** Says what the site's administrator turned off, if anything. */
 function Locked({ policy }: { policy: IPolicy }): JSX.Element | null {
   const trans = useTrans();
-  const texts = lockedTexts(policy, trans);
-  return texts.length === 0 ? null : (
+  const texts = [hubPolicyText(policy, trans), ...lockedTexts(policy, trans)];
+  const told = texts.filter(Boolean);
+  return told.length === 0 ? null : (
     <p>
-      {trans.__('Set by your administrator:')} {texts.join(' ')}
+      {trans.__('Set by your administrator:')} {told.join(' ')}
     </p>
   );
 }

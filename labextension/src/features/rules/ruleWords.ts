@@ -35,6 +35,21 @@ export function lockedTexts(
     .map(([name]) => texts[name] ?? label(name, 80));
 }
 
+/** How it stands with the policy that the Hub service sends. */
+export function hubPolicyText(
+  policy: IPolicy,
+  trans: TranslationBundle
+): string {
+  const { hub_policy: found } = policy;
+  if (!found) {
+    return '';
+  }
+  const hub = label(found.hub, 80);
+  return found.version === null
+    ? trans.__('Everything is denied until the policy of %1 comes.', hub)
+    : trans.__('The policy of %1, version %2.', hub, found.version);
+}
+
 /** Which calls a rule is for. */
 export function ruleText(rule: IJsonObject, trans: TranslationBundle): string {
   const tool = label(`${String(rule['server'])}.${String(rule['tool'])}`, 120);

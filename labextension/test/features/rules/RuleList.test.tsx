@@ -295,3 +295,19 @@ test('says for which groups of users a rule is', () => {
   show({ effective: [rule as IEffectiveRule] });
   expect(screen.getByText(/for members of students, guests/)).toBeTruthy();
 });
+
+test('names the version of the policy that the Hub service sent', () => {
+  const sent = { hub: 'hub.example', expires_at: null, problem: null };
+  show({ hub_policy: { ...sent, version: 7 } });
+  expect(
+    screen.getByText(
+      'Set by your administrator: The policy of hub.example, version 7.'
+    )
+  ).toBeTruthy();
+});
+
+test('says that everything is denied where no policy of the Hub service holds', () => {
+  const sent = { hub: 'hub.example', expires_at: null, problem: 'expired' };
+  show({ hub_policy: { ...sent, version: null } });
+  expect(screen.getByText(/Everything is denied until/)).toBeTruthy();
+});

@@ -1,0 +1,113 @@
+"""Fetches the policy that a Hub service has for the user whose server this is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
+from tornado.simple_httpclient import SimpleAsyncHTTPClient
+
+from jupyter_agentbox.core.site_policy import HubPolicySource
+from jupyter_agentbox.exceptions import PolicyRefusedError
+
+log = logging.getLogger(__name__)
+
+#: Seconds between two looks for a change.
+INTERVAL: Final = 30.0
+#: Seconds that an answer may take, and bytes that it may have.
+_PATIENCE: Final = 10.0
+_MOST_BYTES: Final = 4_000_000
+
+
+class PolicyTarget(Protocol):
+    """What is used of `HubPolicies`."""
+
+    @property
+    def source(self) -> HubPolicySource | None:
+        """Where the policy comes from."""
+
+    def accept(self, data: bytes) -> None:
+        """Take a policy, or raise `PolicyRefusedError`."""
+
+    def fail(self, problem: str) -> None:
+        """Note why no policy came."""
+
+
+class HubPolicyLink:
+    """Asks a Hub service for the policy, again and again, with the token that the Hub gave this server.
+
+    Parameters
+    ----------
+    target : PolicyTarget
+        Gets the policy.
+    token : callable
+        Returns the server's token; empty if it belongs to no Hub.
+    interval : float
+        Seconds between two questions.
+    """
+
+    def __init__(self, target: PolicyTarget, *, token: Callable[[], str], interval: float = INTERVAL) -> None:
+        self._target = target
+        self._token = token
+        self._interval = interval
+        self._etag = ""
+        self._url = ""
+        self._client: AsyncHTTPClient | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Ask once, and go on asking."""
+        self._client = SimpleAsyncHTTPClient(force_instance=True, max_body_size=_MOST_BYTES)
+        await self.look()
+        self._task = asyncio.create_task(self._watch(), name="asking the Hub service for its policy")
+
+    async def look(self) -> None:
+        """Ask for the policy, and hand on what is new."""
+        source, token = self._target.source, self._token()
+        if source is None or self._client is None:
+            return
+        if not token:
+            self._target.fail("this server belongs to no JupyterHub, so that it has no token to ask with")
+            return
+        if source.url != self._url:
+            self._url, self._etag = source.url, ""
+        headers = {"Authorization": f"token {token}", **({"If-None-Match": self._etag} if self._etag else {})}
+        request = HTTPRequest(source.url, headers=headers, follow_redirects=False, request_timeout=_PATIENCE)
+        try:
+            answer = await self._client.fetch(request, raise_error=False)
+        except (HTTPClientError, OSError) as error:
+            self._target.fail(f"the Hub service does not answer: {error}")
+            return
+        if answer.code == 304:
+            self._target.fail("")
+        elif answer.code != 200:
+            self._target.fail(f"the Hub service answers {answer.code} {answer.reason}")
+        else:
+            self._hand_on(answer.body, answer.headers.get("ETag", ""))
+
+    def _hand_on(self, body: bytes, etag: str) -> None:
+        try:
+            self._target.accept(body)
+        except PolicyRefusedError:
+            return  # it is logged, and asked for again
+        self._etag = etag
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self._interval)
+            try:
+                await self.look()
+            except Exception:
+                # The root of a task. Without news the policy expires.
+                log.exception("asking the Hub service for its policy failed")
+
+    async def aclose(self) -> None:
+        """Ask no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        if self._client is not None:
+            self._client.close()
