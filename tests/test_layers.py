@@ -102,6 +102,7 @@ _ONE_MAKER = "each maker's library takes half a second, and one is enough"
 LATE = {
     ("", "kernel.extension"): _LIGHT,
     ("", "app"): _LIGHT,
+    ("kernel.display", "kernel.card"): "ipywidgets is slow, and may be missing",
     ("kernel.agent_magic", "kernel.agent_cell"): _KERNEL_START,
     ("kernel.agent_magic", "protocol.messages"): _KERNEL_START,
     ("kernel.agent_magic", "uuid"): _KERNEL_START,

@@ -119,7 +119,7 @@ class TurnView:
     def _ask(self, event: Mapping[str, Any]) -> None:
         what = f"{event.get('server')}.{event.get('tool')}"
         output = CallOutput(self._transport, self._cell)
-        self._card = Card(output, what=what, request_id=str(event.get("request_id")))
+        self._card = Card(output, what=what, request_id=str(event.get("request_id")), cell=self._cell)
         attempt(self._card.show, self._url)
 
     def _finish_card(self, outcome: str) -> None:

@@ -23,7 +23,8 @@ log = logging.getLogger(__name__)
 
 #: An output is sent anew with each change: of more calls than these, the next ones have another.
 MOST_CALLS: Final = 100
-#: An output of so many calls is published at once when it changes, a longer one within so many seconds.
+#: An output of so many calls is published at once when it changes, a longer one within so many seconds. Only of so many
+#: has each call a widget.
 FEW_CALLS: Final = 10
 PUBLISHED_WITHIN: Final = 0.1
 #: Characters of a call's line where it is one of several.
@@ -69,6 +70,11 @@ class CallOutput:
         """Whether no other call goes into it."""
         return len(self._rows) >= MOST_CALLS
 
+    @property
+    def has_few(self) -> bool:
+        """Whether it has so few calls that each is treated as if it were alone."""
+        return len(self._rows) <= FEW_CALLS
+
     def put(self, request_id: str, plain: str, markup: str) -> None:
         """Say something of a call, in the place of what was said of it before.
 
@@ -82,7 +88,7 @@ class CallOutput:
         with self._lock:  # calls of other threads of the cell come at the same time
             kind = "update_display_data" if self._rows else "display_data"
             self._rows[request_id] = plain, markup
-            if self._changed is not None and len(self._rows) > FEW_CALLS:
+            if self._changed is not None and not self.has_few:
                 self._changed.add(self)
             else:
                 self._publish(kind)

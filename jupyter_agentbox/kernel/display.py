@@ -9,12 +9,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from jupyter_agentbox.core.text import one_line
+from jupyter_agentbox.trusted_imports import TrustedImports
 
 from .call_outputs import CallOutput
 from .cells import Cell
 from .transport import Transport
+
+if TYPE_CHECKING:
+    from .card import ApprovalCard
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +35,16 @@ class Card:
         ``server.tool``, untrusted.
     request_id : str
         The request.
+    cell : Cell
+        Where the output belongs.
     """
 
-    def __init__(self, output: CallOutput, *, what: str, request_id: str) -> None:
+    def __init__(self, output: CallOutput, *, what: str, request_id: str, cell: Cell) -> None:
         self.request_id = request_id
         self._output = output
         self._what = one_line(what)
+        self._cell = cell
+        self._widget: ApprovalCard | None = None
 
     def show(self, url: str) -> None:
         """Say what waits and where to decide.
@@ -67,6 +76,10 @@ class Card:
             f"{self._what} {what} {place}.",
             f"<b>{html.escape(self._what)}</b> {what} {link if where else place}.",
         )
+        # The output names the request, not the widget's view: a page without the lab extension prefers a view to the
+        # text, and shows an error in its place.
+        if self._cell.shows_widgets and self._output.has_few:  # each page is told of each widget
+            self._widget = _new_widget(self.request_id)
 
     def finish(self, outcome: str) -> None:
         """Replace the card by what it was about and one line, which stay in the saved notebook."""
@@ -75,6 +88,8 @@ class Card:
     def finish_with(self, line: str) -> None:
         """Replace the card by one line, which stays in the saved notebook."""
         self._output.put(self.request_id, line, html.escape(line))
+        if self._widget is not None:
+            self._widget.close()
 
 
 def _is_link(url: str) -> bool:
@@ -113,3 +128,12 @@ def _interrupts_held() -> Iterator[None]:
         signal.signal(signal.SIGINT, handle)
         if held:
             handle(*held[0])
+
+
+def _new_widget(request_id: str) -> ApprovalCard | None:
+    with TrustedImports():  # the cell has not asked for ipywidgets
+        try:
+            from .card import ApprovalCard  # noqa: PLC0415  # ipywidgets is slow to import, and may be missing
+        except ImportError:
+            return None
+        return ApprovalCard(request_id=request_id)

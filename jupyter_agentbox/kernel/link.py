@@ -299,7 +299,7 @@ class Link:
         pending.request_id = request_id
         # What code of an agent does stands in the order in which it happens.
         output = (self._outputs.alone if self.cells.is_within else self._outputs.of)(pending.cell)
-        return Card(output, what=pending.what, request_id=request_id)
+        return Card(output, what=pending.what, request_id=request_id, cell=pending.cell)
 
     def _show(self, card: Card, answer: Waiting | Asked) -> None:
         """Show the card of a request that waits, or of a call whose server asks something."""

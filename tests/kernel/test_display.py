@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 import pytest
 from ipywidgets.widgets.widget import _instances
 
-from jupyter_agentbox.kernel.call_outputs import CallOutput
+from jupyter_agentbox.kernel.call_outputs import FEW_CALLS, CallOutput
+from jupyter_agentbox.kernel.card import ApprovalCard
 from jupyter_agentbox.kernel.cells import Cell
 from jupyter_agentbox.kernel.display import Card, attempt
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
@@ -20,7 +22,7 @@ PAGE = Cell({"metadata": {"cellId": "cell-1"}})
 
 
 def shown(transport: FakeTransport, cell: Cell, what: str = "shop.add", url: str = "http://x/lab") -> dict[str, Any]:
-    Card(CallOutput(transport, cell), what=what, request_id="r1").show(url)
+    Card(CallOutput(transport, cell), what=what, request_id="r1", cell=cell).show(url)
     return transport.published[-1][1]
 
 
@@ -33,18 +35,29 @@ def test_page_gets_the_request_id_and_a_text_that_no_widget_hides(transport: Fak
     assert transport.published[-1][2] is PAGE
 
 
-def test_a_card_makes_no_widget_of_which_each_page_would_be_told(transport: FakeTransport) -> None:
+def test_page_gets_a_widget_until_the_call_ends(transport: FakeTransport) -> None:
     before = set(_instances)
-    card = Card(CallOutput(transport, PAGE), what="shop.add", request_id="r1")
+    card = Card(CallOutput(transport, PAGE), what="shop.add", request_id="r1", cell=PAGE)
     card.show("")
+    new = [widget for id, widget in _instances.items() if id not in before]
+    (widget,) = [widget for widget in new if isinstance(widget, ApprovalCard)]
     card.finish("allowed")
 
-    assert set(_instances) == before
+    assert widget.request_id == "r1"
+    assert widget.comm is None
+
+
+def test_only_of_few_calls_of_a_cell_has_each_a_widget(transport: FakeTransport) -> None:
+    before = set(_instances)
+    output = CallOutput(transport, PAGE)
+    for number in range(FEW_CALLS + 5):
+        Card(output, what="shop.add", request_id=f"r{number}", cell=PAGE).show("")
+
+    new = [widget for id, widget in _instances.items() if id not in before]
+    assert len([widget for widget in new if isinstance(widget, ApprovalCard)]) == FEW_CALLS
 
 
 def test_widgets_model_holds_the_request_id_and_nothing_else() -> None:
-    from jupyter_agentbox.kernel.card import ApprovalCard
-
     card = ApprovalCard(request_id="r1")
     own = {name: value for name, value in card.get_state().items() if name not in ("layout", "tabbable", "tooltip")}
 
@@ -91,8 +104,15 @@ def test_address_that_is_no_page_is_not_shown(transport: FakeTransport, url: str
     assert "<a" not in data["text/html"]
 
 
-def test_finished_card_is_one_line(transport: FakeTransport) -> None:
-    card = Card(CallOutput(transport, PAGE), what="shop.add", request_id="r1")
+def test_page_without_ipywidgets_gets_the_rest(transport: FakeTransport, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "jupyter_agentbox.kernel.card", raising=False)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+
+    assert WIDGET not in shown(transport, PAGE)["data"]
+
+
+def test_finished_card_is_one_line_without_a_widget(transport: FakeTransport) -> None:
+    card = Card(CallOutput(transport, PAGE), what="shop.add", request_id="r1", cell=PAGE)
     card.show("")
 
     card.finish("rejected (<i>no</i>)")
