@@ -159,11 +159,9 @@ def measure(
         kernel = f"api/kernels/{session['kernel']['id']}"
         began = time.monotonic()
         lab.ask(f"{kernel}/interrupt", {})
-        idle = when(beside, lambda: lab.ask(kernel)["execution_state"] == "idle", began)
         none = when(beside, lambda: not lab.ask(PENDING.format(limit=1, cursor=""))["approvals"], began)
         found["interrupt until none waits, s"] = watch.until(0, began)
         found["  until the server has none, s"] = none.result()
-        found["  until the kernel is idle, s"] = idle.result()
     page.wait_for_timeout(2_000)
     found["heap after, MB"] = watch.heap
     page.evaluate(CLEAR)
