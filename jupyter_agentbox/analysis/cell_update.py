@@ -27,6 +27,8 @@ _PYTHON_MAGICS: Final = re.compile(r"%%(time|capture|prun)\b")
 #: Lines that are IPython's; of an assignment, the part that stays.
 _ESCAPE: Final = re.compile(r"(\s*[%!?]|.*\?\s*\Z)")
 _ESCAPE_ASSIGNED: Final = re.compile(r"(\s*[\w.\[\], ]+=)\s*[%!]")
+#: Beginnings of lines that IPython takes away, even in a text, where it takes a cell for a pasted session.
+_PROMPT: Final = re.compile(r"^\s*(>>>|\.\.\.|In \[)", re.MULTILINE)
 _REPEATING: Final = (ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _NOT_GIVEN: Final = object()
@@ -492,7 +494,7 @@ def _render(value: JsonValue, quotes: str) -> str:
 
 def _quoted(value: str, quotes: str) -> str:
     """Return a text as a literal: what is not printable is escaped, and nothing in it ends the literal."""
-    if len(quotes) > 1 and "\n" not in value:
+    if len(quotes) > 1 and ("\n" not in value or _PROMPT.search(value)):
         quotes = quotes[0]
     is_long = len(quotes) > 1
     pieces = [

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from IPython.core.inputtransformer2 import TransformerManager
 
 from jupyter_agentbox.analysis.cell_update import EditedCall, NotUpdatableError, updated
 from jupyter_agentbox.analysis.cell_updater import update_cell
@@ -93,6 +94,12 @@ def test_arguments_come_go_and_change_inside(source: str, after: dict[str, Any],
         assert isinstance(call.value, ast.Call)
         asked = {str(each.arg).rstrip("_"): ast.literal_eval(each.value) for each in call.value.keywords}
     assert expected in updated(source, edited(asked, after))
+
+
+@pytest.mark.parametrize("line", [">>> y", "In [3]: y", "   ...: y"])
+def test_ipython_takes_nothing_away_from_a_text_of_many_lines(line: str) -> None:
+    after = updated('shop.restock(note="""x\ny""")', edited({"note": "x\ny"}, {"note": f"x\n{line}\n{line}"}))
+    assert TransformerManager().transform_cell(after) == f"{after}\n"
 
 
 texts = st.text(st.characters(exclude_categories=("Cs",)))
