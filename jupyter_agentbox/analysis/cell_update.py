@@ -26,7 +26,7 @@ _VARIANTS: Final = frozenset({"aio", "raw"})
 _PYTHON_MAGICS: Final = re.compile(r"%%(time|capture|prun)\b")
 #: Lines that are IPython's; of an assignment, the part that stays.
 _ESCAPE: Final = re.compile(r"(\s*[%!?]|.*\?\s*\Z)")
-_ESCAPE_ASSIGNED: Final = re.compile(r"(\s*[\w.\[\], ]+=)\s*[%!]")
+_ESCAPE_ASSIGNED: Final = re.compile(r"([\w.\[\], \t]+=)\s*[%!]")
 #: Beginnings of lines that IPython takes away, even in a text, where it takes a cell for a pasted session.
 _PROMPT: Final = re.compile(r"^\s*(>>>|\.\.\.|In \[)", re.MULTILINE)
 _REPEATING: Final = (ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -91,9 +91,10 @@ def _parse(source: str) -> ast.Module:
         raise NotUpdatableError(f"The cell has more than {LONGEST:,} characters. Change its code there.")
     if "\r" in source:
         raise NotUpdatableError("The lines of the cell end in an unusual way. Change its code there.")
-    first = source.lstrip().split("\n", 1)[0]
-    if first.startswith("%%") and not _PYTHON_MAGICS.match(first):
-        raise NotUpdatableError(f"The cell is run by `{one_line(first.split()[0])[:40]}`. Change its code there.")
+    for line in source.split("\n"):  # the body of a magic may begin with another one
+        magic = line.lstrip()
+        if magic.startswith("%%") and not _PYTHON_MAGICS.match(magic):
+            raise NotUpdatableError(f"The cell is run by `{one_line(magic.split()[0])[:40]}`. Change its code there.")
     for text in (source, "\n".join(map(_without_escape, source.split("\n")))):
         try:
             flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -108,9 +109,13 @@ def _parse(source: str) -> ast.Module:
 
 
 def _without_escape(line: str) -> str:
-    if assigned := _ESCAPE_ASSIGNED.match(line):
+    assigned = _ESCAPE_ASSIGNED.match(line)
+    is_escape = assigned is not None or _ESCAPE.match(line) is not None
+    if is_escape and line.rstrip().endswith("\\"):  # what looks like a call there may be a part of the command
+        raise NotUpdatableError("A command of the cell goes on in its next line. Change the cell's code there.")
+    if assigned is not None:
         return f"{assigned[1]} 0"
-    if _ESCAPE.match(line):
+    if is_escape:
         return f"{line[: len(line) - len(line.lstrip())]}0"
     return line
 
@@ -177,6 +182,7 @@ class _Names:
     def __init__(self, tree: ast.Module) -> None:
         self._imported: dict[str, tuple[str, ...]] = {}
         self._bound: set[str] = set()
+        self._has_star = False  # after which any name may stand for something else
         for node in ast.walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._add_imports(node)
@@ -186,6 +192,7 @@ class _Names:
     def _add_imports(self, node: ast.Import | ast.ImportFrom) -> None:
         module = (node.module or "").split(".") if isinstance(node, ast.ImportFrom) else []
         for alias in node.names:
+            self._has_star |= alias.name == "*"
             parts = tuple(part for part in (*module, *alias.name.split(".")) if part)
             is_whole = alias.asname is not None or isinstance(node, ast.ImportFrom)
             name = alias.asname or (alias.name if is_whole else parts[0])
@@ -197,7 +204,7 @@ class _Names:
 
     def origin(self, name: str) -> str:
         """Return where the first name of a dotted one, imports resolved, comes from."""
-        if name in self._bound or not name:
+        if name in self._bound or not name or self._has_star:
             return _Origin.CELL
         return _Origin.IMPORT if any(name == each[0] for each in self._imported.values()) else _Origin.ELSEWHERE
 
@@ -320,13 +327,15 @@ def _is_plain(node: ast.expr) -> bool:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same: 1, 1.0 and True are three."""
+    """Whether two JSON values are the same: 1, 1.0 and True are three, and 0.0 and -0.0 are two."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(_is_same(item, other[key]) for key, item in one.items())
     if isinstance(one, list):
         return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(one, float):
+        return repr(one) == repr(other)
     return bool(one == other)
 
 

@@ -62,6 +62,13 @@ def test_the_value_that_was_edited_changes_and_nothing_else(source: str) -> None
         ("get().restock(product_id=3, quantity=25)", "not certain"),
         ("x = tools.shop.restock(product_id=3, quantity=25), shop.restock(product_id=n, quantity=25)", "More than one"),
         ("%%sql\ntools.shop.restock(product_id=3, quantity=25)", "`%%sql`"),
+        ("%%time\n%%timeit\ntools.shop.restock(product_id=3, quantity=25)", "`%%timeit`"),
+        ("!echo \\\ntools.shop.restock(product_id=3, quantity=25)", "goes on in its next line"),
+        ("x = !echo \\ \ntools.shop.restock(product_id=3, quantity=25)", "goes on in its next line"),
+        (
+            "from jupyter_agentbox import tools\nfrom x import *\ntools.shop.restock(product_id=3, quantity=25)",
+            "not certain",
+        ),
         ("tools.shop.restock(product_id=3, quantity=25", "cannot be read"),
         ("(" * 500 + "tools.shop.restock(product_id=3, quantity=25)" + ")" * 500, "cannot be read"),
         ("tools.shop.restock(product_id=3, quantity=25)\r", "unusual way"),
@@ -94,6 +101,16 @@ def test_arguments_come_go_and_change_inside(source: str, after: dict[str, Any],
         assert isinstance(call.value, ast.Call)
         asked = {str(each.arg).rstrip("_"): ast.literal_eval(each.value) for each in call.value.keywords}
     assert expected in updated(source, edited(asked, after))
+
+
+def test_zero_and_minus_zero_are_two_values() -> None:
+    call = edited({"x": 0.0}, {"x": -0.0})
+    assert updated("tools.shop.restock(x=0.0)", call) == "tools.shop.restock(x=-0.0)"
+
+
+def test_a_line_of_many_spaces_is_read_in_no_time() -> None:
+    with pytest.raises(NotUpdatableError, match="cannot be read"):
+        updated(f"!ls\n{' ' * 150_000}x y", edited())
 
 
 @pytest.mark.parametrize("line", [">>> y", "In [3]: y", "   ...: y"])

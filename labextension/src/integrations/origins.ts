@@ -69,7 +69,10 @@ export class Origins implements IOrigins {
   cellOf(approval: IApproval): IOriginCell | null {
     const panel = this._notebook(approval.call);
     const cell = panel && this._cell(panel, approval);
-    return panel && cell?.model.type === 'code'
+    const isOnly =
+      panel?.content.widgets.filter(({ model }) => model.id === cell?.model.id)
+        .length === 1;
+    return panel && isOnly && cell?.model.type === 'code'
       ? new OriginCell(cell.model, panel.content.model?.readOnly ?? true)
       : null;
   }

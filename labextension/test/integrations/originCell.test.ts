@@ -3,6 +3,9 @@ import type { YCodeCell } from '@jupyter/ydoc';
 import { CodeCellModel } from '@jupyterlab/cells';
 
 import { changeOf, OriginCell } from '../../src/integrations/originCell';
+import { Origins } from '../../src/integrations/origins';
+import type { IOriginsOptions } from '../../src/integrations/origins';
+import { approval, trans } from '../examples';
 
 function cell(source: string): CodeCellModel {
   const sharedModel = new YNotebook().addCell({ cell_type: 'code', source });
@@ -39,4 +42,34 @@ test('what is equal stays, and no character is cut in two', () => {
   expect(changeOf('same', 'same')).toEqual({ start: 4, end: 4, text: '' });
   // These two end in the same half.
   expect(changeOf('😀', '🈀')).toEqual({ start: 0, end: 2, text: '🈀' });
+});
+
+test('of two cells with one id nobody knows which one asked, so neither is offered', () => {
+  const panelWith = (...ids: string[]): Origins =>
+    new Origins({
+      notebooks: {
+        find: (is: (panel: unknown) => boolean) =>
+          [
+            {
+              sessionContext: { session: { kernel: { id: 'k1' } } },
+              content: {
+                widgets: ids.map(id => ({ model: { id, type: 'code' } })),
+                model: { readOnly: false }
+              },
+              context: { path: 'orders.ipynb', localPath: 'orders.ipynb' }
+            }
+          ].find(is)
+      },
+      consoles: null,
+      docManager: null,
+      shell: {},
+      trans
+    } as unknown as IOriginsOptions);
+  const asked = approval({});
+  asked.call.kernel_id = 'k1';
+  asked.call.cell_id = 'c1';
+  asked.call.notebook_path = 'orders.ipynb';
+  expect(panelWith('c1', 'c2').cellOf(asked)).not.toBeNull();
+  expect(panelWith('c1', 'c1').cellOf(asked)).toBeNull();
+  expect(panelWith('c2').cellOf(asked)).toBeNull();
 });

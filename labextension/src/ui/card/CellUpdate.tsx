@@ -45,14 +45,16 @@ export function CellUpdate({
     setState(stateOf(before, await proposal(proposeUpdate, approval, before)));
   };
   const update = (before: string, after: string): void => {
-    if (cell.replace(before, after)) {
+    const now = origins.cellOf(approval); // it may have been moved or deleted while its change was shown
+    if (now?.replace(before, after)) {
       setState({ kind: 'done' });
     } else {
       setState({
         kind: 'refused',
-        reason: cell.isEditable
-          ? trans.__('The cell has changed meanwhile.')
-          : trans.__('The cell cannot be edited.')
+        reason:
+          now?.isEditable === false
+            ? trans.__('The cell cannot be edited.')
+            : trans.__('The cell has changed meanwhile.')
       });
     }
   };
@@ -62,6 +64,7 @@ export function CellUpdate({
       {state.kind === 'proposed' ? (
         <Proposal
           {...state}
+          place={origins.describe(approval)}
           onUpdate={() => {
             update(state.before, state.after);
           }}
@@ -96,6 +99,8 @@ export function CellUpdate({
 }
 
 interface IProposalProps {
+  /** Which cell: the kernel says from which one a call came. */
+  place: string;
   before: string;
   after: string;
   onUpdate: () => void;
@@ -114,7 +119,7 @@ function Proposal(props: IProposalProps): JSX.Element {
       <Difference
         before={props.before}
         after={props.after}
-        caption={trans.__('What changes in the cell')}
+        caption={trans.__('What changes in %1', props.place)}
       />
       <div className="jp-AgentBox-buttons">
         <button

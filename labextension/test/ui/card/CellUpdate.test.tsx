@@ -16,6 +16,7 @@ const AFTER = 'restock(quantity=30)';
 class Notebook implements IOriginCell {
   source = BEFORE;
   isEditable = true;
+  isThere = true;
   asked: string[][] = [];
 
   constructor(readonly answer: () => Promise<ICellUpdate>) {}
@@ -33,7 +34,7 @@ class Notebook implements IOriginCell {
       <CardProvider
         value={{
           model: new ApprovalModel(source()),
-          origins: { ...origins, cellOf: () => this },
+          origins: { ...origins, cellOf: () => (this.isThere ? this : null) },
           nameOf: () => 'Ada',
           translator: nullTranslator,
           trans,
@@ -74,6 +75,19 @@ test('the code changes only after the person has seen the difference, and the ce
   expect(notebook.source).toBe(AFTER);
   expect(screen.getByRole('status').textContent).toMatch(/not run again/);
   expect(screen.queryByRole('button')).toBeNull();
+});
+
+test('a cell that was deleted while its change was shown is left alone', async () => {
+  const notebook = new Notebook(() =>
+    Promise.resolve({ source: AFTER, reason: null })
+  );
+  notebook.show();
+  await press(OFFER);
+  const place = origins.describe(approval({ id: 'a1' }));
+  expect(screen.getByRole('group', { name: new RegExp(place) })).not.toBeNull();
+  notebook.isThere = false;
+  await press('Update the code');
+  expect(notebook.source).toBe(BEFORE);
 });
 
 test('why nothing can be changed is said, and another try is possible', async () => {
