@@ -8,7 +8,9 @@ from sqlalchemy import Connection, text
 
 from jupyter_agentbox.exceptions import StorageError
 
+from . import reports
 from .database import Database
+from .holds import holds
 from .schema import VERSION, audit, metadata, schema
 from .tenants import make_tenant_table
 
@@ -18,6 +20,12 @@ _ALL: Final = "SELECT, INSERT, UPDATE, DELETE"
 _RIGHTS: Final = {audit.name: "SELECT, INSERT", schema.name: "SELECT, UPDATE"}
 _APPROVALS: Final = ("agentbox_approvals", "SELECT, INSERT, UPDATE")
 _TENANT: Final = ("agentbox_tenant", "SELECT, INSERT")
+#: Of the Hub service: its reports lose their record, and nothing else, when they are too old.
+_SERVICE: Final = {
+    reports.reports.name: "SELECT, INSERT, UPDATE (record)",
+    reports.chains.name: "SELECT, INSERT, UPDATE",
+    holds.name: "SELECT, INSERT, UPDATE (released_by, released_at, release_reason)",
+}
 
 
 def upgrade(url: str, *, role: str | None = None, may_remove: bool = False) -> int:
@@ -43,6 +51,7 @@ def upgrade(url: str, *, role: str | None = None, may_remove: bool = False) -> i
     try:
         with database.transaction(write=True) as connection:
             if role is not None:
+                reports.make_tables(connection)  # the role may be that of a Hub service
                 _grant(connection, role, may_remove=may_remove)
     finally:
         database.close()
@@ -55,7 +64,7 @@ def _grant(connection: Connection, role: str, *, may_remove: bool) -> None:
         str(connection.scalar(text("SELECT current_schema()")))
     )
     rights = dict.fromkeys(metadata.tables, _ALL)
-    rights |= dict((_APPROVALS, _TENANT)) | _RIGHTS
+    rights |= dict((_APPROVALS, _TENANT)) | _RIGHTS | _SERVICE
     connection.execute(text(f"GRANT USAGE ON SCHEMA {place} TO {quoted}"))
     for table, allowed in rights.items():
         more = ", DELETE" if may_remove and table in (audit.name, _APPROVALS[0]) else ""

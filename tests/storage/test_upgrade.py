@@ -10,9 +10,13 @@ from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from jupyter_agentbox.cli import main
+from jupyter_agentbox.core.audit_trail import Link
+from jupyter_agentbox.core.reports import read_report
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
+from jupyter_agentbox.storage.holds import Hold
+from jupyter_agentbox.storage.reports import SqlReportLog
 from jupyter_agentbox.storage.schema import VERSION
 from jupyter_agentbox.storage.upgrade import upgrade
 from jupyter_agentbox.testing import FakeClock
@@ -90,6 +94,31 @@ async def test_the_role_of_servers_cannot_change_the_audit_chain_nor_the_tables(
     assert refusal(of_server(admin), "DELETE FROM agentbox_audit") == ""
     upgrade(admin, role=ROLE)  # takes it back
     assert "permission denied" in refusal(of_server(admin), "DELETE FROM agentbox_audit")
+
+
+async def test_a_hub_service_of_that_role_takes_reports_and_holds_and_can_neither_change_nor_remove_them(
+    admin: str,
+) -> None:
+    upgrade(admin, role=ROLE)
+    clock = FakeClock()
+    said = {"user": "ada", "hub_server": "ada/", "chain": "c1", "time": "2026-05-01T12:00:00Z"}
+    log = SqlReportLog(of_server(admin), clock=clock)
+    await log.append("ada", [read_report(Link().then(said)[1], tenant="ada")])
+    hold = Hold(id="h1", tenant="ada", since=clock.now(), until=None, reason="a case", set_by="eve", set_at=clock.now())
+    await log.set_hold(hold)
+    await log.release_hold(hold.id, by="eve", reason="it is over")
+    assert [each.released_by for each in await log.holds()] == ["eve"]
+    await log.aclose()
+
+    for statement in (
+        "UPDATE agentbox_reports SET hash = ''",
+        "DELETE FROM agentbox_reports",
+        "DELETE FROM agentbox_report_chains",
+        "UPDATE agentbox_holds SET reason = ''",
+        "DELETE FROM agentbox_holds",
+    ):
+        assert "permission denied" in refusal(of_server(admin), statement), statement
+    assert refusal(of_server(admin), "UPDATE agentbox_reports SET record = NULL") == ""  # as retention does
 
 
 def test_the_command_says_what_it_did_and_what_is_wrong(
