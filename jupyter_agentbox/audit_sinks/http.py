@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HTTPResponse
 
 from jupyter_agentbox.background import in_thread
+from jupyter_agentbox.core.otlp import export_request, read_log_record
 from jupyter_agentbox.exceptions import RecordsRejectedError
 
 #: Seconds that a receiver may take.
@@ -20,8 +21,6 @@ _PATIENCE: Final = 10.0
 _REFUSED_BY_SERVICE: Final = frozenset({409, 413, 422})
 #: What a receiver answers that is about now and not about the records: log in, wait, send less, send again.
 _PASSING: Final = frozenset({401, 407, 408, 421, 425, 429})
-#: OpenTelemetry's number of the severity "information".
-_INFORMATION: Final = 9
 
 
 class HttpSink:
@@ -112,10 +111,8 @@ class OtlpSink(HttpSink):
 
     async def send(self, lines: Sequence[bytes]) -> None:
         """Send records; done when the receiver took all of them."""
-        logs = [_log_record(line) for line in lines]
-        scope = {"scope": {"name": "jupyter_agentbox"}, "logRecords": logs}
-        resource = {"attributes": [_attribute("service.name", "jupyter-agentbox")]}
-        body = {"resourceLogs": [{"resource": resource, "scopeLogs": [scope]}]}
+        now = datetime.now(UTC)
+        body = export_request([read_log_record(line, observed_at=now) for line in lines], service="jupyter-agentbox")
         answer = await self._post(json.dumps(body).encode(), "application/json")
         rejected = _rejected(answer.body)
         if rejected:
@@ -128,29 +125,3 @@ def _rejected(body: bytes) -> int:
         return int(found)
     except (ValueError, AttributeError, TypeError):  # it answered 200, in other words than expected
         return 0
-
-
-def _log_record(line: bytes) -> dict[str, Any]:
-    log_record: dict[str, Any] = {
-        "severityNumber": _INFORMATION,
-        "severityText": "INFO",
-        "body": {"stringValue": line.decode("utf-8", "replace")},
-    }
-    try:
-        record = json.loads(line)
-        at = str(int(datetime.fromisoformat(record["time"]).timestamp() * 1_000_000)) + "000"
-    except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
-        return log_record  # what somebody else wrote to this server's disk: let the receiver see it
-    named = {name: record.get(name) for name in ("event", "chain", "sequence", "user", "request_id", "server", "tool")}
-    return {
-        **log_record,
-        "timeUnixNano": at,
-        "observedTimeUnixNano": at,
-        "attributes": [
-            _attribute(f"agentbox.{name}", str(value)) for name, value in named.items() if value is not None
-        ],
-    }
-
-
-def _attribute(name: str, value: str) -> dict[str, Any]:
-    return {"key": name, "value": {"stringValue": value}}

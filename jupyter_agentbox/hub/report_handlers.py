@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
 from tornado import web
 
 from jupyter_agentbox.core.audit_trail import record_time
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.otlp import export_request, read_log_record
 from jupyter_agentbox.services.json_answers import answer_text
 from jupyter_agentbox.storage.reports import ReportQuery, ReportRow
 
@@ -38,15 +40,21 @@ class ReportsHandler(JsonHandler):
         self.finish_json({"accepted": taken.accepted, "duplicates": taken.duplicates})
 
     async def get(self) -> None:
-        """Send all records that were reported, and what the service noted, by user and number, as JSON Lines."""
+        """Send all records that were reported, and what the service noted, by user and number.
+
+        As JSON Lines, or as lines of OpenTelemetry's logs, as collectors read them from files.
+        """
         self.check_auditor()
+        form = self.get_query_argument("format", "jsonl")
+        if form not in FORMATS:
+            raise web.HTTPError(422, f"`format` must be one of {', '.join(FORMATS)}")
         query = ReportQuery(
             tenant=self.get_query_argument("user", ""), since=self._time("since"), until=self._time("until")
         )
         self.set_header("Content-Type", "application/jsonl")
         self.set_header("Content-Disposition", 'attachment; filename="agentbox-reports.jsonl"')
         while rows := await self.parts.reports.page(query):
-            self.write(await asyncio.to_thread(_lines, rows))
+            self.write(await asyncio.to_thread(FORMATS[form], rows))
             await self.flush()
             query = replace(query, after=(rows[-1].tenant, rows[-1].number))
 
@@ -76,6 +84,15 @@ class GapsHandler(JsonHandler):
 
 def _lines(rows: Sequence[ReportRow]) -> str:
     return "".join(f"{answer_text(row_to_json(row))}\n" for row in rows)
+
+
+def _otlp_line(rows: Sequence[ReportRow]) -> str:
+    logs = [read_log_record(row.record, observed_at=row.received_at) for row in rows if row.record is not None]
+    return f"{answer_text(export_request(logs, service='jupyter-agentbox-hub'))}\n" if logs else ""
+
+
+#: How rows are written, by the name of the format.
+FORMATS: Final[dict[str, Callable[[Sequence[ReportRow]], str]]] = {"jsonl": _lines, "otlp": _otlp_line}
 
 
 def row_to_json(row: ReportRow) -> JsonObject:

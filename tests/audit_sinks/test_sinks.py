@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import socket
 import threading
@@ -12,6 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from google.protobuf.json_format import Parse
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.logs.v1.logs_pb2 import SEVERITY_NUMBER_INFO, LogRecord
 
 from jupyter_agentbox.audit_sinks.files import FileSink, StandardOutputSink
 from jupyter_agentbox.audit_sinks.http import HttpSink, HubServiceSink, OtlpSink
@@ -257,16 +259,29 @@ async def test_opentelemetry_gets_a_log_record_each() -> None:
         collector.answer = b'{"partialSuccess": {"rejectedLogRecords": "2"}}'
         with pytest.raises(OSError, match="rejected 2"):
             await sink.send([line()])
-    (log,) = json.loads(collector.bodies[0])["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
-    assert log["body"] == {"stringValue": line(request_id="r1").decode()}
-    assert log["timeUnixNano"] == "1777636800000012000"
-    attributes = {each["key"]: each["value"]["stringValue"] for each in log["attributes"]}
-    assert attributes == {
+    (log,) = parsed(collector.bodies[0])
+    assert log.body.string_value == line(request_id="r1").decode()
+    assert (log.time_unix_nano, log.event_name) == (1777636800000012000, "agentbox.asked")
+    assert log.observed_time_unix_nano > log.time_unix_nano
+    assert (log.severity_number, log.severity_text) == (SEVERITY_NUMBER_INFO, "INFO")
+    attributes = {each.key: each.value for each in log.attributes}
+    assert attributes["agentbox.sequence"].int_value == 1
+    assert {name: value.string_value for name, value in attributes.items() if name != "agentbox.sequence"} == {
         "agentbox.event": "asked",
-        "agentbox.sequence": "1",
         "agentbox.user": "ada",
         "agentbox.request_id": "r1",
     }
+
+
+def parsed(body: bytes) -> list[LogRecord]:
+    """Return what a receiver reads that knows nothing but the protocol: a field that it does not know is an error."""
+    request = Parse(body, ExportLogsServiceRequest())
+    (resource,) = request.resource_logs
+    assert [(one.key, one.value.string_value) for one in resource.resource.attributes] == [
+        ("service.name", "jupyter-agentbox")
+    ]
+    (scope,) = resource.scope_logs
+    return list(scope.log_records)
 
 
 @pytest.mark.parametrize(
@@ -275,5 +290,5 @@ async def test_opentelemetry_gets_a_log_record_each() -> None:
 async def test_what_is_no_record_gets_to_opentelemetry_as_it_is(forged: bytes) -> None:
     async with collecting() as collector:
         await sink_of(f"otlp+{collector.url}/v1/logs", names=ADA).send([forged])
-    (log,) = json.loads(collector.bodies[0])["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
-    assert log["body"] == {"stringValue": forged.decode("utf-8", "replace")}
+    (log,) = parsed(collector.bodies[0])
+    assert log.body.string_value == forged.decode("utf-8", "replace")

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.json_format import Parse
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
 from jupyter_agentbox.composition import AgentBox, Settings, build
 from jupyter_agentbox.core.audit_trail import AuditSettings, Link
@@ -154,6 +156,21 @@ async def test_what_could_not_be_reported_comes_later_in_order_and_once(
     assert [row["record"]["sequence"] for row in of_chain] == list(range(1, len(sent) + 1))
     found = await verified(database_url)
     assert (found.broken, [gap for gap in found.gaps if gap.chain == chain]) == ("", [])
+
+
+async def test_the_record_is_exported_as_opentelemetry_logs(tmp_path: Path) -> None:
+    lines = lines_of("ada", 600)
+    async with running_service(tmp_path, a_policy()) as service:
+        for start in (0, 300):
+            assert (await report(service, "ada", lines[start : start + 300]))[0] == 200
+        answer = await service.get("api/reports?format=otlp", token="dan")
+        wrong = await service.get("api/reports?format=xml", token="dan")
+
+    requests = [Parse(line, ExportLogsServiceRequest()) for line in answer.body.splitlines()]
+    logs = [log for one in requests for resource in one.resource_logs for log in resource.scope_logs[0].log_records]
+    assert [log.body.string_value.encode() for log in logs] == lines
+    assert {log.time_unix_nano for log in logs} == {1777636800000012000}
+    assert (len(requests), wrong.code) == (2, 422)
 
 
 async def test_a_gap_is_in_sight_until_it_is_filled(tmp_path: Path, database_url: str) -> None:
