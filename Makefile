@@ -131,9 +131,8 @@ test-core: $(PYTHON_READY) ## Run the tests of the core; every branch must be co
 	COVERAGE_FILE=.coverage.core $(BIN)/python -m pytest tests/core --quiet \
 	    --cov=jupyter_agentbox.core --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
-#: How many processes the Python tests run in; 0 for the one that pytest is. Tests wait for others a quarter of their time, so
-#: there is one more than there are processors.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+#: How many processes the Python tests run in; 0 for the one that pytest is.
+WORKERS ?= 2
 
 .PHONY: pytest
 pytest: install $(IK630_READY) system-packages ## Run the Python tests: unit, integration, browser, packaging
