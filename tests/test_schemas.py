@@ -79,5 +79,6 @@ def test_the_schema_has_the_names_and_bounds_of_the_code() -> None:
         isolation=Isolation.SRT,
         timeout=1.0,
         reason="r",
+        groups=("g",),
     )
     assert set(RULE) == set(full.to_json())

@@ -32,6 +32,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "QuestionsHandler": ("questions",),
     "QuestionHandler": ("questions", "{question}"),
     "PolicyHandler": ("policy",),
+    "HealthHandler": ("health",),
     "ServersHandler": ("servers",),
     "OtherServersHandler": ("other-servers",),
     "ServerToolsHandler": ("servers", "shop", "tools"),
