@@ -247,8 +247,6 @@ export interface IApprovalPanel {
   focus(step: 1 | -1): void;
   /** Show the panel and move the focus to a request that waits. */
   focusRequest(id: string): void;
-  /** Show the panel and move the focus to the request that has waited longest; into the panel if none waits. */
-  focusOldest(): void;
 }
 
 export type IAgentBoxClient = Client;

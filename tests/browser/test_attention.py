@@ -48,23 +48,6 @@ def test_status_bar_and_panel_title_count_what_waits(person: Person, notebook: C
     expect(person.page.locator("head link.jp-AgentBox-tabIcon")).to_have_count(0)
 
 
-def test_after_a_reload_the_status_bar_leads_to_the_request_that_has_waited_longest(
-    person: Person, notebook: Callable[..., str], lab: Lab
-) -> None:
-    one, two = notebook(ASK), notebook(ASK)
-    for path in (one, two):
-        person.open(path)
-        person.run(0)
-        expect(person.card()).to_be_visible()
-    person.reload()
-    expect(person.status).to_have_accessible_name("2 requests awaiting approval")
-    person.status.click()
-    (oldest,) = lab.approvals(one)
-    expect(person.panel.locator(f"[data-request-id='{oldest['id']}']")).to_be_focused()
-    decide(person.panel.locator(f"[data-request-id='{oldest['id']}']"), "Allow once")
-    expect(person.status).to_have_accessible_name("1 request awaiting approval")
-
-
 def test_request_in_view_needs_no_notification(person: Person, notebook: Callable[..., str]) -> None:
     person.open(notebook(ASK))
     person.run(0)

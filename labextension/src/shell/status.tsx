@@ -47,7 +47,7 @@ function StatusButton({ model, panel, trans }: IStatusOptions): JSX.Element {
       )}
       aria-label={name}
       onClick={() => {
-        panel.focusOldest();
+        panel.open();
       }}
     >
       <approvalIcon.react tag="span" stylesheet="statusBar" />

@@ -64,15 +64,6 @@ export class ApprovalPanel implements IApprovalPanel, IDisposable {
     this._reveal(() => this._options.section.find(id));
   }
 
-  focusOldest(): void {
-    const [oldest] = this._options.model.pending;
-    if (oldest) {
-      this.focusRequest(oldest.id);
-    } else {
-      this.open();
-    }
-  }
-
   /** Move the focus to a card; to the panel if there is none. */
   private _reveal(find: () => Promise<HTMLElement | undefined>): void {
     const { panel } = this._options;
