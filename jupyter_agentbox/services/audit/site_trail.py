@@ -53,7 +53,6 @@ class SiteTrail:
         self._site = site
         self._make = make
         self._seen = site()
-        self._seen = site()
         wanted = settings.with_site(self._seen.audit)
         self._made = _Made(wanted, make(wanted))
         self._problem = ""
