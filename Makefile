@@ -107,7 +107,7 @@ lint-lab: $(NODE_READY)
 .PHONY: test
 test: install $(IK630_READY) system-packages ## Run every check and every test
 	@# Each of these keeps one processor busy; test-core runs what the last line leaves out.
-	$(MAKE) --jobs=$(CHECKS_AT_ONCE) --output-sync=target SIDE_BY_SIDE=1 lint-lab lint-python jest docs test-core
+	.ci/side-by-side $(MAKE) --jobs=$(CHECKS_AT_ONCE) --output-sync=target SIDE_BY_SIDE=1 lint-lab lint-python jest docs test-core
 	$(MAKE) pytest ARGS=--ignore=tests/core
 	$(MAKE) test-user
 
@@ -171,7 +171,8 @@ system-packages:
 
 .PHONY: docs
 docs: $(PYTHON_READY) ## Build the documentation into docs/_build/html
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@# -E reads every page again: a page that did not change may link to a heading that did.
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # --- Compare -----------------------------------------------------------------------------------------------------
