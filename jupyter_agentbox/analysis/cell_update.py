@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import io
+import math
 import re
 import tokenize
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,11 +25,10 @@ _TOOLS: Final = ("jupyter_agentbox", "tools")
 _VARIANTS: Final = frozenset({"aio", "raw"})
 #: Cell magics whose body is Python that runs once in the notebook's names.
 _PYTHON_MAGICS: Final = re.compile(r"%%(time|capture|prun)\b")
-#: Lines that are IPython's; of an assignment, the part that stays.
-_ESCAPE: Final = re.compile(r"(\s*[%!?]|.*\?\s*\Z)")
-_ESCAPE_ASSIGNED: Final = re.compile(r"([\w.\[\], \t]+=)\s*[%!]")
-#: Beginnings of lines that IPython takes away, even in a text, where it takes a cell for a pasted session.
-_PROMPT: Final = re.compile(r"^\s*(>>>|\.\.\.|In \[)", re.MULTILINE)
+#: Ends of lines for IPython or for Python, but not for both.
+_LINE_END: Final = re.compile("[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+#: Lines that IPython changes even in a text: what looks like a prompt of a pasted session, and nothing but spaces.
+_CHANGED_LINE: Final = re.compile(r"^[^\S\n]*(>>>|\.\.\.|(\[\w+\] *)?In *\[)|^[^\S\n]+$", re.MULTILINE)
 _REPEATING: Final = (ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _NOT_GIVEN: Final = object()
@@ -76,6 +76,7 @@ def updated(source: str, call: EditedCall) -> str:
     """
     tree = _parse(source)
     found = _find(tree, call)
+    _check_lines(found, source)
     changes = list(_changes(found, call, _Text(source)))
     result = _replaced(source, changes)
     if not _is_right(tree, found, result, call):
@@ -87,37 +88,73 @@ def updated(source: str, call: EditedCall) -> str:
 
 
 def _parse(source: str) -> ast.Module:
+    """Return what Python runs of a cell's code: each part stands in the line in which it stands in the cell."""
+    tree = _tree("\n".join(_run_lines(source)))
+    if tree is None:
+        raise NotUpdatableError("The cell's code cannot be read as Python. Change it there.")
+    return tree
+
+
+def _tree(code: str) -> ast.Module | None:
+    flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    try:
+        tree = compile(code, "<cell>", "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tree if isinstance(tree, ast.Module) else None
+
+
+def _run_lines(source: str) -> list[str]:
+    """Return the lines that Python runs after IPython changed them, as many as the cell has."""
     if len(source) > LONGEST:
         raise NotUpdatableError(f"The cell has more than {LONGEST:,} characters. Change its code there.")
-    if "\r" in source:
+    if _LINE_END.search(source):
         raise NotUpdatableError("The lines of the cell end in an unusual way. Change its code there.")
-    for line in source.split("\n"):  # the body of a magic may begin with another one
-        magic = line.lstrip()
-        if magic.startswith("%%") and not _PYTHON_MAGICS.match(magic):
-            raise NotUpdatableError(f"The cell is run by `{one_line(magic.split()[0])[:40]}`. Change its code there.")
-    for text in (source, "\n".join(map(_without_escape, source.split("\n")))):
-        try:
-            flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-            tree = compile(text, "<cell>", "exec", flags, dont_inherit=True)
-        except (SyntaxError, ValueError):
-            continue
-        except (RecursionError, MemoryError):
+    lines = source.split("\n")
+    empty = 0  # lines at the beginning that Python does not run
+    while True:
+        rest = _cleaned([f"{line}\n" for line in lines[empty:]])
+        empty = len(lines) - len(rest)
+        if not rest or not rest[0].startswith("%%"):
             break
-        if isinstance(tree, ast.Module):
-            return tree
-    raise NotUpdatableError("The cell's code cannot be read as Python. Change it there.")
+        if not _PYTHON_MAGICS.match(rest[0]):
+            magic = one_line(rest[0].split()[0])[:40]
+            raise NotUpdatableError(f"The cell is run by `{magic}`. Change its code there.")
+        empty += 1  # what follows is read as a cell of its own
+    return [""] * empty + [line.removesuffix("\n") for line in _without_commands(rest)]
 
 
-def _without_escape(line: str) -> str:
-    assigned = _ESCAPE_ASSIGNED.match(line)
-    is_escape = assigned is not None or _ESCAPE.match(line) is not None
-    if is_escape and line.rstrip().endswith("\\"):  # what looks like a call there may be a part of the command
+def _cleaned(lines: list[str]) -> list[str]:
+    """Return lines without what IPython takes away: empty ones at the beginning, common indents, prompts."""
+    for transform in _ipython().cleanup_transforms:
+        lines = transform(lines)
+    return lines
+
+
+def _ipython() -> Any:
+    """Return what turns cells into Python before they run."""
+    from IPython.core import inputtransformer2  # noqa: PLC0415  # the server needs this module, but not IPython's
+
+    manager: Any = inputtransformer2.TransformerManager
+    return manager()
+
+
+def _without_commands(lines: list[str]) -> list[str]:
+    """Return lines in which IPython's commands are Python."""
+    try:
+        transformed = _ipython().do_token_transforms(lines)
+    except (SyntaxError, RuntimeError, RecursionError) as error:
+        raise NotUpdatableError("The cell's code cannot be read as Python. Change it there.") from error
+    if len(transformed) != len(lines):  # what looks like a call there may be a part of the command
         raise NotUpdatableError("A command of the cell goes on in its next line. Change the cell's code there.")
-    if assigned is not None:
-        return f"{assigned[1]} 0"
-    if is_escape:
-        return f"{line[: len(line) - len(line.lstrip())]}0"
-    return line
+    return list(transformed)
+
+
+def _check_lines(node: ast.Call, source: str) -> None:
+    """Refuse a call in lines that do not run as they stand in the cell."""
+    its = slice(node.lineno - 1, node.end_lineno)
+    if source.split("\n")[its] != _run_lines(source)[its]:
+        raise NotUpdatableError("IPython changes the lines of this call before it runs them. Change it there.")
 
 
 # --- finding the call ------------------------------------------------------------------------------------------------
@@ -137,6 +174,8 @@ def _find(tree: ast.Module, call: EditedCall) -> ast.Call:
     named = list(_candidates(tree, names, call))
     alike = [each for each in named if _may_be(each.node, call)]
     if not named:
+        if magic := _magic_with(tree, call.function):
+            raise NotUpdatableError(f"The call stands in the command `{one_line(magic)[:40]}`. Change it there.")
         raise NotUpdatableError("The cell's code does not have this call: other code made it. Change it there.")
     if not alike:
         raise NotUpdatableError("The cell's code has other arguments now than it asked for. Change them there.")
@@ -154,18 +193,29 @@ def _candidates(tree: ast.Module, names: _Names, call: EditedCall) -> Iterator[_
     full = (*_TOOLS, call.server, call.function)
     for node, is_once in _calls(tree, is_once=True):
         dotted = names.dotted(node.func)
-        if dotted and dotted[-1] in _VARIANTS:
-            dotted = dotted[:-1]
-        if not dotted or dotted[-1] != call.function:
-            continue
+        # `shop.raw(…)` is a tool called `raw`, or a variant of a function `shop`.
+        whole = [dotted, dotted[:-1]] if dotted[-1] in _VARIANTS else [dotted]
+        ends = [each for each in whole if each and each[-1] == call.function]
         origin = names.origin(dotted[0])
         if origin is _Origin.IMPORT:
-            if dotted == full:
+            if full in ends:
                 yield _Candidate(node, is_certain=True, is_once=is_once)
-        else:
+        elif ends:
             # A name of another cell: what it is called there is all that can be known.
-            is_certain = origin is _Origin.ELSEWHERE and dotted == full[-len(dotted) :]
+            is_certain = origin is _Origin.ELSEWHERE and any(each == full[-len(each) :] for each in ends)
             yield _Candidate(node, is_certain=is_certain, is_once=is_once)
+
+
+def _magic_with(tree: ast.Module, function: str) -> str | None:
+    """Return the line magic in whose text a function is called, as `%time`."""
+    for node, _ in _calls(tree, is_once=True):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="run_line_magic"),
+                args=[ast.Constant(value=str(name)), ast.Constant(value=text)],
+            ) if re.search(rf"\b{re.escape(function)}\b", str(text)):
+                return f"%{name}"
+    return None
 
 
 class _Origin:
@@ -226,6 +276,11 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             yield name
+        case ast.Attribute(ctx=ast.Store() | ast.Del(), value=value):
+            while isinstance(value, ast.Attribute):
+                value = value.value
+            if isinstance(value, ast.Name):  # what it is called no longer says what it is
+                yield value.id
         case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
         case (
@@ -498,12 +553,14 @@ def _render(value: JsonValue, quotes: str) -> str:
         return "{" + ", ".join(f"{_quoted(key, one)}: {_render(item, one)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(_render(item, one) for item in value) + "]"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NotUpdatableError("The edited value has a number that is no literal in Python. Write it there.")
     return repr(value)
 
 
 def _quoted(value: str, quotes: str) -> str:
     """Return a text as a literal: what is not printable is escaped, and nothing in it ends the literal."""
-    if len(quotes) > 1 and ("\n" not in value or _PROMPT.search(value)):
+    if len(quotes) > 1 and ("\n" not in value or _CHANGED_LINE.search(value)):
         quotes = quotes[0]
     is_long = len(quotes) > 1
     pieces = [

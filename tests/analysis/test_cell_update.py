@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -33,6 +33,9 @@ def edited(asked: dict[str, Any] = ASKED, after: dict[str, Any] = EDITED) -> Edi
         "files = !ls\n%matplotlib inline\ntools.shop.restock(product_id=3, quantity=25)\nrestock?",
         "%%time\ntools.shop.restock(product_id=3, quantity=25)",
         "tools.shop.restock(product_id=4, quantity=25)\ntools.shop.restock(product_id=3, quantity=25)",
+        "x = !echo \\ \ntools.shop.restock(product_id=3, quantity=25)",
+        "%matplotlib inline\ntools.shop.restock(product_id=3, quantity=25)  # is it enough?",
+        "\n  \n%%time\n\nif True:\n    x = 1\n    \n    shop.restock(product_id=3, quantity=25)",
         "for row in tools.shop.restock(product_id=3, quantity=25):\n    print(row)",
         "if True:\n\tx = [tools.shop.restock(product_id=3, quantity=25), f'{1}']",
     ],
@@ -64,7 +67,11 @@ def test_the_value_that_was_edited_changes_and_nothing_else(source: str) -> None
         ("%%sql\ntools.shop.restock(product_id=3, quantity=25)", "`%%sql`"),
         ("%%time\n%%timeit\ntools.shop.restock(product_id=3, quantity=25)", "`%%timeit`"),
         ("!echo \\\ntools.shop.restock(product_id=3, quantity=25)", "goes on in its next line"),
-        ("x = !echo \\ \ntools.shop.restock(product_id=3, quantity=25)", "goes on in its next line"),
+        ("x = !echo \\\ntools.shop.restock(product_id=3, quantity=25)", "goes on in its next line"),
+        ("tools.shop = mine\ntools.shop.restock(product_id=3, quantity=25)", "not certain"),
+        ("%time tools.shop.restock(product_id=3, quantity=25)", "in the command `%time`"),
+        ("tools.shop.restock(product_id=3,\n   \n  quantity=25)", "IPython changes the lines"),
+        ("tools.shop.restock(product_id=3, quantity=25)  # \u2028", "unusual way"),
         (
             "from jupyter_agentbox import tools\nfrom x import *\ntools.shop.restock(product_id=3, quantity=25)",
             "not certain",
@@ -108,12 +115,24 @@ def test_zero_and_minus_zero_are_two_values() -> None:
     assert updated("tools.shop.restock(x=0.0)", call) == "tools.shop.restock(x=-0.0)"
 
 
+@pytest.mark.parametrize("name", ["raw", "aio"])
+@pytest.mark.parametrize("code", ["tools.shop.{}(x=1)", "shop.{}.raw(x=1)", "shop.{}.aio(x=1)"])
+def test_a_tool_may_be_called_as_a_variant_is(name: str, code: str) -> None:
+    call = EditedCall(server="shop", function=name, names={}, asked={"x": 1}, edited={"x": 2})
+    assert updated(code.format(name), call) == code.format(name).replace("1", "2")
+
+
+def test_a_number_that_is_no_literal_is_not_written() -> None:
+    with pytest.raises(NotUpdatableError, match="no literal"):
+        updated("tools.shop.restock(x=1.0)", edited({"x": 1.0}, {"x": float("inf")}))
+
+
 def test_a_line_of_many_spaces_is_read_in_no_time() -> None:
     with pytest.raises(NotUpdatableError, match="cannot be read"):
         updated(f"!ls\n{' ' * 150_000}x y", edited())
 
 
-@pytest.mark.parametrize("line", [">>> y", "In [3]: y", "   ...: y"])
+@pytest.mark.parametrize("line", [">>> y", "In [3]: y", "   ...: y", "[ins] In [3]: y", "   ", "\t"])
 def test_ipython_takes_nothing_away_from_a_text_of_many_lines(line: str) -> None:
     after = updated('shop.restock(note="""x\ny""")', edited({"note": "x\ny"}, {"note": f"x\n{line}\n{line}"}))
     assert TransformerManager().transform_cell(after) == f"{after}\n"
@@ -143,6 +162,49 @@ def test_new_code_always_gives_what_the_person_left_whatever_the_values_hold(ask
     gives = {str(each.arg): ast.literal_eval(each.value) for each in middle.value.keywords}
     # As text: 1, 1.0 and True are three values.
     assert json.dumps(gives, sort_keys=True) == json.dumps(after, sort_keys=True)
+
+
+COMMANDS = ["!ls", "!ls \\", "x = !ls", "%time 1", "%%time", "%%sql", "x?", "why?", "# why?"]
+PROMPTS = [">>> a", "... a", "In [1]: a", "   ...: a", "[ins] In [1]: a", "[nav] In [1]: a"]
+#: What IPython reads in its own way, alone or in the middle of a text, among what it does not.
+lines_of_ipython = st.sampled_from(["a", "b", "", "   ", "\t", "  b", "x = '''", "'''", *COMMANDS, *PROMPTS])
+texts_of_ipython = st.lists(lines_of_ipython, max_size=5).map("\n".join)
+
+
+def notes_that_run(code: str) -> tuple[list[str], str]:
+    """Return the `note` of each call of `restock` as IPython runs it, and all of the code without them."""
+    while (lines := code.strip().split("\n"))[0].strip() == "%%time":
+        code = "\n".join(lines[1:])
+    tree = ast.parse(TransformerManager().transform_cell(code))
+    notes = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "restock":
+            notes += [ast.literal_eval(each.value) for each in node.keywords]
+            node.keywords = []
+    return notes, ast.dump(tree)
+
+
+@given(
+    before=texts_of_ipython,
+    note=texts_of_ipython,
+    behind=texts_of_ipython,
+    asked=st.none() | texts_of_ipython,
+    after=texts_of_ipython,
+)
+@settings(max_examples=600)
+def test_what_ipython_runs_afterwards_is_what_the_person_left(
+    before: str, note: str, behind: str, asked: str | None, after: str
+) -> None:
+    source = f'{before}\ntools.shop.restock(note="""{note}""")\n{behind}'
+    try:
+        result = updated(source, edited({"note": note if asked is None else asked}, {"note": after}))
+    except NotUpdatableError:
+        event("refused")
+        return
+    event("updated")
+    (ran,), rest = notes_that_run(source)
+    assert ran == (note if asked is None else asked)
+    assert notes_that_run(result) == ([after], rest)
 
 
 def test_code_that_ends_the_parser_is_refused_in_a_process_of_its_own() -> None:
