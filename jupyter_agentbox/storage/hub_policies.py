@@ -39,7 +39,7 @@ class HubPolicies:
     """Rules of files and, where a site's file names a Hub service, its policy. The strictest of all wins.
 
     Without a policy that holds, everything is denied: who deletes the file that keeps it, or stops the network, gains
-    nothing by that.
+    nothing by that. A program that does not ask for the policy goes by what the user's server keeps, also later on.
 
     Parameters
     ----------
@@ -60,6 +60,7 @@ class HubPolicies:
         self._clock = clock
         self._source: HubPolicySource | None = None
         self._held: _Held | None = None
+        self._stamp: tuple[int, ...] = ()
         self._problem = ""
         self._parts: tuple[object, ...] = ()
         self._book = RuleBook()
@@ -81,6 +82,7 @@ class HubPolicies:
             self._begin(source)
         if source is None:
             return book
+        self._follow(source)
         held = self._held if self._held is not None and self._holds(self._held.signed) else None
         parts = (book, held, self._held, self._problem)
         if len(parts) != len(self._parts) or any(
@@ -130,15 +132,27 @@ class HubPolicies:
 
     def _begin(self, source: HubPolicySource | None) -> None:
         self._source, self._held, self._problem, self._parts = source, None, "", ()
-        if source is None:
-            return
+        self._stamp = ()
+        if source is not None and not self._path.exists():
+            self._problem = "none has come yet; this user's server asks for it while it runs"
+
+    def _follow(self, source: HubPolicySource) -> None:
+        """Take what another program of this user kept: the server asks for the policy, commands only read it."""
         try:
+            status = self._path.stat()
+            stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
+            if stamp == self._stamp:
+                return
+            self._stamp = stamp
             with self._path.open("rb") as file:
-                self._held = self._checked(file.read(MOST_BYTES + 1), source)
+                kept = self._checked(file.read(MOST_BYTES + 1), source)
         except FileNotFoundError:
-            self._problem = "none has come yet"
+            return  # what was read before holds until it expires
         except (OSError, PolicyRefusedError) as error:
             self._note(f"what `{self._path}` keeps cannot be used: {error}")
+            return
+        if self._held is None or kept.signed.order > self._held.signed.order:
+            self._held, self._problem = kept, ""
 
     def _checked(self, data: bytes, source: HubPolicySource) -> _Held:
         signed = read_signed(data, source.public_key)

@@ -234,6 +234,33 @@ def test_the_keys_signature_under_the_bare_text_is_none_under_a_policy(tmp_path:
     assert server.effect() is Effect.DENY
 
 
+def test_a_program_that_does_not_ask_follows_what_the_server_keeps(tmp_path: Path) -> None:
+    command = Server(tmp_path)
+    assert command.effect() is Effect.DENY
+    server = Server(tmp_path)
+    server.policies.accept(signed(ALLOW))
+    assert command.effect() is Effect.ALLOW
+    server.policies.accept(signed(ALLOW, issued_at=NOW + timedelta(seconds=1), expires_at=NOW + 3 * DAY))
+    assert command.effect() is Effect.ALLOW
+    command.clock.advance((2 * DAY).total_seconds())
+    assert command.effect() is Effect.ALLOW, "the first one has expired"
+    server.policies.accept(signed(DENY, version=8, expires_at=NOW + 3 * DAY))
+    assert command.effect() is Effect.DENY
+    assert command.version == 8
+
+
+@pytest.mark.parametrize("kept", [b"", signed(DENY, key=OTHER_KEY, version=9), signed(ALLOW, version=6)])
+def test_a_kept_policy_that_is_not_good_or_older_changes_nothing_while_a_program_runs(
+    tmp_path: Path, kept: bytes
+) -> None:
+    command = Server(tmp_path)
+    Server(tmp_path).policies.accept(signed(DENY))
+    assert command.version == 7
+    command.path.write_bytes(kept)
+    assert command.version == 7
+    assert command.effect() is Effect.DENY
+
+
 def test_nothing_is_read_again_while_nothing_changed(tmp_path: Path) -> None:
     server = Server(tmp_path)
     assert server.policies.load() is server.policies.load()
