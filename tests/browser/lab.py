@@ -52,6 +52,9 @@ CONFIG = """\
 from anyio._backends._asyncio import WorkerThread
 
 WorkerThread.daemon = True
+
+# A page asks whether JupyterLab should be built again; to answer, JupyterLab runs Node each time.
+c.ServerApp.tornado_settings = {"page_config_data": {"buildCheck": False}}
 """
 
 
