@@ -106,7 +106,7 @@ def test_a_server_that_an_mcp_client_wants_to_add_is_decided_about_in_the_panel(
         expect(item).to_contain_text("API_KEY")
         expect(item).not_to_contain_text("s3cret-key")
         decide(item, "Reject")
-        item.get_by_role("textbox").fill("not on this machine")
+        item.get_by_role("textbox", name="Reason").fill("not on this machine")
         decide(item, "Reject")
         rejected = wire.answer(2)
         expect(item).to_have_count(0)  # the next one has the same name

@@ -198,12 +198,18 @@ function useLastDecided(
 ): string | null {
   const before = React.useRef<ReadonlySet<string>>(new Set());
   const [last, setLast] = React.useState<string | null>(null);
+  const [, renderAgain] = React.useReducer((count: number) => count + 1, 0);
   const left = [...before.current].filter(id => !shown.has(id)).pop();
   const current = left ?? last;
   React.useEffect(() => {
     before.current = shown;
     const hasFocus = root.current?.contains(document.activeElement) ?? false;
-    setLast(isWaiting || hasFocus ? current : null);
+    const kept = isWaiting || hasFocus ? current : null;
+    setLast(kept);
+    if (kept !== current) {
+      // What was never kept is no change of the state, and if all ended at once, nothing else renders this again.
+      renderAgain();
+    }
   }, [root, shown, isWaiting, current]);
   React.useEffect(() => {
     const node = root.current;

@@ -58,6 +58,7 @@ beforeEach(() => {
 function group(...statuses: IApproval['status'][]): {
   node: HTMLElement;
   change: (id: number, status: IApproval['status']) => void;
+  changeAll: (status: IApproval['status']) => void;
   leave: jest.Mock;
   openInPanel: jest.Mock;
 } {
@@ -108,7 +109,12 @@ function group(...statuses: IApproval['status'][]): {
       model.remember([restock(id, status)]);
     });
   };
-  return { node: container, change, leave, openInPanel };
+  const changeAll = (status: IApproval['status']): void => {
+    act(() => {
+      model.remember(statuses.map((_, index) => restock(index, status)));
+    });
+  };
+  return { node: container, change, changeAll, leave, openInPanel };
 }
 
 function cards(): (string | undefined)[] {
@@ -179,6 +185,13 @@ test('the last decision folds all, but not a card that somebody is in', () => {
   });
   expect(cards()).toEqual([]);
   expect(node.textContent).toBe('4 calls, 3 allowed, 1 not decided');
+});
+
+test('calls that end all at once leave no card behind', () => {
+  const { node, changeAll } = group('pending', 'pending', 'pending', 'pending');
+  changeAll('approved');
+  expect(cards()).toEqual([]);
+  expect(node.textContent).toBe('4 calls, 4 allowed');
 });
 
 test('a call whose server asks something has its card, though it was decided', () => {
