@@ -3,10 +3,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jupyter_agentbox.audit_sinks.spool import Spool
 from jupyter_agentbox.core.audit_trail import Link, check_trail
-from jupyter_agentbox.services.audit.deliveries import Delivery, Receipt
+from jupyter_agentbox.services.audit.deliveries import Delivery, Receipt, Waiting
 
 from .attack import Attack
 
@@ -38,12 +39,11 @@ class Place:
 class Trusting(Delivery):
     """Reads again what it hands over, so that it need not keep it in memory."""
 
-    async def _hand_over(self, lines: Sequence[bytes]) -> Sequence[bytes]:
-        await super()._hand_over(lines[:1])  # the receiver comes back meanwhile
+    async def _hand_over(self, lines: Sequence[bytes], waiting: Waiting) -> Any:
+        await super()._hand_over(lines[:1], waiting)  # the receiver comes back meanwhile
         assert isinstance(self._sink, Place)
         self._sink.lines.clear()
-        found = self._waiting.read(1_000_000)
-        return await super()._hand_over(found)
+        return await super()._hand_over(waiting.read(1_000_000), waiting)
 
 
 async def attack(kind: type[Delivery], directory: Path) -> bytes:
