@@ -32,6 +32,7 @@ _CHANGED_LINE: Final = re.compile(r"^[^\S\n]*(>>>|\.\.\.|(\[\w+\] *)?In *\[)|^[^
 _REPEATING: Final = (ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _NOT_GIVEN: Final = object()
+_UNREADABLE: Final = "The cell's code cannot be read as Python. Change it there."
 
 
 class NotUpdatableError(Exception):
@@ -74,9 +75,12 @@ def updated(source: str, call: EditedCall) -> str:
     NotUpdatableError
         If it cannot be done, or if there is any doubt.
     """
-    tree = _parse(source)
+    lines = _run_lines(source)
+    tree = _parse(lines)
     found = _find(tree, call)
-    _check_lines(found, source)
+    its = slice(found.lineno - 1, found.end_lineno)
+    if source.split("\n")[its] != lines[its]:
+        raise NotUpdatableError("IPython changes the lines of this call before it runs them. Change it there.")
     changes = list(_changes(found, call, _Text(source)))
     result = _replaced(source, changes)
     if not _is_right(tree, found, result, call):
@@ -87,21 +91,14 @@ def updated(source: str, call: EditedCall) -> str:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _parse(source: str) -> ast.Module:
-    """Return what Python runs of a cell's code: each part stands in the line in which it stands in the cell."""
-    tree = _tree("\n".join(_run_lines(source)))
-    if tree is None:
-        raise NotUpdatableError("The cell's code cannot be read as Python. Change it there.")
-    return tree
-
-
-def _tree(code: str) -> ast.Module | None:
+def _parse(lines: Sequence[str]) -> ast.Module:
+    """Parse lines that `_run_lines` returns."""
     flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
-        tree = compile(code, "<cell>", "exec", flags, dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    return tree if isinstance(tree, ast.Module) else None
+        tree: ast.Module = compile("\n".join(lines), "<cell>", "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise NotUpdatableError(_UNREADABLE) from error
+    return tree
 
 
 def _run_lines(source: str) -> list[str]:
@@ -135,7 +132,7 @@ def _ipython() -> Any:
     """Return what turns cells into Python before they run."""
     from IPython.core import inputtransformer2  # noqa: PLC0415  # the server needs this module, but not IPython's
 
-    manager: Any = inputtransformer2.TransformerManager
+    manager: Any = inputtransformer2.TransformerManager  # it has no types
     return manager()
 
 
@@ -144,17 +141,10 @@ def _without_commands(lines: list[str]) -> list[str]:
     try:
         transformed = _ipython().do_token_transforms(lines)
     except (SyntaxError, RuntimeError, RecursionError) as error:
-        raise NotUpdatableError("The cell's code cannot be read as Python. Change it there.") from error
+        raise NotUpdatableError(_UNREADABLE) from error
     if len(transformed) != len(lines):  # what looks like a call there may be a part of the command
         raise NotUpdatableError("A command of the cell goes on in its next line. Change the cell's code there.")
     return list(transformed)
-
-
-def _check_lines(node: ast.Call, source: str) -> None:
-    """Refuse a call in lines that do not run as they stand in the cell."""
-    its = slice(node.lineno - 1, node.end_lineno)
-    if source.split("\n")[its] != _run_lines(source)[its]:
-        raise NotUpdatableError("IPython changes the lines of this call before it runs them. Change it there.")
 
 
 # --- finding the call ------------------------------------------------------------------------------------------------
@@ -212,8 +202,8 @@ def _magic_with(tree: ast.Module, function: str) -> str | None:
         match node:
             case ast.Call(
                 func=ast.Attribute(attr="run_line_magic"),
-                args=[ast.Constant(value=str(name)), ast.Constant(value=text)],
-            ) if re.search(rf"\b{re.escape(function)}\b", str(text)):
+                args=[ast.Constant(value=str(name)), ast.Constant(value=str(text))],
+            ) if re.search(rf"\b{re.escape(function)}\b", text):
                 return f"%{name}"
     return None
 
@@ -582,7 +572,7 @@ def _quoted(value: str, quotes: str) -> str:
 def _is_right(before: ast.Module, found: ast.Call, result: str, call: EditedCall) -> bool:
     """Whether the new code is the old one but for the call, and that gives what the person left."""
     try:
-        after = _parse(result)
+        after = _parse(_run_lines(result))
     except NotUpdatableError:
         return False
     index = [node for node, _ in _calls(before, is_once=True)].index(found)

@@ -18,6 +18,7 @@ from jupyter_agentbox.core.site_policy import HubPolicySource, SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.exceptions import PolicyRefusedError
 
+from .rule_files import FileStamp, file_stamp
 from .signed_policies import MOST_BYTES, SignedPolicy, read_signed
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class HubPolicies:
     """Rules of files and, where a site's file names a Hub service, its policy. The strictest of all wins.
 
     Without a policy that holds, everything is denied: who deletes the file that keeps it, or stops the network, gains
-    nothing by that. A program that does not ask for the policy goes by what the user's server keeps, also later on.
+    nothing by that. The user's server asks for the policy and keeps it; other programs of the user read what it keeps.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ class HubPolicies:
         self._clock = clock
         self._source: HubPolicySource | None = None
         self._held: _Held | None = None
-        self._stamp: tuple[int, ...] = ()
+        self._stamp: FileStamp = None
         self._problem = ""
         self._parts: tuple[object, ...] = ()
         self._book = RuleBook()
@@ -131,23 +132,20 @@ class HubPolicies:
                 log.warning("the policy of the Hub service: %s", problem)
 
     def _begin(self, source: HubPolicySource | None) -> None:
-        self._source, self._held, self._problem, self._parts = source, None, "", ()
-        self._stamp = ()
-        if source is not None and not self._path.exists():
-            self._problem = "none has come yet; this user's server asks for it while it runs"
+        self._source, self._held, self._stamp, self._parts = source, None, None, ()
+        self._problem = "" if source is None else "none has come yet; this user's server asks for it while it runs"
 
     def _follow(self, source: HubPolicySource) -> None:
-        """Take what another program of this user kept: the server asks for the policy, commands only read it."""
+        """Take a newer policy from the file, where another program of this user may have kept it."""
+        stamp = file_stamp(str(self._path))
+        if stamp is None or stamp == self._stamp:  # without the file, what was read before holds until it expires
+            return
+        self._stamp = stamp
         try:
-            status = self._path.stat()
-            stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
-            if stamp == self._stamp:
-                return
-            self._stamp = stamp
             with self._path.open("rb") as file:
                 kept = self._checked(file.read(MOST_BYTES + 1), source)
         except FileNotFoundError:
-            return  # what was read before holds until it expires
+            return
         except (OSError, PolicyRefusedError) as error:
             self._note(f"what `{self._path}` keeps cannot be used: {error}")
             return

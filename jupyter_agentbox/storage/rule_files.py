@@ -27,7 +27,7 @@ from .protection import why_unprotected
 log = logging.getLogger(__name__)
 
 #: What changes when a file does, as far as the file system tells; ``None`` for no file.
-_Stamp: TypeAlias = tuple[int, ...] | None
+FileStamp: TypeAlias = tuple[int, ...] | None
 
 #: Nanoseconds for which a change may leave no trace in a file's times, in the coarsest file system.
 _COARSE: Final = 2_000_000_000
@@ -227,9 +227,9 @@ class _WatchedFile:
         self.path = path
         self._read = read
         self._name, self._directory = str(path), str(path.parent)
-        self._stamp: tuple[_Stamp, _Stamp] | None = None
+        self._stamp: tuple[FileStamp, FileStamp] | None = None
         self._is_settled = False
-        self._rights: tuple[tuple[int, ...], _Stamp] = (), None
+        self._rights: tuple[tuple[int, ...], FileStamp] = (), None
         self._bytes: bytes | str | None = b""
         self._found: _Found | None = None
 
@@ -238,7 +238,7 @@ class _WatchedFile:
         self._stamp = None
 
     def load(self) -> _Found:
-        own = _stamp(self._name)  # where there is no file, it does not matter who could put one there
+        own = file_stamp(self._name)  # where there is no file, it does not matter who could put one there
         stamp = own, None if own is None else _stamp_of_directory(self._directory)
         if self._found is not None and self._is_settled and stamp == self._stamp:
             return self._found
@@ -332,7 +332,7 @@ def _why_not_users(path: Path) -> str:
     return "every user can write it: `chmod go-w` makes it yours" if found.st_mode & stat.S_IWOTH else ""
 
 
-def _stamp(path: str) -> _Stamp:
+def file_stamp(path: str) -> FileStamp:
     """Return what changes with a file; ``None`` if there is none. Each call waits for it: it asks the system once."""
     try:
         found = os.lstat(path)
@@ -353,11 +353,11 @@ def _stamp_of(found: os.stat_result) -> tuple[int, ...]:
     )
 
 
-def _rights(stamp: _Stamp) -> tuple[int, ...]:
+def _rights(stamp: FileStamp) -> tuple[int, ...]:
     return () if stamp is None else stamp[5:]
 
 
-def _stamp_of_directory(path: str) -> _Stamp:
+def _stamp_of_directory(path: str) -> FileStamp:
     """Return what says who may put another file there."""
     try:
         found = os.stat(path)  # noqa: PTH116
