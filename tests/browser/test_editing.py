@@ -44,9 +44,10 @@ def test_form_edits_arguments_and_both_versions_are_kept(
 
 @pytest.mark.parametrize("theme", ["light", "dark"], indirect=True)
 def test_edited_arguments_go_into_the_code_of_the_cell_by_keyboard_and_nothing_runs(
-    person: Person, notebook: Callable[..., str], lab: Lab, theme: str, save_picture: Callable[..., None]
+    person: Person, lab: Lab, theme: str, save_picture: Callable[..., None]
 ) -> None:
-    path = notebook("from jupyter_agentbox import tools", PRICE.split("\n")[1] + "  # a pen")
+    path = "pens.ipynb"
+    lab.write_notebook(path, "from jupyter_agentbox import tools", PRICE.split("\n")[1] + "  # a pen")
     person.open(path)
     person.run(0, 1)
     card = person.card(1)
@@ -58,7 +59,9 @@ def test_edited_arguments_go_into_the_code_of_the_cell_by_keyboard_and_nothing_r
     offer = card.get_by_role("button", name="Update the cell’s code…")
     offer.focus()
     press(offer, "Enter")
-    expect(card.get_by_role("group", name=re.compile(r"^What changes in .*, cell 2$"))).to_contain_text("price=14.9)")
+    expect(card.get_by_role("group", name="What changes in pens.ipynb, cell 2", exact=True)).to_contain_text(
+        "price=14.9)"
+    )
     update = card.get_by_role("button", name="Update the code")
     expect(update).to_be_focused()
     save_picture(f"update-cell-{theme}", person.cell(1))
