@@ -58,7 +58,8 @@ export function useCardKeys(
   const [help, setHelp] = React.useState<readonly string[] | null>(null);
   const [guard] = React.useState(() => new KeyGuard());
   const [bound] = React.useState(() => new Map<string, Press>());
-  React.useEffect(() => {
+  // Before anything can move the focus there: on a busy page it may come before other effects run.
+  React.useLayoutEffect(() => {
     const watching =
       isGuarded && root.current ? guard.watch(root.current, setReady) : null;
     return () => {

@@ -95,6 +95,25 @@ test('a letter counts on a card to which a person went, after the delay', () => 
   expect(press).toHaveBeenCalledTimes(1);
 });
 
+test('a letter counts on a card to which the focus came as soon as the card was there', () => {
+  function Arrival(): null {
+    React.useLayoutEffect(() => {
+      screen.getByRole('group').focus();
+    }, []);
+    return null;
+  }
+  byPerson(document.body, new MouseEvent('pointerdown', { bubbles: true }));
+  render(
+    <>
+      <Card name="first" />
+      <Arrival />
+    </>
+  );
+  wait(GUARD_TIME);
+  type(screen.getByRole('group'), 'a');
+  expect(press).toHaveBeenCalledTimes(1);
+});
+
 test('what somebody types on decides nothing where a program moved the focus, however long they pause', () => {
   const card = show();
   const cell = screen.getAllByRole('textbox')[0];
