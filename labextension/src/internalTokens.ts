@@ -207,7 +207,7 @@ export interface IOrigins {
   isInView(approval: IApproval): boolean;
   /** Where the request came from, in words. */
   describe(approval: IApproval): string;
-  /** The code cell that the request came from; `null` if its notebook is not open on this page. */
+  /** The code cell that the request came from; `null` unless its notebook is open on this page with the same kernel. */
   cellOf(approval: IApproval): IOriginCell | null;
   /** Open the notebook and go to the cell; say whether the card is there. */
   reveal(approval: IApproval): Promise<boolean>;

@@ -68,11 +68,19 @@ export class Origins implements IOrigins {
 
   cellOf(approval: IApproval): IOriginCell | null {
     const panel = this._notebook(approval.call);
-    const cell = panel && this._cell(panel, approval);
+    // A notebook at the same path that another kernel runs may be another notebook.
+    const { kernel_id: kernel } = approval.call;
+    if (
+      kernel === null ||
+      panel?.sessionContext.session?.kernel?.id !== kernel
+    ) {
+      return null;
+    }
+    const cell = this._cell(panel, approval);
     const isOnly =
-      panel?.content.widgets.filter(({ model }) => model.id === cell?.model.id)
+      panel.content.widgets.filter(({ model }) => model.id === cell?.model.id)
         .length === 1;
-    return panel && isOnly && cell?.model.type === 'code'
+    return isOnly && cell?.model.type === 'code'
       ? new OriginCell(cell.model, panel.content.model?.readOnly ?? true)
       : null;
   }

@@ -2,6 +2,7 @@ import { YNotebook } from '@jupyter/ydoc';
 import type { YCodeCell } from '@jupyter/ydoc';
 import { CodeCellModel } from '@jupyterlab/cells';
 
+import type { IApproval } from '../../src/api/protocol';
 import { changeOf, OriginCell } from '../../src/integrations/originCell';
 import { Origins } from '../../src/integrations/origins';
 import type { IOriginsOptions } from '../../src/integrations/origins';
@@ -44,32 +45,50 @@ test('what is equal stays, and no character is cut in two', () => {
   expect(changeOf('😀', '🈀')).toEqual({ start: 0, end: 2, text: '🈀' });
 });
 
+/** What a page finds that has `orders.ipynb` open, with these cells and that kernel. */
+function openNotebook(kernel: string | null, ...ids: string[]): Origins {
+  const panel = {
+    sessionContext: { session: kernel && { kernel: { id: kernel } } },
+    content: {
+      widgets: ids.map(id => ({ model: { id, type: 'code' } })),
+      model: { readOnly: false }
+    },
+    context: { path: 'orders.ipynb', localPath: 'orders.ipynb' }
+  };
+  return new Origins({
+    notebooks: { find: (is: (panel: unknown) => boolean) => [panel].find(is) },
+    consoles: null,
+    docManager: null,
+    shell: {},
+    trans
+  } as unknown as IOriginsOptions);
+}
+
+/** A request of the cell `c1` of `orders.ipynb`. */
+function asked(kernel: string | null): IApproval {
+  const request = approval({});
+  request.call.kernel_id = kernel;
+  request.call.cell_id = 'c1';
+  request.call.notebook_path = 'orders.ipynb';
+  return request;
+}
+
 test('of two cells with one id nobody knows which one asked, so neither is offered', () => {
-  const panelWith = (...ids: string[]): Origins =>
-    new Origins({
-      notebooks: {
-        find: (is: (panel: unknown) => boolean) =>
-          [
-            {
-              sessionContext: { session: { kernel: { id: 'k1' } } },
-              content: {
-                widgets: ids.map(id => ({ model: { id, type: 'code' } })),
-                model: { readOnly: false }
-              },
-              context: { path: 'orders.ipynb', localPath: 'orders.ipynb' }
-            }
-          ].find(is)
-      },
-      consoles: null,
-      docManager: null,
-      shell: {},
-      trans
-    } as unknown as IOriginsOptions);
-  const asked = approval({});
-  asked.call.kernel_id = 'k1';
-  asked.call.cell_id = 'c1';
-  asked.call.notebook_path = 'orders.ipynb';
-  expect(panelWith('c1', 'c2').cellOf(asked)).not.toBeNull();
-  expect(panelWith('c1', 'c1').cellOf(asked)).toBeNull();
-  expect(panelWith('c2').cellOf(asked)).toBeNull();
+  const offered = (...ids: string[]): unknown =>
+    openNotebook('k1', ...ids).cellOf(asked('k1'));
+  expect(offered('c1', 'c2')).not.toBeNull();
+  expect(offered('c1', 'c1')).toBeNull();
+  expect(offered('c2')).toBeNull();
 });
+
+test.each([
+  ['k2', 'k1'],
+  [null, 'k1'],
+  ['k1', null],
+  [null, null]
+])(
+  'a cell is not offered in a notebook that kernel %s runs if kernel %s asked',
+  (running, asking) => {
+    expect(openNotebook(running, 'c1').cellOf(asked(asking))).toBeNull();
+  }
+);
