@@ -6,6 +6,8 @@ import type {
   IQuestion,
   IRequestSummary
 } from '../src/api/protocol';
+import { Signal } from '@lumino/signaling';
+
 import type { IOrigins } from '../src/internalTokens';
 import type { ApprovalSource } from '../src/model/approvals';
 import { languageOf } from '../src/ui/text/language';
@@ -64,8 +66,9 @@ export function source(answers: Partial<ApprovalSource> = {}): ApprovalSource {
   };
 }
 
-/** Cells that are all in view. */
+/** Cells that are all in view, of kernels that stay. */
 export const origins: IOrigins = {
+  kernelsChanged: new Signal<IOrigins, void>({} as IOrigins),
   isOpen: () => false,
   isInView: () => true,
   describe: () => 'orders.ipynb, cell 3',

@@ -73,6 +73,22 @@ def test_edited_arguments_go_into_the_code_of_the_cell_by_keyboard_and_nothing_r
     assert not lab.approvals(path)
 
 
+def test_the_offer_to_update_the_code_is_there_after_a_reload(person: Person, notebook: Callable[..., str]) -> None:
+    person.open(notebook(PRICE))
+    person.run(0)
+    card = person.card()
+    decide(card, "Edit")
+    card.get_by_role("textbox", name="price").fill("14.9")
+    decide(card, ALLOW)
+    person.save()
+    person.reload()
+    card.get_by_text("Allowed with edited arguments").click()
+    offer = card.get_by_role("button", name="Update the cell’s code…")
+    offer.click()
+    card.get_by_role("button", name="Update the code").click()
+    expect(person.cell(0).locator(".jp-Cell-inputArea .cm-content")).to_contain_text("price=14.9")
+
+
 def test_arguments_that_do_not_fit_are_refused_at_their_parameter_and_nothing_is_lost(
     person: Person, notebook: Callable[..., str], lab: Lab
 ) -> None:

@@ -7,6 +7,8 @@ import type { ConsolePanel, IConsoleTracker } from '@jupyterlab/console';
 import type { IDocumentManager } from '@jupyterlab/docmanager';
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import type { ISignal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
 
 import type { IApproval } from '../api/protocol';
 import type { IOriginCell, IOrigins, Place } from '../internalTokens';
@@ -25,7 +27,22 @@ export interface IOriginsOptions {
 
 /** See `IOrigins`. */
 export class Origins implements IOrigins {
-  constructor(private readonly _options: IOriginsOptions) {}
+  constructor(private readonly _options: IOriginsOptions) {
+    const { notebooks } = _options;
+    const follow = ({ sessionContext }: NotebookPanel): void => {
+      sessionContext.kernelChanged.connect(() => {
+        this._kernelsChanged.emit();
+      });
+    };
+    notebooks?.forEach(follow);
+    notebooks?.widgetAdded.connect((_, panel) => {
+      follow(panel);
+    });
+  }
+
+  get kernelsChanged(): ISignal<IOrigins, void> {
+    return this._kernelsChanged;
+  }
 
   isOpen({ call }: IApproval): boolean {
     return Boolean(this._console(call) ?? this._notebook(call));
@@ -190,6 +207,8 @@ export class Origins implements IOrigins {
       )
     );
   }
+
+  private readonly _kernelsChanged = new Signal<IOrigins, void>(this);
 }
 
 /** The card of a request within a node. */

@@ -1,6 +1,7 @@
 import { YNotebook } from '@jupyter/ydoc';
 import type { YCodeCell } from '@jupyter/ydoc';
 import { CodeCellModel } from '@jupyterlab/cells';
+import { Signal } from '@lumino/signaling';
 
 import type { IApproval } from '../../src/api/protocol';
 import { changeOf, OriginCell } from '../../src/integrations/originCell';
@@ -45,23 +46,45 @@ test('what is equal stays, and no character is cut in two', () => {
   expect(changeOf('😀', '🈀')).toEqual({ start: 0, end: 2, text: '🈀' });
 });
 
-/** What a page finds that has `orders.ipynb` open, with these cells and that kernel. */
-function openNotebook(kernel: string | null, ...ids: string[]): Origins {
-  const panel = {
-    sessionContext: { session: kernel && { kernel: { id: kernel } } },
-    content: {
+/** A notebook `orders.ipynb` with these cells and that kernel. */
+class Notebook {
+  readonly content;
+  readonly context = { path: 'orders.ipynb', localPath: 'orders.ipynb' };
+  readonly sessionContext;
+
+  constructor(kernel: string | null, ...ids: string[]) {
+    this.sessionContext = {
+      kernelChanged: new Signal<Notebook, void>(this),
+      session: kernel && { kernel: { id: kernel } }
+    };
+    this.content = {
       widgets: ids.map(id => ({ model: { id, type: 'code' } })),
       model: { readOnly: false }
-    },
-    context: { path: 'orders.ipynb', localPath: 'orders.ipynb' }
-  };
+    };
+  }
+}
+
+/** What a page finds that has one notebook open; `widgetAdded` opens more. */
+function pageWith(
+  notebook: Notebook,
+  widgetAdded = new Signal<unknown, Notebook>({})
+): Origins {
+  const open = [notebook];
   return new Origins({
-    notebooks: { find: (is: (panel: unknown) => boolean) => [panel].find(is) },
+    notebooks: {
+      widgetAdded,
+      forEach: open.forEach.bind(open),
+      find: open.find.bind(open)
+    },
     consoles: null,
     docManager: null,
     shell: {},
     trans
   } as unknown as IOriginsOptions);
+}
+
+function openNotebook(kernel: string | null, ...ids: string[]): Origins {
+  return pageWith(new Notebook(kernel, ...ids));
 }
 
 /** A request of the cell `c1` of `orders.ipynb`. */
@@ -92,3 +115,15 @@ test.each([
     expect(openNotebook(running, 'c1').cellOf(asked(asking))).toBeNull();
   }
 );
+
+test('it is told when another kernel runs a notebook that was open, or was opened later', () => {
+  const [first, second] = [new Notebook('k1', 'c1'), new Notebook(null, 'c2')];
+  const widgetAdded = new Signal<unknown, Notebook>({});
+  let count = 0;
+  pageWith(first, widgetAdded).kernelsChanged.connect(() => count++);
+  first.sessionContext.kernelChanged.emit();
+  expect(count).toBe(1);
+  widgetAdded.emit(second);
+  second.sessionContext.kernelChanged.emit();
+  expect(count).toBe(2);
+});

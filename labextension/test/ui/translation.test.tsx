@@ -35,7 +35,13 @@ import { RequestCard } from '../../src/ui/card/RequestCard';
 import { CardProvider, LanguageProvider } from '../../src/ui/context';
 import type { ICardContext } from '../../src/ui/context';
 import { QuestionCard } from '../../src/ui/question/QuestionCard';
-import { approval, question, summaryOf, trans as source } from '../examples';
+import {
+  approval,
+  origins,
+  question,
+  summaryOf,
+  trans as source
+} from '../examples';
 
 /** A language in which each translated text stands in brackets. */
 const trans: typeof source = Object.create(source);
@@ -168,6 +174,7 @@ function context(
   return {
     model,
     origins: {
+      kernelsChanged: origins.kernelsChanged,
       isOpen: () => false,
       cellOf: () => null,
       isInView: () => true,

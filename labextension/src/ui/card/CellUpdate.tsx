@@ -6,6 +6,7 @@ import React from 'react';
 import { useCardContext, useTrans } from '../context';
 import type { IApproval, ICellUpdate } from '../../api/protocol';
 import { isCodeRun } from '../../api/protocol';
+import { useSignal } from '../hooks/useSignal';
 import { Difference } from '../code/Difference';
 import { LinkButton, VisibleText } from '../components/VisibleText';
 
@@ -34,6 +35,7 @@ export function CellUpdate({
   const trans = useTrans();
   const { origins, proposeUpdate } = useCardContext();
   const [state, setState] = React.useState<State>({ kind: 'offered' });
+  useSignal(origins.kernelsChanged); // on a page that was just loaded, its notebooks have none yet
   const cell = origins.cellOf(approval);
   if (!proposeUpdate || !cell) {
     return null;

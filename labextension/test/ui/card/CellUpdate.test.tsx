@@ -1,4 +1,5 @@
 import { nullTranslator } from '@jupyterlab/translation';
+import { Signal } from '@lumino/signaling';
 import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
@@ -6,7 +7,7 @@ import type { ICellUpdate } from '../../../src/api/protocol';
 import { CellUpdate, mayUpdateCell } from '../../../src/ui/card/CellUpdate';
 import { CardProvider } from '../../../src/ui/context';
 import { ApprovalModel } from '../../../src/model/approvals';
-import type { IOriginCell } from '../../../src/internalTokens';
+import type { IOriginCell, IOrigins } from '../../../src/internalTokens';
 import { allowed, approval, origins, source, trans } from '../../examples';
 
 const BEFORE = 'restock(quantity=25)';
@@ -18,6 +19,7 @@ class Notebook implements IOriginCell {
   isEditable = true;
   isThere = true;
   asked: string[][] = [];
+  readonly kernelsChanged = new Signal<IOrigins, void>({} as IOrigins);
 
   constructor(readonly answer: () => Promise<ICellUpdate>) {}
 
@@ -34,7 +36,11 @@ class Notebook implements IOriginCell {
       <CardProvider
         value={{
           model: new ApprovalModel(source()),
-          origins: { ...origins, cellOf: () => (this.isThere ? this : null) },
+          origins: {
+            ...origins,
+            kernelsChanged: this.kernelsChanged,
+            cellOf: () => (this.isThere ? this : null)
+          },
           nameOf: () => 'Ada',
           translator: nullTranslator,
           trans,
@@ -133,4 +139,16 @@ test('only a call of a cell that a person edited is offered', () => {
       mayUpdateCell({ ...edited, call: { ...edited.call, ...call } })
     ).toBe(false);
   }
+});
+
+test('the offer comes with the kernel of the notebook, which a page that was just loaded does not know yet', () => {
+  const notebook = new Notebook(() => Promise.reject(new Error()));
+  notebook.isThere = false;
+  notebook.show();
+  expect(screen.queryByRole('button', { name: OFFER })).toBeNull();
+  notebook.isThere = true;
+  act(() => {
+    notebook.kernelsChanged.emit();
+  });
+  expect(screen.queryByRole('button', { name: OFFER })).not.toBeNull();
 });
