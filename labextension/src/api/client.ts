@@ -103,8 +103,11 @@ export interface IAgentBoxClient {
   now(): number;
   /** A page of requests, newest first. */
   listApprovals(query: IApprovalQuery): Promise<IApprovalPage>;
-  /** Which requests there are and how they stand, newest first. */
-  listSummaries(query: IApprovalQuery): Promise<ISummaryPage>;
+  /** Which requests there are and how they stand, newest first: the known page itself if it still says the same. */
+  listSummaries(
+    query: IApprovalQuery,
+    known?: ISummaryPage | null
+  ): Promise<ISummaryPage>;
   /** A request with all of its arguments. */
   getApproval(id: string): Promise<IApproval>;
   /** A page of the record of all calls, newest first. */
@@ -210,23 +213,28 @@ export class AgentBoxClient implements IAgentBoxClient {
     return { approvals: items.map(toApproval), next };
   }
 
-  async listSummaries(query: IApprovalQuery): Promise<ISummaryPage> {
+  async listSummaries(
+    query: IApprovalQuery,
+    known: ISummaryPage | null = null
+  ): Promise<ISummaryPage> {
     const parameters = parametersOf(query);
     parameters.set('summary', 'true');
-    const { items, next } = await this._list(parameters);
-    return { summaries: items.map(plain<IRequestSummary>), next };
+    const tag = known?.tag ?? null;
+    const response = await this._send('GET', `approvals?${parameters}`, {
+      headers: tag === null ? {} : { 'If-None-Match': tag }
+    });
+    if (known && tag !== null && response.status === 304) {
+      return known;
+    }
+    const { items, next } = toList(await valueOf(response));
+    const summaries = items.map(plain<IRequestSummary>);
+    return { summaries, next, tag: response.headers.get('ETag') };
   }
 
   private async _list(
     parameters: URLSearchParams
   ): Promise<{ items: JsonValue[]; next: string | null }> {
-    const page = await this._request('GET', `approvals?${parameters}`);
-    const items = isObject(page) ? page['approvals'] : null;
-    const next = isObject(page) ? page['next'] : null;
-    return {
-      items: Array.isArray(items) ? items : [],
-      next: typeof next === 'string' ? next : null
-    };
+    return toList(await this._request('GET', `approvals?${parameters}`));
   }
 
   async getApproval(id: string): Promise<IApproval> {
@@ -493,26 +501,25 @@ export class AgentBoxClient implements IAgentBoxClient {
     path: string,
     body?: string
   ): Promise<JsonValue> {
+    const headers = { 'Content-Type': 'application/json' };
+    const init = body === undefined ? {} : { body, headers };
+    return valueOf(await this._send(method, path, init));
+  }
+
+  private async _send(
+    method: string,
+    path: string,
+    init: RequestInit
+  ): Promise<Response> {
     const url = URLExt.join(this._settings.baseUrl, 'jupyter-agentbox') + '/';
-    const init: RequestInit = { method, cache: 'no-store' };
-    if (body !== undefined) {
-      init.body = body;
-      init.headers = { 'Content-Type': 'application/json' };
-    }
     const asked = Date.now();
     const response = await ServerConnection.makeRequest(
       url + path,
-      init,
+      { ...init, method, cache: 'no-store' },
       this._settings
     );
     this._setClock(response, asked);
-    const text = await response.text();
-    // An answer without a body, as to DELETE, is no value.
-    const json = response.ok && text === '' ? null : toJson(text);
-    if (!response.ok || json === undefined) {
-      throw toError(response, json);
-    }
-    return json;
+    return response;
   }
 
   /** The `Date` header has whole seconds, so a smaller difference is noise. */
@@ -525,6 +532,27 @@ export class AgentBoxClient implements IAgentBoxClient {
   }
 
   private _skew = 0;
+}
+
+/** The value in an answer. */
+async function valueOf(response: Response): Promise<JsonValue> {
+  const text = await response.text();
+  // An answer without a body, as to DELETE, is no value.
+  const json = response.ok && text === '' ? null : toJson(text);
+  if (!response.ok || json === undefined) {
+    throw toError(response, json);
+  }
+  return json;
+}
+
+/** A page of a list of requests. */
+function toList(page: JsonValue): { items: JsonValue[]; next: string | null } {
+  const items = isObject(page) ? page['approvals'] : null;
+  const next = isObject(page) ? page['next'] : null;
+  return {
+    items: Array.isArray(items) ? items : [],
+    next: typeof next === 'string' ? next : null
+  };
 }
 
 function callPath(server: string, id: string): string {

@@ -267,8 +267,10 @@ export interface IRequestSummary {
 
 /** A page of summaries, newest first. */
 export interface ISummaryPage {
-  summaries: IRequestSummary[];
+  summaries: readonly IRequestSummary[];
   next: string | null;
+  /** What the server calls this state of the page (its `ETag`), if it says so. */
+  tag?: string | null;
 }
 
 /** What became of one of several decisions. */

@@ -12,7 +12,8 @@ import type { IAgentBoxClient } from '../api/client';
 import type {
   IApproval,
   IDecisionAnswer,
-  IRequestSummary
+  IRequestSummary,
+  ISummaryPage
 } from '../api/protocol';
 import {
   isEnded,
@@ -286,18 +287,26 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   }
 
   private async _listWaiting(): Promise<IRequestSummary[]> {
-    const all: IRequestSummary[] = [];
+    const pages: ISummaryPage[] = [];
     let cursor: string | null = null;
     do {
-      const page = await this._source.listSummaries({
-        status: ['pending'],
-        limit: PAGE_SIZE,
-        cursor
-      });
-      all.push(...page.summaries);
+      const query = { status: ['pending'] as const, limit: PAGE_SIZE, cursor };
+      // Most of the time nothing is new: then the server says only that.
+      const isSamePlace = this._cursorOf(pages.length) === cursor;
+      const page: ISummaryPage = await this._source.listSummaries(
+        query,
+        isSamePlace ? this._listed[pages.length] : null
+      );
+      pages.push(page);
       cursor = page.next;
     } while (cursor);
-    return all;
+    this._listed = pages;
+    return pages.flatMap(({ summaries }) => summaries);
+  }
+
+  /** Where a page of the last list began. */
+  private _cursorOf(index: number): string | null {
+    return index === 0 ? null : (this._listed[index - 1]?.next ?? null);
   }
 
   /** Follow the hints, and then those that come meanwhile: the throttler takes no call while one is under way. */
@@ -526,6 +535,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   private _isDisposed = false;
   private _isFollowing = false;
   private readonly _known = new Map<string, IEntry>();
+  private _listed: readonly ISummaryPage[] = [];
   private _nextRefresh: Promise<void> | null = null;
   private _pending: readonly IApproval[] | null = null;
   private _questions = 0;

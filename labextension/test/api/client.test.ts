@@ -6,8 +6,8 @@ import { allowed, approval, summaryOf } from '../examples';
 
 /** A server with one answer, which keeps what it was asked. */
 class Server {
-  answer(status: number, body: string, date?: Date): void {
-    this._answer = { status, body, date };
+  answer(status: number, body: string, date?: Date, tag?: string): void {
+    this._answer = { status, body, date, tag };
   }
 
   readonly fetch = async (request: Request): Promise<Response> => {
@@ -17,10 +17,14 @@ class Server {
     this.asked.push(
       `${request.method} ${pathname}${query} ${await request.text()}`.trim()
     );
-    const { status, body, date } = this._answer;
+    this.tags.push(request.headers.get('If-None-Match'));
+    const { status, body, date, tag } = this._answer;
     const headers = new Headers(date ? { Date: date.toUTCString() } : {});
+    if (tag !== undefined) {
+      headers.set('ETag', tag);
+    }
     return {
-      ok: status < 400,
+      ok: status >= 200 && status < 300,
       status,
       statusText: 'as the status says',
       headers,
@@ -29,7 +33,14 @@ class Server {
   };
 
   readonly asked: string[] = [];
-  private _answer: { status: number; body: string; date?: Date } = {
+  /** The `If-None-Match` of each question. */
+  readonly tags: (string | null)[] = [];
+  private _answer: {
+    status: number;
+    body: string;
+    date?: Date;
+    tag?: string;
+  } = {
     status: 200,
     body: '{}'
   };
@@ -40,9 +51,11 @@ class Request {
   constructor(
     readonly url: string,
     private readonly _init: RequestInit
-  ) {}
+  ) {
+    this.headers = new Headers(_init.headers);
+  }
 
-  readonly headers = new Headers();
+  readonly headers: Headers;
 
   get method(): string {
     return this._init.method ?? 'GET';
@@ -91,11 +104,40 @@ test('lists which requests there are and how they stand', async () => {
   server.answer(200, JSON.stringify({ approvals: [one], next: null }));
   expect(await client.listSummaries({ status: ['pending'] })).toEqual({
     summaries: [one],
-    next: null
+    next: null,
+    tag: null
   });
   expect(server.asked).toEqual([
     'GET /base/jupyter-agentbox/approvals?status=pending&summary=true'
   ]);
+});
+
+test('a page of summaries that is as it was is not sent again', async () => {
+  const one = summaryOf(approval());
+  const body = JSON.stringify({ approvals: [one], next: 'c2' });
+  server.answer(200, body, undefined, '"t1"');
+  const page = await client.listSummaries({});
+  server.answer(304, '');
+  expect(await client.listSummaries({}, page)).toBe(page);
+  server.answer(
+    200,
+    JSON.stringify({ approvals: [], next: null }),
+    undefined,
+    '"t2"'
+  );
+  const after = await client.listSummaries({}, page);
+  expect(after).toEqual({ summaries: [], next: null, tag: '"t2"' });
+  expect(server.tags).toEqual([null, '"t1"', '"t1"']);
+});
+
+test('a proxy that takes the tag of a page away has it sent again', async () => {
+  server.answer(200, JSON.stringify({ approvals: [], next: null }));
+  const page = await client.listSummaries({});
+  await client.listSummaries({}, page);
+  expect(server.tags).toEqual([null, null]);
+  // Nothing was asked that this would answer.
+  server.answer(304, '');
+  await expect(client.listSummaries({}, page)).rejects.toThrow(RequestError);
 });
 
 test('a list that is none is empty', async () => {

@@ -35,11 +35,23 @@ class Server implements ApprovalSource {
     return this.find(query);
   }
 
-  async listSummaries(query: IApprovalQuery): Promise<ISummaryPage> {
+  async listSummaries(
+    query: IApprovalQuery,
+    known?: ISummaryPage | null
+  ): Promise<ISummaryPage> {
     this.summaries += 1;
     const { approvals, next } = this.find(query);
-    return { summaries: approvals.map(summaryOf), next };
+    const summaries = approvals.map(summaryOf);
+    const tag = JSON.stringify([summaries, next]);
+    if (known?.tag === tag) {
+      this.unchanged.push(query.cursor ?? '');
+      return known;
+    }
+    return { summaries, next, tag };
   }
+
+  /** Where the pages of summaries began that were as the model knew them. */
+  readonly unchanged: string[] = [];
 
   private find(query: IApprovalQuery): IApprovalPage {
     this.check();
@@ -456,6 +468,24 @@ test('a request that waits longer does so on all views, and one that cannot is s
   expect(changes).toEqual(['a1']);
   expect(await model.extend('a1')).toBe(false);
   expect(await model.extend('gone')).toBe(false);
+});
+
+test('pages of the list that say what they said are not sent again, and what changed is seen', async () => {
+  const many = Array.from({ length: 501 }, (_, n) => approval({ id: `a${n}` }));
+  const server = new Server(...many);
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  expect([model.pending.length, server.unchanged]).toEqual([501, []]);
+  await model.refresh();
+  expect([model.pending.length, server.unchanged]).toEqual([501, ['', '500']]);
+  // All pages move on by one, and the second is gone.
+  server.put(allowed({ id: 'a0' }));
+  await model.refresh();
+  expect(model.pending.map(({ id }) => id)).not.toContain('a0');
+  expect([model.pending.length, server.unchanged.length]).toEqual([500, 2]);
+  await model.refresh();
+  expect([model.pending.length, server.unchanged.length]).toEqual([500, 3]);
+  model.dispose();
 });
 
 test('one answer to many is sent in parts that the server takes', async () => {

@@ -145,6 +145,33 @@ async def test_summaries_say_which_requests_there_are_and_how_they_stand(
     assert body["approvals"][0]["id"] == request.id
 
 
+async def test_a_page_that_says_the_same_is_not_sent_again(
+    approvals: ApprovalManager, jp_fetch: Any, fetch: Any
+) -> None:
+    async def look(tag: str) -> Any:
+        headers = {"If-None-Match": tag} if tag else {}
+        params = {"summary": "true", "status": "pending"}
+        return await jp_fetch("jupyter-agentbox", "approvals", params=params, headers=headers, raise_error=False)
+
+    request = await approvals.open(a_call(), TOOL, ASK)
+    first = await look("")
+    tag = first.headers["ETag"]
+    same = await look(tag)
+    assert (first.code, same.code, same.body) == (200, 304, b"")
+    # A proxy that compresses says so in the tag.
+    assert (await look(f"W/{tag}")).code == 304
+    other = await approvals.open(a_call(), TOOL, ASK)
+    more = await look(tag)
+    assert (more.code, len(json.loads(more.body)["approvals"])) == (200, 2)
+    await fetch(
+        "approvals", other.id, "decision", body={"decision": "reject_once", "digest": other.call.digest, "reason": "no"}
+    )
+    # What is as it was before has the tag that it had.
+    again = await look(more.headers["ETag"])
+    assert (again.code, again.headers["ETag"]) == (200, tag)
+    assert [one["id"] for one in json.loads(again.body)["approvals"]] == [request.id]
+
+
 @pytest.mark.parametrize(
     "params",
     [{"status": "maybe"}, {"limit": "0"}, {"limit": "501"}, {"limit": "x"}, {"cursor": "zzz"}, {"summary": "1"}],
