@@ -109,12 +109,12 @@ class Service:
         (directory / "policy.json").write_text(json.dumps(POLICY))
         self.process: subprocess.Popen[bytes] | None = None
 
-    async def start(self) -> None:
-        """Start it, and wait until it can be used."""
+    async def start(self, *options: str) -> None:
+        """Start it, with more options of its command, and wait until it can be used."""
         command = [str(COMMAND), "hub", f"--policy={self._directory / 'policy.json'}"]
         command += [f"--HubService.database_url={self.database_url}", f"--HubService.resume_timeout={RESUME}"]
         with (self._directory / "log").open("ab") as log:
-            self.process = subprocess.Popen([*command, "--log-level=WARN"], env=self._environment, stderr=log)
+            self.process = subprocess.Popen([*command, "--log-level=WARN", *options], env=self._environment, stderr=log)
         async with asyncio.timeout(WAIT):
             while (await self.ask("health/ready")).code != 200:
                 if self.process.poll() is not None:

@@ -403,6 +403,12 @@ class StorageError(AgentBoxError):
     code = "storage"
 
 
+class DatabaseHeldError(StorageError):
+    """Another Hub service uses the database. Nothing was written."""
+
+    code = "database_held"
+
+
 class AuditError(StorageError):
     """A place outside this server that has to have a record of each call does not take one. Nothing runs without."""
 

@@ -223,6 +223,8 @@ class ApprovalStore(Protocol):
     ) -> bool:
         """Write the request if the stored one still has this status and outcome state; say whether it was written.
 
+        A request that waits is not written either if the stored one has a vote that it has not.
+
         With it, in one step, `grant` is kept, which its decision gives. Without one, a decision by a grant is a use of
         that grant, and nothing is written if there is none left.
         """

@@ -12,9 +12,11 @@ from tornado import web
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery, csv_header, record_to_csv, record_to_json
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.service_claims import Claim
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, StorageError
 from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, named_from_json, verdict_from_json
 from jupyter_agentbox.services.json_answers import answer_text
+from jupyter_agentbox.storage.service_claim import since_of
 
 from .handlers import HubServiceHandler, JsonHandler, status_of_error
 from .reviews import ReviewFilter, ReviewRequest, persons_to_json
@@ -125,12 +127,16 @@ class ReadyHandler(HubServiceHandler):
     async def get(self) -> None:
         """Say so, or that it cannot."""
         try:
-            await self.parts.is_ready()
+            claim = await self.parts.is_ready()
         except StorageError:
             self.set_status(503)
             self.finish({"status": "the database cannot be used"})
         else:
-            self.finish({"status": "ok"})
+            self.finish({"status": "ok", "database_held_by": None if claim is None else _holder(claim)})
+
+
+def _holder(claim: Claim) -> JsonObject:
+    return {"host": claim.process.host, "pid": claim.process.pid, "since": since_of(claim)}
 
 
 def _json_line(record: ApprovalRequest) -> str:

@@ -21,8 +21,9 @@ from traitlets import Bool, Float, Integer, TraitError, Unicode
 from traitlets.config import Application
 from traitlets.config.loader import ConfigFileNotFound
 
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.text import visible
-from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 from jupyter_agentbox.storage.retention import RetentionLimits
 from jupyter_agentbox.storage.signed_policies import public_key_of
 from jupyter_agentbox.system import SystemClock
@@ -98,6 +99,11 @@ class HubService(Application):
     report_rate = Integer(
         6000, min=60, help="How many records of local calls a minute are taken of one user's servers."
     ).tag(config=True)
+    claim_timeout = Float(
+        20.0,
+        min=1.0,
+        help="Seconds without a sign of life of this service after which another may take over its database.",
+    ).tag(config=True)
     policy_key = Unicode(
         "agentbox_hub_policy_key",
         help="The file of the private key that signs what users' servers get of the policy. It is made if it is"
@@ -160,13 +166,15 @@ class HubService(Application):
         log_as_json(cast("int | str", self.log_level))
         try:
             hub_auth = self._hub_auth()
-            asyncio.run(self._serve(policy, hub_auth, self._signer(policy)))
+            return asyncio.run(self._serve(policy, hub_auth))
         except ValueError as error:
             return _fail(error)
+        except DatabaseHeldError as error:
+            log.critical("%s", error)
+            return FAILED
         except (StorageError, OSError):
             log.exception("the service cannot run")
             return FAILED
-        return OK
 
     def settings(self) -> Settings:
         """Return what the traits say."""
@@ -177,6 +185,7 @@ class HubService(Application):
             idle_timeout=self.idle_timeout,
             resume_timeout=self.resume_timeout,
             report_rate=self.report_rate,
+            claim_timeout=self.claim_timeout,
             retention=RetentionLimits(days=self.keep_days, bytes=None, long_arguments=None),
         )
 
@@ -206,22 +215,31 @@ class HubService(Application):
         log.info("the policy for users' own tools has version %d", version)
         return PolicySigner(policy=policy.local, version=version, key=key, clock=clock)
 
-    async def _serve(self, policy: PolicyFile, hub_auth: HubOAuth, signer: PolicySigner | None) -> None:
+    async def _serve(self, policy: PolicyFile, hub_auth: HubOAuth) -> int:
         box = build(self.settings(), policy, os.environ)
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         try:
             await box.start()
+            signer = self._signer(policy)  # counts its versions, and so comes after the claim on the database
             server = HTTPServer(make_application(box, hub_auth, self.public_url, signer), max_buffer_size=_MOST_BYTES)
             address = urlsplit(self.service_url)
             server.listen(address.port or 0, address.hostname or "127.0.0.1")
             log.info("the service listens at %s", self.service_url)
-            await _until(stopped, box)
+            watching = in_background(_set_with(box.claim.lost, stopped), what="watching the claim on the database")
+            try:
+                await _until(stopped, box)
+            finally:
+                watching.cancel()
             server.stop()
+            if box.claim.lost.is_set():
+                log.critical("another service has taken the database, because this one stood still: it ends")
+                return FAILED
             log.info("the service stops: what waits goes on waiting if the service is back soon")
         finally:
             await box.aclose()
+        return OK
 
 
 def make_application(
@@ -307,13 +325,18 @@ def main(argv: Sequence[str]) -> int:
     return HubService().run(argv)
 
 
+async def _set_with(one: asyncio.Event, other: asyncio.Event) -> None:
+    await one.wait()
+    other.set()
+
+
 async def _until(stopped: asyncio.Event, box: HubBox) -> None:
     """Wait for the end, and meanwhile stop servers that nobody uses, and close what nobody comes back for."""
     looks = 0
     while not stopped.is_set():
         try:
             async with asyncio.timeout(_LOOK):
-                await stopped.wait()
+                await stopped.wait()  # also if the claim on the database is lost
         except TimeoutError:
             await box.servers.stop_idle()
             try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,9 +15,11 @@ from jupyter_agentbox.core.policy import Effect
 from jupyter_agentbox.core.questions import OpenQuestion, QuestionAction, QuestionAnswer
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
 from jupyter_agentbox.core.reviewers import DecideWith
-from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.core.service_claims import Claim, Process
+from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.limits import ServerLimits
+from jupyter_agentbox.processes.identity import has_ended, machine_of_this_process, start_of
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manager import CallManager
@@ -27,6 +31,7 @@ from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.reports import SqlReportLog
 from jupyter_agentbox.storage.retention import RetentionLimits
+from jupyter_agentbox.storage.service_claim import ServiceClaim, new_process_id
 from jupyter_agentbox.system import RandomIds, SystemClock
 
 from .calls import CentralCalls
@@ -61,6 +66,8 @@ class Settings:
         Seconds that a waiting call outlives its connection, or the service, until its caller is back.
     report_rate : int
         How many records of local calls a minute are taken of one user's servers.
+    claim_timeout : float
+        Seconds without a sign of life after which another service may take over the database.
     """
 
     database_url: str
@@ -70,12 +77,14 @@ class Settings:
     retention: RetentionLimits
     resume_timeout: float = 120.0
     report_rate: int = 6000
+    claim_timeout: float = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubBox:
     """The parts, put together."""
 
+    claim: ServiceClaim
     store: SqlApprovalStore
     servers: CentralServers
     approvals: ApprovalManager
@@ -92,8 +101,11 @@ class HubBox:
 
         Raises
         ------
+        DatabaseHeldError
+            Another service uses the database.
         StorageError
         """
+        await self.claim.take()
         await self.store.open()
         await self.approvals.recover()
         if self.store.look_again is not None:
@@ -104,20 +116,22 @@ class HubBox:
         """Close what was kept and nobody has come back for in time."""
         await self.calls.withdraw_lost()
 
-    async def is_ready(self) -> None:
-        """Do nothing if the store can be read and written.
+    async def is_ready(self) -> Claim | None:
+        """Return who holds the database, if it can be read and written: this process.
 
         Raises
         ------
         StorageError
         """
         await self.store.check_writable()
+        return await self.claim.holder()
 
     async def aclose(self) -> None:
         """Leave what waits for the next process, cancel the rest, stop the central servers, and close the store."""
         self.approvals.stop_looking()
         await self.calls.leave()
-        await self.approvals.orphan()
+        if not self.claim.lost.is_set():  # else it is another's to say what becomes of them
+            await self.approvals.orphan()
         await self.servers.aclose()
         self.checker.close()
         await self.approvals.recorded()
@@ -125,9 +139,12 @@ class HubBox:
         await self.reports.aclose()
         try:
             await self.store.leave()
+        except DatabaseHeldError as error:
+            log.debug("the database is another's: %s", error)
         except StorageError:
             log.exception("the next process has to wait until this one counts as gone")
         await self.store.aclose()
+        await self.claim.aclose()
 
 
 def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]) -> HubBox:
@@ -145,7 +162,12 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
     clock, ids, metrics = SystemClock(), RandomIds(), Metrics()
     announcer = RequestLog(metrics)
     redaction = Redaction(SECRET_NAMES)
-    store = SqlApprovalStore(settings.database_url, clock=clock, limits=settings.retention, redaction=redaction)
+    claim = ServiceClaim(
+        settings.database_url, process=_this_process(), has_ended=has_ended, timeout=settings.claim_timeout
+    )
+    store = SqlApprovalStore(
+        settings.database_url, clock=clock, limits=settings.retention, redaction=redaction, service_claim=claim
+    )
     servers = CentralServers(
         policy=policy, environment=environment, limits=ServerLimits(), idle_timeout=settings.idle_timeout
     )
@@ -187,6 +209,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         ),
     )
     return HubBox(
+        claim=claim,
         store=store,
         servers=servers,
         approvals=approvals,
@@ -201,7 +224,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         open_calls=OpenCalls(patience=settings.resume_timeout),
         audit=AuditManager(log=SqlAuditLog(settings.database_url), approvals=approvals, redaction=redaction),
         reports=ReportManager(
-            SqlReportLog(settings.database_url, clock=clock),
+            SqlReportLog(settings.database_url, clock=clock, service_claim=claim),
             metrics,
             clock=clock,
             ids=ids,
@@ -210,6 +233,17 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         ),
         metrics=metrics,
         checker=checker,
+    )
+
+
+def _this_process() -> Process:
+    pid = os.getpid()
+    return Process(
+        id=new_process_id(),
+        host=socket.gethostname(),
+        pid=pid,
+        machine=machine_of_this_process(),
+        started=start_of(pid),
     )
 
 

@@ -39,6 +39,7 @@ from .rows import (
     with_arguments,
 )
 from .schema import approvals, arguments, tools
+from .service_claim import ServiceClaim
 from .statements import execute
 from .store import SqlStore
 
@@ -117,7 +118,7 @@ class SqlApprovalStore(SqlStore):
         How much is kept, and for how long.
     redaction : Redaction, optional
         Which values never reach the database. Without one, all do.
-    tenant : str, optional
+    tenant, service_claim : optional
         As for `SqlStore`.
 
     Attributes
@@ -136,8 +137,16 @@ class SqlApprovalStore(SqlStore):
         limits: RetentionLimits | None = None,
         redaction: Redaction | None = None,
         tenant: str | None = None,
+        service_claim: ServiceClaim | None = None,
     ) -> None:
-        super().__init__(url, clock=clock, journal_mode=journal_mode, busy_timeout=busy_timeout, tenant=tenant)
+        super().__init__(
+            url,
+            clock=clock,
+            journal_mode=journal_mode,
+            busy_timeout=busy_timeout,
+            tenant=tenant,
+            service_claim=service_claim,
+        )
         self.look_again = LOOK_AGAIN if is_remote(url) else None
         self._retention = Retention(limits or RetentionLimits())
         self._sweeping: asyncio.Task[None] | None = None
@@ -232,6 +241,8 @@ class SqlApprovalStore(SqlStore):
     ) -> bool:
         """Write the request if the stored one has this status and outcome state, and is this process's.
 
+        No approval of one of several persons is written over: the request has to have all that the stored one has.
+
         A person's decision is on the disk when this returns. All else outlives this process, and the machine a moment
         later.
         """
@@ -247,10 +258,14 @@ class SqlApprovalStore(SqlStore):
         has_long_arguments = call.omitted is not None or is_long(call.arguments)
         part = audit_chain.part_of(request)
         is_recorded = part is Part.DECIDED and status is Status.APPROVED
+        rule = request.evaluation.rule
+        may_have_votes = status is Status.PENDING and rule is not None and rule.approvers is not None
         is_decision = status is Status.PENDING and request.decision is not None
         used = request.decision.grant if is_decision and request.decision is not None and grant is None else None
 
         def job(connection: Connection) -> bool:
+            if may_have_votes and not self._has_all_votes(connection, request):
+                return False
             if used is not None and not grants.use_grant(connection, used.id, self._clock.now()):
                 return False
             if execute(connection, _REPLACE, values) != 1:
@@ -271,6 +286,13 @@ class SqlApprovalStore(SqlStore):
         if not request.is_open:
             self._asked.pop(request.id, None)
         return written
+
+    def _has_all_votes(self, connection: Connection, request: ApprovalRequest) -> bool:
+        """Whether a request has the votes of the stored one, which nobody else changes until the transaction ends."""
+        rows = connection.execute(_GET.with_for_update(), {"sought": text_key(request.id)}).all()
+        self._known_tools.learn(connection, rows)
+        stored = {vote.reviewer.name for row in rows for vote in self._known_tools.request(row).votes}
+        return stored <= {vote.reviewer.name for vote in request.votes}
 
     async def list(self, query: ApprovalQuery) -> ApprovalPage:
         """Return a page of requests, newest first, without long arguments.

@@ -76,6 +76,10 @@ class Database:
         Called with each new connection, in a transaction, after the tables are up to date.
     tenant : str or None
         The user of a JupyterHub whose database it has to be; ``None`` if nobody asks.
+    brings_up_to_date : bool
+        Whether a new connection brings the tables up to date; if not, that is left to others.
+    guard : function or None
+        Called at the beginning of each transaction that writes; what it raises keeps the block from being run.
 
     Raises
     ------
@@ -96,7 +100,11 @@ class Database:
         busy_timeout: float,
         on_connect: Callable[[Connection], None],
         tenant: str | None = None,
+        brings_up_to_date: bool = True,
+        guard: Callable[[Connection], None] | None = None,
     ) -> None:
+        self._brings_up_to_date = brings_up_to_date
+        self._guard = guard
         self._url = _checked_url(url)
         self.path = _path_of(self._url)
         self._journal_mode = journal_mode
@@ -130,6 +138,8 @@ class Database:
             if write and self._synchronous:
                 self._synchronize(connection, "FULL" if durable else _UNSYNCED)
             with self._transaction(connection, write=write):
+                if write and self._guard is not None:
+                    self._guard(connection)
                 yield connection
             if write and self._identity() != self._file:
                 raise StorageError(f"{self} was deleted or replaced while it was being written")
@@ -192,7 +202,8 @@ class Database:
         try:
             self._file = self._identity()
             with self._transaction(connection, write=True):
-                bring_up_to_date(connection)
+                if self._brings_up_to_date:
+                    bring_up_to_date(connection)
                 if self._tenant is not None:
                     check_tenant(connection, self._tenant)
                 self._on_connect(connection)

@@ -43,6 +43,7 @@ from .group_commit import GroupCommitter
 from .holds import Hold, add_hold, find_hold, holds, list_holds, may_go, release_hold
 from .holds import metadata as holds_metadata
 from .json_text import dump_json, text_key
+from .service_claim import ServiceClaim
 
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(72057594037929)")
 #: Begins the name of the chain of what the service notes; no server's chain has a slash.
@@ -161,12 +162,28 @@ class SqlReportLog:
         Says when records come.
     busy_timeout : float
         How long to wait for another process's lock, in seconds.
+    service_claim : ServiceClaim or None
+        Without it nothing is written.
     """
 
-    def __init__(self, url: str, *, clock: Clock, busy_timeout: float = 10.0) -> None:
+    def __init__(
+        self, url: str, *, clock: Clock, busy_timeout: float = 10.0, service_claim: ServiceClaim | None = None
+    ) -> None:
         self._clock = clock
-        database = Database(url, journal_mode=None, busy_timeout=busy_timeout, on_connect=make_tables)
+        self._service_claim = service_claim
+        database = Database(
+            url,
+            journal_mode=None,
+            busy_timeout=busy_timeout,
+            on_connect=self._connect,
+            guard=None if service_claim is None else service_claim.check,
+        )
         self._committer = GroupCommitter(database, on_interval=lambda _: None, interval=None, on_close=lambda: None)
+
+    def _connect(self, connection: Connection) -> None:
+        if self._service_claim is not None:
+            self._service_claim.check_connection(connection)
+        make_tables(connection)
 
     async def append(self, tenant: str, reported: Sequence[Report]) -> Taken:
         """Add records of a user, all or none; they are on the disk when this returns.

@@ -14,8 +14,9 @@ from jupyter_agentbox.exceptions import StorageError
 
 from .database import Database, JournalMode, is_remote
 from .group_commit import GroupCommitter
-from .leases import owners_for
+from .leases import SoleLeases, owners_for
 from .schema import schema
+from .service_claim import ServiceClaim
 
 #: Seconds for which the answer of `SqlStore.check_writable` holds: whoever asks often costs no commit each time.
 _KNOWN: Final = 2.0
@@ -37,6 +38,8 @@ class SqlStore:
         How long a method waits for another process's lock, in seconds, before it raises `StorageError`.
     tenant : str or None
         The user of a JupyterHub whose database it has to be; any other's cannot be used.
+    service_claim : ServiceClaim or None
+        That of a Hub service, without which nothing is written; while it holds, no other process uses the database.
     """
 
     def __init__(
@@ -47,15 +50,24 @@ class SqlStore:
         journal_mode: JournalMode = "wal",
         busy_timeout: float = 5.0,
         tenant: str | None = None,
+        service_claim: ServiceClaim | None = None,
     ) -> None:
+        self._service_claim = service_claim
         self._clock = clock
         self._owner = uuid4().hex
         self._check: asyncio.Future[None] | None = None
         self._checked_at = 0.0
         self._database = Database(
-            url, journal_mode=journal_mode, busy_timeout=busy_timeout, on_connect=self._claim, tenant=tenant
+            url,
+            journal_mode=journal_mode,
+            busy_timeout=busy_timeout,
+            on_connect=self._claim,
+            tenant=tenant,
+            guard=None if service_claim is None else service_claim.check,
         )
         self._owners = owners_for(self._database.path, owner=self._owner, clock=clock, is_remote=is_remote(url))
+        if service_claim is not None:
+            self._owners = SoleLeases(self._owners, owner=self._owner, is_alone=lambda: service_claim.follows)
         self._committer = GroupCommitter(
             self._database,
             on_interval=self._owners.claim,
@@ -93,6 +105,8 @@ class SqlStore:
 
     def _claim(self, connection: Connection) -> None:
         """Say on a new connection that this process is alive."""
+        if self._service_claim is not None:
+            self._service_claim.check_connection(connection)
         self._owners.connect(connection)
 
 

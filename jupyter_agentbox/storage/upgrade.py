@@ -12,6 +12,7 @@ from . import reports
 from .database import Database
 from .holds import holds
 from .schema import VERSION, audit, metadata, schema
+from .service_claim import make_claim_table, service
 from .tenants import make_tenant_table
 
 _LOCK_TIMEOUT: Final = 30.0
@@ -24,6 +25,7 @@ _TENANT: Final = ("agentbox_tenant", "SELECT, INSERT")
 _SERVICE: Final = {
     reports.reports.name: "SELECT, INSERT, UPDATE (record)",
     reports.chains.name: "SELECT, INSERT, UPDATE",
+    service.name: "SELECT, INSERT, UPDATE",
     holds.name: "SELECT, INSERT, UPDATE (released_by, released_at, release_reason)",
 }
 
@@ -51,6 +53,7 @@ def upgrade(url: str, *, role: str | None = None, may_remove: bool = False) -> i
     try:
         with database.transaction(write=True) as connection:
             if role is not None:
+                make_claim_table(connection)
                 reports.make_tables(connection)  # the role may be that of a Hub service
                 _grant(connection, role, may_remove=may_remove)
     finally:

@@ -245,6 +245,8 @@ class MemoryApprovalStore:
             stored = self._requests.get(request.id)
             if stored is None or (stored.status, stored.outcome_state) != (status, outcome):
                 return False
+            if status is Status.PENDING and not _voters(stored) <= _voters(request):
+                return False
             decision = request.decision if status is Status.PENDING else None
             if grant is not None:
                 self._grants[grant.id] = grant
@@ -439,3 +441,7 @@ class FakeNotebookFinder:
     async def path_of(self, kernel_id: str) -> str | None:
         """Return the path that the test gave the kernel."""
         return self.paths.get(kernel_id)
+
+
+def _voters(request: ApprovalRequest) -> set[str]:
+    return {vote.reviewer.name for vote in request.votes}

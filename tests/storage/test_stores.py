@@ -12,10 +12,11 @@ from typing import Protocol
 import pytest
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Lapse, Outcome, OutcomeState, Status
+from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.calls import Origin
 from jupyter_agentbox.core.grant_uses import Scope, Void
 from jupyter_agentbox.core.grants import Grant
-from jupyter_agentbox.core.policy import Effect, Evaluation
+from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, ApprovalStore, GrantStore
 from jupyter_agentbox.core.reviewers import Reviewer
 from jupyter_agentbox.core.tools import ToolDescription
@@ -310,3 +311,30 @@ async def test_a_grant_that_has_ended_answers_nothing(store: AnyStore, end: str)
     assert not await store.add(a_request("n", evaluation=allowed))
     with pytest.raises(UnknownApprovalError):
         await store.get("n")
+
+
+async def test_of_two_approvals_that_are_given_at_once_none_is_written_over(store: ApprovalStore) -> None:
+    """The later one has to look again, and then counts, too; so has who decides by fewer than there are."""
+    rule = Rule(
+        effect=Effect.ASK,
+        server="*",
+        tool="*",
+        layer=Layer.SITE,
+        approvers=Approvers(group="stewards", count=3),
+    )
+    asked = a_request(evaluation=Evaluation(effect=Effect.ASK, rule=rule))
+    await store.add(asked)
+    bob, cleo, dan = (a_decision(asked, reviewer=Reviewer(name=name)) for name in ("bob", "cleo", "dan"))
+
+    written = await asyncio.gather(
+        *(store.replace_if(asked.endorse(vote), status=Status.PENDING, outcome=None) for vote in (bob, cleo))
+    )
+    assert sorted(written) == [False, True]
+    first = await store.get("r1")
+    late = cleo if first.votes == (bob,) else bob
+    assert not await store.replace_if(asked.decide(dan), status=Status.PENDING, outcome=None)
+    assert await store.replace_if(first.endorse(late), status=Status.PENDING, outcome=None)
+    both = await store.get("r1")
+    assert {vote.reviewer.name for vote in both.votes} == {"bob", "cleo"}
+    assert await store.replace_if(both.decide(dan), status=Status.PENDING, outcome=None)
+    assert (await store.get("r1")).votes == both.votes

@@ -617,11 +617,7 @@ class ApprovalManager:
             before = await self._get(request_id)
             after = change(before)
             if not await self._store.replace_if(after, status=Status.PENDING, outcome=None):
-                present = await self._present(before)
-                raise InvalidTransitionError(
-                    f"request `{request_id}` is no longer pending: it is `{present.status.value}`",
-                    request_id=request_id,
-                )
+                raise _changed(before, await self._present(before))
             if self._live.get(request_id) is before:  # else it was decided in the same moment
                 self._live[request_id] = after
                 self._announcer.approval_changed(after)
@@ -851,11 +847,7 @@ class ApprovalManager:
 
     async def _write_through(self, before: ApprovalRequest, after: ApprovalRequest, grant: Grant | None = None) -> None:
         if not await self._store.replace_if(after, status=before.status, outcome=before.outcome_state, grant=grant):
-            present = await self._present(before)
-            raise InvalidTransitionError(
-                f"request `{before.id}` is no longer {before.status.value}: it is `{present.status.value}`",
-                request_id=before.id,
-            )
+            raise _changed(before, await self._present(before))
         if grant is not None:
             self._grants.remember(grant)  # in the same step: should the kernel end now, it ends the grant, too
         self._remember(after)
@@ -874,7 +866,8 @@ class ApprovalManager:
             return present
         present = replace(present, call=believed.call)
         self._remember(present)
-        if (present.status, present.outcome_state) == (believed.status, believed.outcome_state):
+        is_voted = len(present.votes) > len(believed.votes)
+        if not is_voted and (present.status, present.outcome_state) == (believed.status, believed.outcome_state):
             self._forget(believed.id)  # the store does not take it from us: another server process adopted it
         return present
 
@@ -921,3 +914,17 @@ def _without_question(request: ApprovalRequest, record: QuestionRecord) -> Appro
 
 def _has_failed(work: asyncio.Future[None]) -> bool:
     return work.done() and (work.cancelled() or work.exception() is not None)
+
+
+def _changed(believed: ApprovalRequest, present: ApprovalRequest) -> InvalidTransitionError:
+    """Return what to tell whose change came too late."""
+    if len(present.votes) > len(believed.votes) and present.status is believed.status:
+        text = "another person approved it in the same moment: look at it again, and answer"
+    else:
+        text = f"it is `{present.status.value}`"
+    return InvalidTransitionError(
+        f"request `{believed.id}` is no longer {believed.status.value}: {text}"
+        if present.status is not believed.status
+        else f"request `{believed.id}` was not changed: {text}",
+        request_id=believed.id,
+    )

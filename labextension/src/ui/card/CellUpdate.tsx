@@ -78,7 +78,7 @@ export function CellUpdate({
       <p className="jp-AgentBox-note" role="status">
         {state.kind === 'done'
           ? trans.__(
-              'The code of the cell has your edits now. It was not run again.'
+              'Your edits were put into the code of the cell. It was not run again.'
             )
           : null}
         {state.kind === 'refused' ? <VisibleText text={state.reason} /> : null}

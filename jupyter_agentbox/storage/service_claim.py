@@ -1,0 +1,288 @@
+"""The claim of the one process that runs the Hub service on a database.
+
+Each transaction that writes looks first whether the claim still holds, and keeps others from taking it until the
+transaction ends. So a process that was frozen, and whose claim another took meanwhile, writes nothing more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import uuid4
+
+from sqlalchemy import BigInteger, Column, Connection, Float, Integer, MetaData, Table, Text, inspect, select, text
+from sqlalchemy.dialects import postgresql, sqlite
+
+from jupyter_agentbox.core.service_claims import BEATS, Claim, Process, Sighting, Verdict, judge, refusal
+from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
+
+from .database import Database
+from .group_commit import GroupCommitter
+
+log = logging.getLogger(__name__)
+
+#: Seconds between two looks at a holder that may be gone.
+_LOOK: Final = 0.5
+#: Seconds after which PostgreSQL ends a transaction in which a frozen process does nothing, so that its lock goes.
+_IDLE: Final = 10.0
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DATABASE_TIME: Final = {
+    "postgresql": text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"),
+    "sqlite": text("SELECT CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"),
+}
+
+#: One row: who holds the database; no `holder` if nobody does. It is the service's, and no part of `MIGRATIONS`.
+service: Final = Table(
+    "agentbox_hub_service",
+    MetaData(),
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("holder", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("machine", Text, nullable=False),
+    Column("started", Text, nullable=False),
+    Column("since", BigInteger, nullable=False),
+    Column("beat", BigInteger, nullable=False),
+    Column("timeout", Float, nullable=False),
+)
+_NOBODY: Final = {
+    "id": 1,
+    "holder": "",
+    "host": "",
+    "pid": 0,
+    "machine": "",
+    "started": "",
+    "since": 0,
+    "beat": 0,
+    "timeout": 0.0,
+}
+_MAKE_ROW: Final = {
+    "sqlite": sqlite.insert(service).values(_NOBODY).on_conflict_do_nothing(),
+    "postgresql": postgresql.insert(service).values(_NOBODY).on_conflict_do_nothing(),
+}
+_ROW: Final = select(service).where(service.c.id == 1)
+#: Does not keep the holder from counting up, and keeps others from taking the row.
+_CHECK: Final = {
+    "sqlite": text("SELECT holder FROM agentbox_hub_service WHERE id = 1"),
+    "postgresql": text(
+        "SELECT holder, set_config('idle_in_transaction_session_timeout', :idle, true)"
+        " FROM agentbox_hub_service WHERE id = 1 FOR KEY SHARE"
+    ).bindparams(idle=str(int(_IDLE * 1000))),
+}
+
+
+def make_claim_table(connection: Connection) -> None:
+    """Make the table and its row, in the caller's transaction, if they are not there."""
+    if not inspect(connection).has_table(service.name):
+        if connection.dialect.name == "postgresql":  # two services may start at once
+            connection.execute(text("SELECT pg_advisory_xact_lock(72057594037930)"))
+        service.create(connection, checkfirst=True)
+    connection.execute(_MAKE_ROW[connection.dialect.name])
+
+
+class ServiceClaim:
+    """The claim of this process on a database.
+
+    Parameters
+    ----------
+    url : str
+        The SQLAlchemy URL of the service's database.
+    process : Process
+        This process.
+    has_ended : callable
+        Whether a process of this machine has ended, by its number and its start.
+    timeout : float
+        Seconds without a sign of life after which another may take over from this process.
+    busy_timeout : float
+        How long to wait for another process's lock, in seconds.
+
+    Attributes
+    ----------
+    lost : asyncio.Event
+        Set when another has taken the database: this process has to end.
+    follows : bool
+        Whether somebody held the database before, so that all who ever used it did so by a claim.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        process: Process,
+        has_ended: Callable[[int, str], bool],
+        timeout: float,
+        busy_timeout: float = 10.0,
+    ) -> None:
+        self.lost = asyncio.Event()
+        self.follows = False
+        self._process = process
+        self._has_ended = has_ended
+        self._timeout = timeout
+        self._is_lost = False
+        self._is_held = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._database = Database(
+            url, journal_mode=None, busy_timeout=busy_timeout, on_connect=make_claim_table, brings_up_to_date=False
+        )
+        self._committer = GroupCommitter(
+            self._database, on_interval=self._beat, interval=timeout / BEATS, on_close=lambda: None
+        )
+
+    async def take(self) -> None:
+        """Take the database, once it is sure that nobody else uses it.
+
+        If another held it and does not say that it has ended, this takes the time that the other gave itself.
+
+        Raises
+        ------
+        DatabaseHeldError
+            Another process uses it; the error says which, and what to do.
+        StorageError
+        """
+        self._loop = asyncio.get_running_loop()
+        first: Sighting | None = None
+        while True:
+            before = first
+
+            def attempt(connection: Connection, before: Sighting | None = before) -> tuple[Verdict, Claim | None]:
+                return self._attempt(connection, before)
+
+            verdict, claim = await self._committer.run(attempt, write=True)
+            if verdict is Verdict.TAKE:
+                self._is_held = True
+                return
+            if verdict is Verdict.REFUSE and claim is not None:
+                raise DatabaseHeldError(refusal(claim, since_of(claim)))
+            if first is None and claim is not None:
+                first = Sighting(claim=claim, at=time.monotonic())
+                log.warning(
+                    "process %d on %s has not given up this database: looking for %g s whether it is alive",
+                    *(claim.process.pid, claim.process.host, claim.timeout),
+                )
+            await asyncio.sleep(_LOOK)
+
+    def check(self, connection: Connection) -> None:
+        """Look whether the claim holds, at the beginning of a transaction that writes; nobody takes it until its end.
+
+        Raises
+        ------
+        DatabaseHeldError
+            It does not, and never will again.
+        """
+        row = connection.execute(_CHECK[connection.dialect.name]).first()
+        if row is None or row.holder != self._process.id or self._is_lost:
+            self._lose()
+            raise DatabaseHeldError(
+                "another Hub service has taken this database: this one writes nothing more and ends"
+            )
+
+    def check_connection(self, connection: Connection) -> None:
+        """Do so on a new connection, whose database may be another by now."""
+        make_claim_table(connection)
+        self.check(connection)
+
+    async def holder(self) -> Claim | None:
+        """Return who holds the database now.
+
+        Raises
+        ------
+        StorageError
+        """
+        return await self._committer.run(_read, write=False)
+
+    async def aclose(self) -> None:
+        """Give up the database, if this process has it, so that the next need not wait."""
+        if self._is_held and not self._is_lost:
+            mine = service.update().where(service.c.id == 1, service.c.holder == self._process.id)
+            try:
+                await self._committer.run(lambda connection: connection.execute(mine.values(holder="")), write=True)
+            except StorageError:
+                log.exception("the next service on this machine finds out by itself that this one ended")
+        self._is_held = False
+        await self._committer.aclose()
+
+    def _attempt(self, connection: Connection, first: Sighting | None) -> tuple[Verdict, Claim | None]:
+        now = time.monotonic()
+        claim = _read(connection)
+        verdict = self._judge(claim, first, now)
+        if verdict is not Verdict.TAKE:
+            return verdict, claim
+        if connection.dialect.name == "postgresql":  # longer than a frozen holder can keep its lock
+            connection.execute(text(f"SET LOCAL lock_timeout = '{int(2 * _IDLE)}s'"))
+        row = connection.execute(_ROW.with_for_update()).one()
+        claim = _claim_of(row)
+        verdict = self._judge(claim, first, now)
+        if verdict is Verdict.TAKE:
+            self.follows = row.beat > 0
+            self._write(connection, row.beat + 1)
+        return verdict, claim
+
+    def _judge(self, claim: Claim | None, first: Sighting | None, now: float) -> Verdict:
+        if claim is not None and claim.process.id == self._process.id:
+            return Verdict.TAKE  # the answer to the first attempt was lost on its way
+        return judge(claim, is_gone=self._is_gone(claim), first=first, now=now)
+
+    def _is_gone(self, claim: Claim | None) -> bool:
+        if claim is None or not claim.process.machine or claim.process.machine != self._process.machine:
+            return False
+        return self._has_ended(claim.process.pid, claim.process.started)
+
+    def _write(self, connection: Connection, beat: int) -> None:
+        mine = self._process
+        now = connection.execute(_DATABASE_TIME[connection.dialect.name]).scalar_one()
+        values = {
+            "holder": mine.id,
+            "host": mine.host,
+            "pid": mine.pid,
+            "machine": mine.machine,
+            "started": mine.started,
+            "since": int(now),
+            "beat": beat,
+            "timeout": self._timeout,
+        }
+        connection.execute(service.update().where(service.c.id == 1).values(values))
+
+    def _beat(self, connection: Connection) -> None:
+        """Give a sign of life, from the thread of the claim, which a busy event loop does not keep waiting."""
+        if not self._is_held:
+            return
+        mine = service.update().where(service.c.id == 1, service.c.holder == self._process.id)
+        if connection.execute(mine.values(beat=service.c.beat + 1)).rowcount != 1:
+            self._lose()
+
+    def _lose(self) -> None:
+        if self._is_held and not self._is_lost and self._loop is not None:
+            self._is_lost = True
+            self._loop.call_soon_threadsafe(self.lost.set)
+
+
+def since_of(claim: Claim) -> str:
+    """Return since when a database is held, for people and for JSON."""
+    return (_EPOCH + timedelta(microseconds=claim.since)).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def new_process_id() -> str:
+    """Return an id that no other process has."""
+    return uuid4().hex
+
+
+def _read(connection: Connection) -> Claim | None:
+    return _claim_of(connection.execute(_ROW).one())
+
+
+def _claim_of(row: object) -> Claim | None:
+    values = row._mapping  # type: ignore[attr-defined]  # SQLAlchemy's public name for it
+    if not values["holder"]:
+        return None
+    process = Process(
+        id=values["holder"],
+        host=values["host"],
+        pid=values["pid"],
+        machine=values["machine"],
+        started=values["started"],
+    )
+    return Claim(process=process, since=values["since"], beat=values["beat"], timeout=values["timeout"])

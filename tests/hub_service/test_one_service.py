@@ -1,0 +1,104 @@
+"""Two services and one database, as processes: one is refused, follows one that was killed, or one that froze."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bench.hub import Approver, Service, call
+
+from .test_restart import database_url
+
+__all__ = ["database_url"]
+
+PATIENCE = 120
+#: Nobody could wait for it: who takes over did not have to.
+FOR_EVER = "--HubService.claim_timeout=1000000"
+#: Who is stopped for so long can be followed.
+SHORT = "--HubService.claim_timeout=2"
+
+
+@asynccontextmanager
+async def two_services(directory: Path, database_url: str) -> AsyncIterator[tuple[Service, Service]]:
+    """Give two services of one database, which do not run yet."""
+    made = []
+    for name in ("one", "two"):
+        (directory / name).mkdir()
+        made.append(Service(directory / name, database_url))
+    one, two = made
+    try:
+        async with asyncio.timeout(PATIENCE):
+            yield one, two
+    finally:
+        for service in made:
+            if service.process is not None and service.process.poll() is None:
+                service.process.send_signal(signal.SIGCONT)
+            service.end()
+
+
+def pid_of(service: Service) -> int:
+    assert service.process is not None
+    return service.process.pid
+
+
+async def exit_code(service: Service) -> int:
+    assert service.process is not None
+    return await asyncio.to_thread(service.process.wait)
+
+
+async def ready(service: Service) -> object:
+    answer = await service.ask("health/ready")
+    return json.loads(answer.body)["database_held_by"]
+
+
+async def test_a_second_service_is_refused_and_says_who_holds_the_database(tmp_path: Path, database_url: str) -> None:
+    async with two_services(tmp_path, database_url) as (one, two):
+        await one.start()
+        with pytest.raises(RuntimeError, match=rf"process {pid_of(one)} on .*, since 20.*End that process first"):
+            await two.start()
+        assert await exit_code(two) == 1
+        held = await ready(one)
+        assert isinstance(held, dict)
+        assert held["pid"] == pid_of(one)
+        assert held["since"].endswith("Z")
+
+
+async def test_who_follows_one_that_was_killed_goes_on_at_once_with_what_waits(
+    tmp_path: Path, database_url: str
+) -> None:
+    async with two_services(tmp_path, database_url) as (one, two):
+        before = Service(tmp_path / "one", database_url)  # the first start on a database knows nobody
+        await before.start()
+        before.end()
+        await one.start(FOR_EVER)
+        works = asyncio.Event()
+        waiting = asyncio.create_task(call(one, "ada", "asked", "c1", works))
+        await works.wait()
+        one.kill()
+
+        await two.start()
+        approver = Approver(two)
+        await approver.log_in()
+        assert await approver.allow_all() == 1
+        waiting.cancel()
+
+
+async def test_a_service_that_froze_and_was_followed_writes_nothing_and_ends(tmp_path: Path, database_url: str) -> None:
+    async with two_services(tmp_path, database_url) as (one, two):
+        await one.start(SHORT)
+        os.kill(pid_of(one), signal.SIGSTOP)
+        await two.start()
+        os.kill(pid_of(one), signal.SIGCONT)
+
+        assert await exit_code(one) == 1
+        assert "another service has taken the database" in (tmp_path / "one" / "log").read_text()
+        held = await ready(two)
+        assert isinstance(held, dict)
+        assert held["pid"] == pid_of(two)
