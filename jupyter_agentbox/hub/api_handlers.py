@@ -12,7 +12,6 @@ from tornado import web
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.audit_search import AuditPage, AuditQuery, csv_header, record_to_csv, record_to_json
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.service_claims import Claim
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, StorageError
 from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, named_from_json, verdict_from_json
 from jupyter_agentbox.services.json_answers import answer_text
@@ -132,11 +131,7 @@ class ReadyHandler(HubServiceHandler):
             self.set_status(503)
             self.finish({"status": "the database cannot be used"})
         else:
-            self.finish({"status": "ok", "database_held_by": None if claim is None else _holder(claim)})
-
-
-def _holder(claim: Claim) -> JsonObject:
-    return {"host": claim.process.host, "pid": claim.process.pid, "since": since_of(claim)}
+            self.finish({"status": "ok", "database_held_since": None if claim is None else since_of(claim)})
 
 
 def _json_line(record: ApprovalRequest) -> str:
