@@ -207,7 +207,7 @@ export interface IOrigins {
   isInView(approval: IApproval): boolean;
   /** Where the request came from, in words. */
   describe(approval: IApproval): string;
-  /** Another kernel runs a notebook that is open on this page. */
+  /** Emits when the kernel of a notebook on this page is another one. */
   readonly kernelsChanged: ISignal<IOrigins, void>;
   /** The code cell that the request came from; `null` unless its notebook is open on this page with the same kernel. */
   cellOf(approval: IApproval): IOriginCell | null;

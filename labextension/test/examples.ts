@@ -1,13 +1,13 @@
 /**
  * Requests for tests.
  */
+import { Signal } from '@lumino/signaling';
+
 import type {
   IApproval,
   IQuestion,
   IRequestSummary
 } from '../src/api/protocol';
-import { Signal } from '@lumino/signaling';
-
 import type { IOrigins } from '../src/internalTokens';
 import type { ApprovalSource } from '../src/model/approvals';
 import { languageOf } from '../src/ui/text/language';

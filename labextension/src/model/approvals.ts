@@ -287,26 +287,20 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   }
 
   private async _listWaiting(): Promise<IRequestSummary[]> {
-    const pages: ISummaryPage[] = [];
+    const pages = new Map<string | null, ISummaryPage>();
     let cursor: string | null = null;
     do {
       const query = { status: ['pending'] as const, limit: PAGE_SIZE, cursor };
       // Most of the time nothing is new: then the server says only that.
-      const isSamePlace = this._cursorOf(pages.length) === cursor;
       const page: ISummaryPage = await this._source.listSummaries(
         query,
-        isSamePlace ? this._listed[pages.length] : null
+        this._listed.get(cursor)
       );
-      pages.push(page);
+      pages.set(cursor, page);
       cursor = page.next;
     } while (cursor);
     this._listed = pages;
-    return pages.flatMap(({ summaries }) => summaries);
-  }
-
-  /** Where a page of the last list began. */
-  private _cursorOf(index: number): string | null {
-    return index === 0 ? null : (this._listed[index - 1]?.next ?? null);
+    return [...pages.values()].flatMap(({ summaries }) => summaries);
   }
 
   /** Follow the hints, and then those that come meanwhile: the throttler takes no call while one is under way. */
@@ -535,7 +529,8 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   private _isDisposed = false;
   private _isFollowing = false;
   private readonly _known = new Map<string, IEntry>();
-  private _listed: readonly ISummaryPage[] = [];
+  /** The pages of the last list, by where they began. */
+  private _listed: ReadonlyMap<string | null, ISummaryPage> = new Map();
   private _nextRefresh: Promise<void> | null = null;
   private _pending: readonly IApproval[] | null = null;
   private _questions = 0;

@@ -35,7 +35,7 @@ export function CellUpdate({
   const trans = useTrans();
   const { origins, proposeUpdate } = useCardContext();
   const [state, setState] = React.useState<State>({ kind: 'offered' });
-  useSignal(origins.kernelsChanged); // on a page that was just loaded, its notebooks have none yet
+  useSignal(origins.kernelsChanged); // the notebooks of a page that was just loaded have no kernels yet
   const cell = origins.cellOf(approval);
   if (!proposeUpdate || !cell) {
     return null;
