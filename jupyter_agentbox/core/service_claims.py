@@ -1,7 +1,7 @@
 """Who may use the database of the Hub service: one process, and when another may take over from it.
 
-The holder counts up a number while it lives. Who wants to take over watches that number by a clock of their own, so
-that no two clocks are ever compared, and a clock that jumps changes nothing.
+The holder counts up a number while it lives. A process that wants to take over watches that number by its own clock,
+so that no two clocks are ever compared, and a clock that jumps changes nothing.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """What was seen first of a holder, and when, in seconds by the clock of who watches."""
+    """What was seen first of a holder, and when, in seconds by the clock of the process that watches."""
 
     claim: Claim
     at: float
 
 
 class Verdict(Enum):
-    """What who wants the database does next."""
+    """What a process that wants the database does next."""
 
     TAKE = "take"
     WATCH = "watch"
@@ -78,7 +78,7 @@ class Verdict(Enum):
 
 
 def judge(claim: Claim | None, *, is_gone: bool, first: Sighting | None, now: float) -> Verdict:
-    """Return what who wants the database does next.
+    """Return what a process that wants the database does next.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def judge(claim: Claim | None, *, is_gone: bool, first: Sighting | None, now: fl
     first : Sighting or None
         What was seen first; ``None`` if nothing was yet.
     now : float
-        Seconds by the clock of who watches, from before `claim` was read.
+        Seconds by the clock of the process that watches, from before `claim` was read.
     """
     if claim is None or is_gone:
         return Verdict.TAKE
@@ -101,12 +101,12 @@ def judge(claim: Claim | None, *, is_gone: bool, first: Sighting | None, now: fl
 
 
 def refusal(claim: Claim, since: str) -> str:
-    """Return what to tell who started a second service."""
+    """Return what to tell the person who started a second service."""
     process = claim.process
     return (
         f"another Hub service uses this database: process {process.pid} on {process.host}, since {since}."
         " One database serves one process, because two would not know of each other's requests."
-        f" End that process first, or give this service another database (`HubService.database_url`)."
+        " End that process first, or give this service another database (`HubService.database_url`)."
         " On Kubernetes, let one pod run: `replicas: 1` and `strategy: Recreate`."
         f" If that process hangs, this service takes over {claim.timeout:g} seconds after its last sign of life."
     )

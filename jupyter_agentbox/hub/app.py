@@ -234,7 +234,7 @@ class HubService(Application):
                 watching.cancel()
             server.stop()
             if box.claim.lost.is_set():
-                log.critical("another service has taken the database, because this one stood still: it ends")
+                log.critical("another service has taken the database because this one stood still: this one ends")
                 return FAILED
             log.info("the service stops: what waits goes on waiting if the service is back soon")
         finally:
