@@ -15,7 +15,6 @@ from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError, StorageError
 from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, named_from_json, verdict_from_json
 from jupyter_agentbox.services.json_answers import answer_text
-from jupyter_agentbox.storage.service_claim import since_of
 
 from .handlers import HubServiceHandler, JsonHandler, status_of_error
 from .reviews import ReviewFilter, ReviewRequest, persons_to_json
@@ -126,12 +125,12 @@ class ReadyHandler(HubServiceHandler):
     async def get(self) -> None:
         """Say so, or that it cannot."""
         try:
-            claim = await self.parts.is_ready()
+            since = await self.parts.is_ready()
         except StorageError:
             self.set_status(503)
             self.finish({"status": "the database cannot be used"})
         else:
-            self.finish({"status": "ok", "database_held_since": None if claim is None else since_of(claim)})
+            self.finish({"status": "ok", "database_held_since": since})
 
 
 def _json_line(record: ApprovalRequest) -> str:

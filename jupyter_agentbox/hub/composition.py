@@ -15,7 +15,7 @@ from jupyter_agentbox.core.policy import Effect
 from jupyter_agentbox.core.questions import OpenQuestion, QuestionAction, QuestionAnswer
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
 from jupyter_agentbox.core.reviewers import DecideWith
-from jupyter_agentbox.core.service_claims import Claim, Process
+from jupyter_agentbox.core.service_claims import Process
 from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.limits import ServerLimits
@@ -31,7 +31,7 @@ from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.reports import SqlReportLog
 from jupyter_agentbox.storage.retention import RetentionLimits
-from jupyter_agentbox.storage.service_claim import ServiceClaim, new_process_id
+from jupyter_agentbox.storage.service_claim import ServiceClaim
 from jupyter_agentbox.system import RandomIds, SystemClock
 
 from .calls import CentralCalls
@@ -116,15 +116,15 @@ class HubBox:
         """Close what was kept and nobody has come back for in time."""
         await self.calls.withdraw_lost()
 
-    async def is_ready(self) -> Claim | None:
-        """Return who holds the database, if it can be read and written: this process.
+    async def is_ready(self) -> str | None:
+        """Return since when this process holds the database, if it can be read and written.
 
         Raises
         ------
         StorageError
         """
         await self.store.check_writable()
-        return await self.claim.holder()
+        return self.claim.since
 
     async def aclose(self) -> None:
         """Leave what waits for the next process, cancel the rest, stop the central servers, and close the store."""
@@ -163,7 +163,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
     announcer = RequestLog(metrics)
     redaction = Redaction(SECRET_NAMES)
     claim = ServiceClaim(
-        settings.database_url, process=_this_process(), has_ended=has_ended, timeout=settings.claim_timeout
+        settings.database_url, process=_this_process(ids.new()), has_ended=has_ended, timeout=settings.claim_timeout
     )
     store = SqlApprovalStore(
         settings.database_url, clock=clock, limits=settings.retention, redaction=redaction, service_claim=claim
@@ -236,10 +236,10 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
     )
 
 
-def _this_process() -> Process:
+def _this_process(id: str) -> Process:
     pid = os.getpid()
     return Process(
-        id=new_process_id(),
+        id=id,
         host=socket.gethostname(),
         pid=pid,
         machine=machine_of_this_process(),

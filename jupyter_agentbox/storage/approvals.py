@@ -411,16 +411,14 @@ class SqlApprovalStore(SqlStore):
     def _adopt(self, connection: Connection) -> Sequence[ApprovalRequest]:
         columns = approvals.c
         others = select(columns.owner).where(columns.owner.is_not(None), columns.owner != self._owner).distinct()
-        gone = [owner for owner in connection.scalars(others) if self._owners.is_gone(connection, owner)]
+        gone = [owner for owner in connection.scalars(others) if self._is_gone(connection, owner)]
         abandoned = select(*_COLUMNS).where(columns.owner.in_(gone)).with_for_update(skip_locked=True)
         rows = connection.execute(abandoned.order_by(columns.created_at, columns.id)).all()
         requests = self._known_tools.read(connection, rows)
         if rows:
             adopt = approvals.update().where(columns.id == bindparam("sought")).values(owner=self._owner)
             connection.execute(adopt, [{"sought": row.id} for row in rows])
-        grants.end_grants_of_lost(
-            connection, owner=self._owner, is_gone=lambda owner: self._owners.is_gone(connection, owner)
-        )
+        grants.end_grants_of_lost(connection, owner=self._owner, is_gone=lambda owner: self._is_gone(connection, owner))
         self._owners.sweep(connection)
         return requests
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
@@ -60,6 +60,16 @@ _CAUSES: Final = {
 }
 
 
+class Guard(Protocol):
+    """Knows whether this process may write. What it raises keeps the transaction from being committed."""
+
+    def check(self, connection: Connection) -> None:
+        """Look, at the beginning of a transaction that writes."""
+
+    def check_connection(self, connection: Connection) -> None:
+        """Look on a new connection, whose database may be another by now."""
+
+
 class Database:
     """A connection that opens itself when it is needed. Used from one thread only.
 
@@ -78,8 +88,8 @@ class Database:
         The user of a JupyterHub whose database it has to be; ``None`` if nobody asks.
     brings_up_to_date : bool
         Whether a new connection brings the tables up to date; if not, that is left to others.
-    guard : function or None
-        Called at the beginning of each transaction that writes; what it raises keeps the block from being run.
+    guard : Guard or None
+        Says at the beginning of each transaction that writes whether this process may.
 
     Raises
     ------
@@ -101,7 +111,7 @@ class Database:
         on_connect: Callable[[Connection], None],
         tenant: str | None = None,
         brings_up_to_date: bool = True,
-        guard: Callable[[Connection], None] | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self._brings_up_to_date = brings_up_to_date
         self._guard = guard
@@ -139,7 +149,7 @@ class Database:
                 self._synchronize(connection, "FULL" if durable else _UNSYNCED)
             with self._transaction(connection, write=write):
                 if write and self._guard is not None:
-                    self._guard(connection)
+                    self._guard.check(connection)
                 yield connection
             if write and self._identity() != self._file:
                 raise StorageError(f"{self} was deleted or replaced while it was being written")
@@ -206,6 +216,8 @@ class Database:
                     bring_up_to_date(connection)
                 if self._tenant is not None:
                     check_tenant(connection, self._tenant)
+                if self._guard is not None:
+                    self._guard.check_connection(connection)
                 self._on_connect(connection)
         except BaseException:
             connection.close()

@@ -12,7 +12,6 @@ seconds. The time is that of the database, because the clocks of its servers may
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -67,55 +66,7 @@ class Leases(Protocol):
 
 
 #: Microseconds since 1970 by the database's clock, also within a long transaction.
-_DATABASE_TIME: Final = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
-
-
-class SoleLeases:
-    """Owners of a database that one process at a time uses: while this one does, all others are gone.
-
-    Parameters
-    ----------
-    leases : Leases
-        Knows who is alive by other means.
-    owner : str
-        This process's id.
-    is_alone : callable
-        Whether it is sure that no other process uses the database.
-    """
-
-    def __init__(self, leases: Leases, *, owner: str, is_alone: Callable[[], bool]) -> None:
-        self._leases = leases
-        self._owner = owner
-        self._is_alone = is_alone
-
-    @property
-    def interval(self) -> float | None:
-        """As often as otherwise."""
-        return self._leases.interval
-
-    def connect(self, connection: Connection) -> None:
-        """Say on a new connection that this process is alive."""
-        self._leases.connect(connection)
-
-    def claim(self, connection: Connection) -> None:
-        """Say that this process is alive."""
-        self._leases.claim(connection)
-
-    def is_gone(self, connection: Connection, owner: str) -> bool:
-        """Whether that process is gone."""
-        return (owner != self._owner and self._is_alone()) or self._leases.is_gone(connection, owner)
-
-    def sweep(self, connection: Connection) -> None:
-        """Remove the traces of processes that are gone by other means, too."""
-        self._leases.sweep(connection)
-
-    def leave(self, connection: Connection) -> None:
-        """Say that this process is about to go."""
-        self._leases.leave(connection)
-
-    def release(self) -> None:
-        """Say that this process is gone."""
-        self._leases.release()
+DATABASE_TIME: Final = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
 
 
 def owners_for(path: Path | None, *, owner: str, clock: Clock, is_remote: bool = False) -> Leases:
@@ -271,7 +222,7 @@ class HeartbeatLeases:
 
     def _now(self, connection: Connection) -> int:
         if connection.dialect.name == "postgresql":
-            return int(connection.execute(_DATABASE_TIME).scalar_one())
+            return int(connection.execute(DATABASE_TIME).scalar_one())
         return microseconds(self._clock.now())
 
 

@@ -170,20 +170,10 @@ class SqlReportLog:
         self, url: str, *, clock: Clock, busy_timeout: float = 10.0, service_claim: ServiceClaim | None = None
     ) -> None:
         self._clock = clock
-        self._service_claim = service_claim
         database = Database(
-            url,
-            journal_mode=None,
-            busy_timeout=busy_timeout,
-            on_connect=self._connect,
-            guard=None if service_claim is None else service_claim.check,
+            url, journal_mode=None, busy_timeout=busy_timeout, on_connect=make_tables, guard=service_claim
         )
         self._committer = GroupCommitter(database, on_interval=lambda _: None, interval=None, on_close=lambda: None)
-
-    def _connect(self, connection: Connection) -> None:
-        if self._service_claim is not None:
-            self._service_claim.check_connection(connection)
-        make_tables(connection)
 
     async def append(self, tenant: str, reported: Sequence[Report]) -> Taken:
         """Add records of a user, all or none; they are on the disk when this returns.

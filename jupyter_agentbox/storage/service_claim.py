@@ -10,18 +10,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from typing import Final
-from uuid import uuid4
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Column, Connection, Float, Integer, MetaData, Table, Text, inspect, select, text
+from sqlalchemy import BigInteger, Column, Connection, Float, Integer, MetaData, Row, Table, Text, inspect, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
+from jupyter_agentbox.core.pagination import from_microseconds
 from jupyter_agentbox.core.service_claims import BEATS, Claim, Process, Sighting, Verdict, judge, refusal
 from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 
 from .database import Database
 from .group_commit import GroupCommitter
+from .leases import DATABASE_TIME
 
 log = logging.getLogger(__name__)
 
@@ -29,9 +29,8 @@ log = logging.getLogger(__name__)
 _LOOK: Final = 0.5
 #: Seconds after which PostgreSQL ends a transaction in which a frozen process does nothing, so that its lock goes.
 _IDLE: Final = 10.0
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DATABASE_TIME: Final = {
-    "postgresql": text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"),
+    "postgresql": DATABASE_TIME,
     "sqlite": text("SELECT CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"),
 }
 
@@ -106,6 +105,8 @@ class ServiceClaim:
         Set when another has taken the database: this process has to end.
     follows : bool
         Whether somebody held the database before, so that all who ever used it did so by a claim.
+    since : str or None
+        Since when this process holds the database, in ISO 8601; ``None`` before `take`.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class ServiceClaim:
     ) -> None:
         self.lost = asyncio.Event()
         self.follows = False
+        self.since: str | None = None
         self._process = process
         self._has_ended = has_ended
         self._timeout = timeout
@@ -153,6 +155,7 @@ class ServiceClaim:
 
             verdict, claim = await self._committer.run(attempt, write=True)
             if verdict is Verdict.TAKE:
+                self.since = None if claim is None else since_of(claim)
                 self._is_held = True
                 return
             if verdict is Verdict.REFUSE and claim is not None:
@@ -160,7 +163,7 @@ class ServiceClaim:
             if first is None and claim is not None:
                 first = Sighting(claim=claim, at=time.monotonic())
                 log.warning(
-                    "process %d on %s has not given up this database: looking for %g s whether it is alive",
+                    "process %d on %s has not given up this database: watching for up to %g s whether it is alive",
                     *(claim.process.pid, claim.process.host, claim.timeout),
                 )
             await asyncio.sleep(_LOOK)
@@ -185,15 +188,6 @@ class ServiceClaim:
         make_claim_table(connection)
         self.check(connection)
 
-    async def holder(self) -> Claim | None:
-        """Return who holds the database now.
-
-        Raises
-        ------
-        StorageError
-        """
-        return await self._committer.run(_read, write=False)
-
     async def aclose(self) -> None:
         """Give up the database, if this process has it, so that the next need not wait."""
         if self._is_held and not self._is_lost:
@@ -201,13 +195,13 @@ class ServiceClaim:
             try:
                 await self._committer.run(lambda connection: connection.execute(mine.values(holder="")), write=True)
             except StorageError:
-                log.exception("the next service on this machine finds out by itself that this one ended")
+                log.exception("this service could not give up its database: the next one has to find out that it ended")
         self._is_held = False
         await self._committer.aclose()
 
     def _attempt(self, connection: Connection, first: Sighting | None) -> tuple[Verdict, Claim | None]:
         now = time.monotonic()
-        claim = _read(connection)
+        claim = _claim_of(connection.execute(_ROW).one())
         verdict = self._judge(claim, first, now)
         if verdict is not Verdict.TAKE:
             return verdict, claim
@@ -218,7 +212,7 @@ class ServiceClaim:
         verdict = self._judge(claim, first, now)
         if verdict is Verdict.TAKE:
             self.follows = row.beat > 0
-            self._write(connection, row.beat + 1)
+            claim = self._write(connection, row.beat + 1)
         return verdict, claim
 
     def _judge(self, claim: Claim | None, first: Sighting | None, now: float) -> Verdict:
@@ -231,20 +225,22 @@ class ServiceClaim:
             return False
         return self._has_ended(claim.process.pid, claim.process.started)
 
-    def _write(self, connection: Connection, beat: int) -> None:
+    def _write(self, connection: Connection, beat: int) -> Claim:
         mine = self._process
         now = connection.execute(_DATABASE_TIME[connection.dialect.name]).scalar_one()
+        claim = Claim(process=mine, since=int(now), beat=beat, timeout=self._timeout)
         values = {
             "holder": mine.id,
             "host": mine.host,
             "pid": mine.pid,
             "machine": mine.machine,
             "started": mine.started,
-            "since": int(now),
+            "since": claim.since,
             "beat": beat,
             "timeout": self._timeout,
         }
         connection.execute(service.update().where(service.c.id == 1).values(values))
+        return claim
 
     def _beat(self, connection: Connection) -> None:
         """Give a sign of life, from the thread of the claim, which a busy event loop does not keep waiting."""
@@ -262,27 +258,11 @@ class ServiceClaim:
 
 def since_of(claim: Claim) -> str:
     """Return since when a database is held, for people and for JSON."""
-    return (_EPOCH + timedelta(microseconds=claim.since)).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return from_microseconds(claim.since).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def new_process_id() -> str:
-    """Return an id that no other process has."""
-    return uuid4().hex
-
-
-def _read(connection: Connection) -> Claim | None:
-    return _claim_of(connection.execute(_ROW).one())
-
-
-def _claim_of(row: object) -> Claim | None:
-    values = row._mapping  # type: ignore[attr-defined]  # SQLAlchemy's public name for it
-    if not values["holder"]:
+def _claim_of(row: Row[Any]) -> Claim | None:
+    if not row.holder:
         return None
-    process = Process(
-        id=values["holder"],
-        host=values["host"],
-        pid=values["pid"],
-        machine=values["machine"],
-        started=values["started"],
-    )
-    return Claim(process=process, since=values["since"], beat=values["beat"], timeout=values["timeout"])
+    process = Process(id=row.holder, host=row.host, pid=row.pid, machine=row.machine, started=row.started)
+    return Claim(process=process, since=row.since, beat=row.beat, timeout=row.timeout)

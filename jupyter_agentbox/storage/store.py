@@ -14,7 +14,7 @@ from jupyter_agentbox.exceptions import StorageError
 
 from .database import Database, JournalMode, is_remote
 from .group_commit import GroupCommitter
-from .leases import SoleLeases, owners_for
+from .leases import owners_for
 from .schema import schema
 from .service_claim import ServiceClaim
 
@@ -63,11 +63,9 @@ class SqlStore:
             busy_timeout=busy_timeout,
             on_connect=self._claim,
             tenant=tenant,
-            guard=None if service_claim is None else service_claim.check,
+            guard=service_claim,
         )
         self._owners = owners_for(self._database.path, owner=self._owner, clock=clock, is_remote=is_remote(url))
-        if service_claim is not None:
-            self._owners = SoleLeases(self._owners, owner=self._owner, is_alone=lambda: service_claim.follows)
         self._committer = GroupCommitter(
             self._database,
             on_interval=self._owners.claim,
@@ -105,9 +103,12 @@ class SqlStore:
 
     def _claim(self, connection: Connection) -> None:
         """Say on a new connection that this process is alive."""
-        if self._service_claim is not None:
-            self._service_claim.check_connection(connection)
         self._owners.connect(connection)
+
+    def _is_gone(self, connection: Connection, owner: str) -> bool:
+        """Whether a process is gone; all others are where one at a time uses the database, and this one does."""
+        is_alone = self._service_claim is not None and self._service_claim.follows
+        return (is_alone and owner != self._owner) or self._owners.is_gone(connection, owner)
 
 
 def _look(connection: Connection) -> None:

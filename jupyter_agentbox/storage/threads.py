@@ -200,7 +200,7 @@ class SqlThreadStore(SqlStore):
             found: dict[str, list[TurnSummary]] = {thread_id: [] for thread_id in thread_ids}
             for row in connection.execute(statement).all():
                 summary = _read(row.summary, summary_from_json)
-                if row.owner not in (None, self._owner) and self._owners.is_gone(connection, row.owner):
+                if row.owner not in (None, self._owner) and self._is_gone(connection, row.owner):
                     summary = replace(summary, status=TurnStatus.INTERRUPTED)
                 found[by_key[row.thread_id]].append(summary)
             return found
@@ -240,7 +240,7 @@ class SqlThreadStore(SqlStore):
         now = microseconds(self._clock.now())
 
         def job(connection: Connection) -> bool:
-            return self._retention.sweep(connection, now, is_gone=lambda owner: self._owners.is_gone(connection, owner))
+            return self._retention.sweep(connection, now, is_gone=lambda owner: self._is_gone(connection, owner))
 
         while await self._committer.run(job, write=True, durable=False):
             pass  # in steps, so that turns need not wait for all of them
@@ -276,7 +276,7 @@ class SqlThreadStore(SqlStore):
     def _living(self, connection: Connection, row: Row[Any]) -> Turn:
         """Return the turn of a row; one whose process is gone is interrupted first."""
         turn = _read(row.turn, turn_from_json)
-        if row.owner in (None, self._owner) or not self._owners.is_gone(connection, row.owner):
+        if row.owner in (None, self._owner) or not self._is_gone(connection, row.owner):
             return turn
         turn = turn.end(TurnStatus.INTERRUPTED, at=self._clock.now())
         values = {"owner": None, "turn": dump_json(turn_to_json(turn))}

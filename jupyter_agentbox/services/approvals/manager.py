@@ -918,13 +918,10 @@ def _has_failed(work: asyncio.Future[None]) -> bool:
 
 def _changed(believed: ApprovalRequest, present: ApprovalRequest) -> InvalidTransitionError:
     """Return what to tell whose change came too late."""
-    if len(present.votes) > len(believed.votes) and present.status is believed.status:
-        text = "another person approved it in the same moment: look at it again, and answer"
+    if present.status is not believed.status:
+        text = f"is no longer {believed.status.value}: it is `{present.status.value}`"
+    elif len(present.votes) > len(believed.votes):
+        text = "was not changed: another person approved it at the same moment. Look at it again, then answer"
     else:
-        text = f"it is `{present.status.value}`"
-    return InvalidTransitionError(
-        f"request `{believed.id}` is no longer {believed.status.value}: {text}"
-        if present.status is not believed.status
-        else f"request `{believed.id}` was not changed: {text}",
-        request_id=believed.id,
-    )
+        text = f"was not changed: it is `{present.status.value}`"
+    return InvalidTransitionError(f"request `{believed.id}` {text}", request_id=believed.id)
