@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -201,18 +202,18 @@ class _NoRedirect(HTTPRedirectHandler):
 def running_oauth_server() -> Iterator[OAuthServer]:
     """Run one in a thread."""
     remote = OAuthServer()
-    config = uvicorn.Config(remote.app(), host="127.0.0.1", port=0, log_level="critical", lifespan="off")
+    config = uvicorn.Config(remote.app(), log_level="critical", lifespan="off")
     server = uvicorn.Server(config)
-    bound = config.bind_socket()
-    remote.origin = f"http://127.0.0.1:{bound.getsockname()[1]}"
-    thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
+    listening = socket.create_server(("127.0.0.1", 0))  # it listens already: nobody is refused
+    remote.origin = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     try:
         yield remote
     finally:
         server.should_exit = True
         thread.join(60)
-        bound.close()
+        listening.close()
 
 
 def query_of(url: str) -> dict[str, str]:
