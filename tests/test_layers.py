@@ -118,6 +118,7 @@ LATE = {
     ("kernel.media", "IPython.display"): "results can be read where IPython is not",
     ("kernel.runtime", "kernel.failures"): _KERNEL_START,
     ("kernel.runtime", "kernel.link"): _KERNEL_START,
+    ("kernel.runtime", "kernel.absence"): _KERNEL_START,
     ("kernel.runtime", "kernel.socket_transport"): _KERNEL_START,
     ("kernel.runtime", "kernel.transport"): _KERNEL_START,
     ("agents.model_generator", "agents.model_questions"): _MODELS,

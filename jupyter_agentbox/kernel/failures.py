@@ -23,6 +23,10 @@ _NO_ANSWER: Final = (
     " JupyterLab that has jupyter-agentbox (`jupyter server extension list` must show it as enabled), then run the cell"
     " again. Behind a gateway (`--gateway-url`) tools cannot be called.{problem}"
 )
+_NO_SERVER: Final = (
+    "no agentbox server is there ({why}), so nobody could approve and nothing ran. Where tools are needed, run the"
+    " notebook in a JupyterLab that has jupyter-agentbox; a call is tried again as soon as a server answers.{problem}"
+)
 _LOST: Final = (
     "the agentbox server has not answered for {seconds:g} s while `{what}` was waiting. Before you "
     "repeat the call, check that the Jupyter server is still running and look at its approval "
@@ -49,13 +53,21 @@ def not_in_kernel() -> NoServerError:
 
 def no_answer(seconds: float, problem: str = "") -> NoServerError:
     """Return the error of a kernel that no server answers, with what was wrong with the messages that did come."""
-    hint = (
+    return NoServerError(_NO_ANSWER.format(seconds=seconds, problem=_version_hint(problem)))
+
+
+def no_server(why: str, problem: str = "") -> NoServerError:
+    """Return the error of a kernel that is known to have no server, and why that is known."""
+    return NoServerError(_NO_SERVER.format(why=why, problem=_version_hint(problem)))
+
+
+def _version_hint(problem: str) -> str:
+    return (
         f" This kernel cannot read a message that arrived ({problem}): install the same version of "
         "jupyter-agentbox in the kernel and in the server."
         if problem
         else ""
     )
-    return NoServerError(_NO_ANSWER.format(seconds=seconds, problem=hint))
 
 
 def server_lost(what: str, seconds: float) -> NoServerError:

@@ -49,6 +49,7 @@ from .endings import comment_line, ending_line
 from .failures import (
     error_of,
     no_answer,
+    no_server,
     not_in_kernel,
     not_taken,
     server_lost,
@@ -91,6 +92,8 @@ class Link:
         Knows whose code calls.
     patience : Patience
         How long to wait for what.
+    alone : str
+        Why it is known that no server is there. It is known until a server speaks.
     clock : callable
         Seconds, monotonic.
     """
@@ -101,6 +104,7 @@ class Link:
         cells: Cells,
         *,
         patience: Patience | None = None,
+        alone: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.patience = patience or Patience()
@@ -116,6 +120,7 @@ class Link:
         self._unanswered_ping: float | None = None
         self._process = os.getpid()
         self._problem = ""
+        self._alone = alone
         transport.listen(self.receive)
 
     def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> CallResult:
@@ -167,10 +172,10 @@ class Link:
 
     async def _ask_async(self, question: Question, cell: Cell, act: Act | None = None) -> Reply:
         __tracebackhide__ = True
-        inbox: asyncio.Queue[ServerAnswer] = asyncio.Queue()
+        inbox: asyncio.Queue[ServerAnswer | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
-        def deliver(answer: ServerAnswer) -> None:
+        def deliver(answer: ServerAnswer | None) -> None:
             with suppress(RuntimeError):  # the loop was closed, so nobody waits any more
                 loop.call_soon_threadsafe(inbox.put_nowait, answer)
 
@@ -207,7 +212,7 @@ class Link:
     def ask(self, question: Question, *, cell: Cell | None = None, within: float | None = None) -> Reply:
         """Send a question and wait for its reply, in the calling thread."""
         __tracebackhide__ = True
-        inbox: SimpleQueue[ServerAnswer] = SimpleQueue()
+        inbox: SimpleQueue[ServerAnswer | None] = SimpleQueue()
         pending = PendingRequest(question=question, deliver=inbox.put, cell=cell or self.cells.current())
         pending.give_up_at = None if within is None else self._clock() + within
         with closing(self._exchange(pending)) as steps:
@@ -231,6 +236,9 @@ class Link:
             self._problem = str(problem)
             return
         self._heard_at, self._unanswered_ping = self._clock(), None
+        if self._alone:
+            self._alone = ""
+            self._pending.wake()
         if isinstance(message, Welcome):
             self.welcome = message
         elif isinstance(message, Pong):
@@ -286,7 +294,7 @@ class Link:
                         raise error
         finally:
             self._pending.remove(pending)
-            if not ending:
+            if not ending and pending.sent_at is not None:
                 self._send(Cancel(id=pending.question.id))
             if card is not None:
                 asked = pending.question.arguments if isinstance(pending.question, Call) else {}
@@ -307,25 +315,39 @@ class Link:
         attempt(show, self.welcome.url if self.welcome else "")
 
     def _begin(self, pending: PendingRequest) -> None:
-        if self.welcome is None:
+        if self.welcome is None or self._alone:
             self._send(Hello())
         self._pending.add(pending)
+        pending.begun_at = self._clock()
+        if not self._alone:
+            self._send_first(pending)
+
+    def _send_first(self, pending: PendingRequest) -> None:
         pending.sent_at = self._clock()
         self._send(pending.question)
 
     def _seconds(self, pending: PendingRequest) -> float:
-        seconds = self.patience.ping if pending.answered else self.patience.repeat
+        if pending.sent_at is None:
+            seconds = self.patience.alone
+        else:
+            seconds = self.patience.ping if pending.answered else self.patience.repeat
         return seconds if pending.give_up_at is None else max(0.0, min(seconds, pending.give_up_at - self._clock()))
 
     def _tend(self, pending: PendingRequest) -> None:
         """Do what silence asks for: give up, repeat, ping."""
+        if pending.sent_at is None:
+            self._send_unless_alone(pending)
+            return
         now = self._clock()
-        silence = self._silence(pending, now)
+        silence = self._silence(pending.sent_at, now)
         limit = self.patience.lost if pending.answered else self.patience.attach
         if pending.give_up_at is not None and now >= pending.give_up_at:
-            raise no_answer(now - pending.sent_at, self._problem)
+            raise no_answer(now - pending.begun_at, self._problem)
         if silence >= limit:
-            raise _lost(pending, limit) if pending.answered else no_answer(limit, self._problem)
+            if pending.answered:
+                raise _lost(pending, limit)
+            self._alone = f"none has answered this kernel for {limit:g} s"
+            raise no_answer(limit, self._problem)
         if not pending.answered:
             if pending.times_unknown >= _UNKNOWN_TWICE and now - pending.sent_at >= limit:
                 raise not_taken(pending.what)
@@ -338,13 +360,19 @@ class Link:
                 self._unanswered_ping = now
             self._send(Ping(ids=self._pending.ids))
 
-    def _silence(self, pending: PendingRequest, now: float) -> float:
+    def _send_unless_alone(self, pending: PendingRequest) -> None:
+        if self._alone:
+            # A server that came later would run what nobody waits for any more: the question is never sent.
+            raise no_server(self._alone, self._problem)
+        self._send_first(pending)
+
+    def _silence(self, sent_at: float, now: float) -> float:
         """Return for how many seconds the server has not answered.
 
         A server that was not asked is not silent: while this process was stopped, or a cell blocked the loop that
         waits, no pings were sent.
         """
-        asked_at = pending.sent_at if pending.sent_at >= self._heard_at else self._unanswered_ping
+        asked_at = sent_at if sent_at >= self._heard_at else self._unanswered_ping
         return 0.0 if asked_at is None else now - asked_at
 
     def _forgotten(self, ids: list[str]) -> None:

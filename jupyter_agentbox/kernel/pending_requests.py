@@ -34,6 +34,8 @@ class Patience:
     ----------
     attach : float
         For any answer to a message; after that no server is there.
+    alone : float
+        For any sign of life of a server, while it is known that none is there.
     repeat : float
         Between repetitions of an unanswered message.
     ping : float
@@ -43,6 +45,7 @@ class Patience:
     """
 
     attach: float = 10.0
+    alone: float = 0.05
     repeat: float = 1.0
     ping: float = 5.0
     lost: float = 60.0
@@ -57,7 +60,7 @@ class PendingRequest:
     question : Question
         The message.
     deliver : callable
-        Hands an answer to the code that waits, from any thread.
+        Hands an answer to the code that waits, from any thread; ``None`` to have it look at how things are.
     cell : Cell
         Whose code waits.
     give_up_at : float or None
@@ -65,15 +68,20 @@ class PendingRequest:
 
     Attributes
     ----------
+    begun_at : float
+        When the wait began, on the link's clock.
+    sent_at : float or None
+        When the message was first sent; ``None`` if it was not, for no server is there.
     times_unknown : int
         How often the server said that it does not know the message.
     """
 
     question: Question
-    deliver: Callable[[ServerAnswer], None]
+    deliver: Callable[[ServerAnswer | None], None]
     cell: Cell = field(default_factory=Cell)
     give_up_at: float | None = None
-    sent_at: float = 0.0
+    begun_at: float = 0.0
+    sent_at: float | None = None
     answered: bool = False
     times_unknown: int = 0
     request_id: str | None = None
@@ -115,6 +123,11 @@ class PendingRequests:
     def remove(self, pending: PendingRequest) -> None:
         """Wait for one no longer; answers that come later are dropped."""
         self._by_id.pop(pending.question.id, None)
+
+    def wake(self) -> None:
+        """Have all waits look at how things are."""
+        for pending in list(self._by_id.values()):
+            pending.deliver(None)
 
     def of_cell(self, cell: Cell) -> list[PendingRequest]:
         """Return the waits of one cell's code."""

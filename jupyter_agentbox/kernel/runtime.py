@@ -85,6 +85,7 @@ def _new_link(shell: Any) -> Link:
     global _link
     # Not at the top: loading the kernel side must cost a kernel's start next to nothing.
     with TrustedImports():
+        from .absence import known_absence  # noqa: PLC0415
         from .failures import not_in_kernel  # noqa: PLC0415
         from .link import Link  # noqa: PLC0415
 
@@ -92,7 +93,8 @@ def _new_link(shell: Any) -> Link:
         if _link is None:
             if _cells is None:
                 raise not_in_kernel()
-            _link = Link(_new_transport(shell.kernel, _cells), _cells)
+            alone = known_absence(os.environ) if _owner is None else ""
+            _link = Link(_new_transport(shell.kernel, _cells), _cells, alone=alone)
         return _link
 
 

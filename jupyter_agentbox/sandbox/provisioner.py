@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from traitlets.config.loader import LazyConfigValue
 from jupyter_agentbox.background import in_thread
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.kernel_exits import KernelExit
+from jupyter_agentbox.core.notebook_runners import NO_SERVER, notebook_runner
 from jupyter_agentbox.core.sandbox_settings import NO_SANDBOXED_KERNEL, SETTINGS, Kind, SandboxSettings
 from jupyter_agentbox.core.srt_settings import from_srt_file, is_srt_file
 from jupyter_agentbox.exceptions import SandboxConfigError, SandboxRefusedError
@@ -359,6 +361,8 @@ class SandboxProvisioner(LocalProvisioner):
         self._kernel_directories = (start.work, *spec.extra.writable)
         record(start.base, self._kernel_directories)
         env = kwargs["env"]
+        if notebook_runner(sys.orig_argv) is not None:  # which the kernel cannot see from inside
+            env = {**env, NO_SERVER: "1"}
         is_of_site = self._is_of_site()
         trusted = settings.environment if is_of_site else self._ceiling().get("environment", ())
         if kept_out := [name for name in settings.environment if looks_secret(name) and name not in trusted]:

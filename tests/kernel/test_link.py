@@ -152,6 +152,68 @@ def test_silence_ends_in_an_error_after_repeats_of_the_same_call(
     assert any(isinstance(message, Hello) for message in server.received[2:])
 
 
+def test_where_no_server_is_known_to_be_a_call_fails_unsent_until_one_speaks(
+    server: ServerEnd, transport: FakeTransport, cells: Cells
+) -> None:
+    link = Link(transport, cells, patience=PATIENT, alone="`papermill` started this kernel")
+    server.here = False
+
+    for _ in range(2):
+        with pytest.raises(NoServerError, match="papermill"):
+            link.call("shop", "a", {})
+
+    assert server.received == [Hello(), Hello()]  # what nobody waits for is never run later
+    server.here = True
+    assert link.call("shop", "a", {}).value.echo == {}
+    assert [message.type for message in server.received] == ["hello", "hello", "hello", "call"]
+
+
+def test_only_the_first_call_of_a_kernel_without_a_server_waits_long(
+    server: ServerEnd, transport: FakeTransport, cells: Cells
+) -> None:
+    link = Link(transport, cells, patience=HASTY)
+    server.here = False
+    with pytest.raises(NoServerError):
+        link.call("shop", "a", {})
+    sent = len(server.calls)
+    link.patience = PATIENT  # a long wait would be one of a minute
+
+    with pytest.raises(NoServerError, match="none has answered"):
+        link.call("shop", "a", {})
+    assert len(server.calls) == sent
+
+    server.here = True
+    transport.tell(Pong(unknown=[]))  # the server was only busy
+    assert link.call("shop", "a", {}).value.echo == {}
+
+
+def test_a_server_that_speaks_during_the_short_wait_gets_the_call(
+    server: ServerEnd, transport: FakeTransport, cells: Cells
+) -> None:
+    link = Link(transport, cells, patience=replace(PATIENT, alone=60), alone="`papermill` started this kernel")
+    server.here = False
+    said_hello = threading.Event()
+    answers = server.answers
+
+    def answer(message: Any) -> Any:
+        said_hello.set()
+        return answers(message)
+
+    server.answers = answer  # type: ignore[method-assign]
+
+    def come() -> None:
+        assert said_hello.wait(60)
+        while not link._pending.ids:  # the wait begins right after the hello
+            pass
+        server.here = True
+        transport.tell(Welcome(server_version="0.1.0", url="http://localhost:8888/lab"))
+
+    thread = threading.Thread(target=come)
+    thread.start()
+    assert link.call("shop", "a", {}).value.echo == {}
+    thread.join()
+
+
 def test_call_that_was_answered_is_never_repeated(link: Link, server: ServerEnd) -> None:
     link.patience = HASTY
     server.script = lambda call: [Running(id=call.id, request_id="r1")]

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from jupyter_agentbox.core.notebook_runners import NO_SERVER
+
 #: What may pass. Everything else of the server's environment stays outside, tokens of a Hub first of all.
 ALLOWED = (
     *("LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLORTERM", "USER", "LOGNAME", "SHELL"),
@@ -14,6 +16,7 @@ ALLOWED = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMEXPR_MAX_THREADS"),
     *("PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONDONTWRITEBYTECODE"),
     *("PYTHONDEVMODE", "PYTHONFAULTHANDLER", "PYTHONWARNINGS", "PYDEVD_DISABLE_FILE_VALIDATION", "JPY_SESSION_NAME"),
+    NO_SERVER,
 )
 
 #: Names of variables that open doors. They pass by their exact name only, and only if the site or the owner says so.
