@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 from tests.browser.conftest import CHROMIUM, CHROMIUM_OPTIONS
@@ -38,6 +39,13 @@ await asyncio.gather(*(ask(number) for number in range({count})))"""
 PENDING = "jupyter-agentbox/approvals?status=pending&limit={limit}&cursor={cursor}"
 CLEAR = "window.jupyterapp.shell.currentWidget.content.model.cells.get(0).outputs.clear()"
 STATUS = "document.querySelector('.jp-AgentBox-status')?.textContent.trim()"
+
+
+def processes() -> dict[str, psutil.Process]:
+    """Return the server that this process started, and the kernel that the server did."""
+    [server] = [each for each in psutil.Process().children() if "jupyterlab" in each.cmdline()]
+    [kernel] = [each for each in server.children(recursive=True) if "ipykernel_launcher" in " ".join(each.cmdline())]
+    return {"server": server, "kernel": kernel}
 
 
 class Watch:
@@ -72,12 +80,16 @@ class Watch:
 
     @contextmanager
     def tasks(self, what: str) -> Iterator[None]:
-        """Note how long the main thread works meanwhile, and on the longest task."""
+        """Note how long the main thread works meanwhile, and on the longest task; and how long server and kernel do."""
         browser = self.page.context.browser
         assert browser is not None
         browser.start_tracing(page=self.page, categories=["toplevel"])
+        before = {name: each.cpu_times() for name, each in processes().items()}
         with self._profiled(what):
             yield
+        for name, each in processes().items():
+            spent = each.cpu_times()
+            self.found[f"{what}: {name}, s"] = spent.user + spent.system - before[name].user - before[name].system
         events = json.loads(browser.stop_tracing())["traceEvents"]
         names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
         tasks = [
@@ -126,9 +138,16 @@ def busiest(profile: Any) -> Counter[str]:
 
 
 def measure(
-    lab: Lab, browser: Browser, count: int, *, is_open: bool, batch: bool, profiles: Path | None = None
+    lab: Lab,
+    browser: Browser,
+    count: int,
+    *,
+    is_open: bool,
+    batch: bool,
+    share: float = 0.5,
+    profiles: Path | None = None,
 ) -> dict[str, float]:
-    """Let `count` calls wait in a notebook, look at the page, decide half of them and interrupt the rest."""
+    """Let `count` calls wait in a notebook, look at the page, decide a share of them and interrupt the rest."""
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     path = f"many_{time.monotonic_ns()}.ipynb"
     lab.write_notebook(path, ASK.format(count=count))
@@ -147,13 +166,14 @@ def measure(
     watch.idle()
     found["heap with all, MB"] = watch.heap
     began = time.monotonic()
-    half = pending(lab)[: count // 2]
+    decided = pending(lab)[: int(count * share)]
     found["listed by REST, s"] = time.monotonic() - began
-    with watch.tasks("decisions"):
-        began = time.monotonic()
-        decide(lab, half, batch=batch)
-        found[f"{len(half)} rejected by REST, s"] = time.monotonic() - began
-        found["until the page shows it, s"] = watch.until(count - len(half), began)
+    if decided:
+        with watch.tasks("decisions"):
+            began = time.monotonic()
+            decide(lab, decided, batch=batch)
+            found[f"{len(decided)} rejected by REST, s"] = time.monotonic() - began
+            found["until the page shows it, s"] = watch.until(count - len(decided), began)
     with watch.tasks("interrupt"), ThreadPoolExecutor() as beside:
         [session] = lab.ask("api/sessions")
         kernel = f"api/kernels/{session['kernel']['id']}"
@@ -211,6 +231,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--one-by-one", action="store_true", help="decide with a request of HTTP for each")
+    parser.add_argument("--decide", type=float, default=0.5, metavar="SHARE", help="how many to decide, 0 to 1")
     parser.add_argument("--closed", action="store_true", help="leave the side panel closed")
     parser.add_argument("--profiles", type=Path, help="write CPU profiles of the page, for Chrome, into this folder")
     options = parser.parse_args()
@@ -228,6 +249,7 @@ def main() -> None:
             options.count,
             is_open=not options.closed,
             batch=not options.one_by_one,
+            share=options.decide,
             profiles=options.profiles,
         )
         for what, value in found.items():

@@ -8,8 +8,10 @@
  * at one half and the other in turn meanwhile. They stand on lines of 3 pixels' distance, across and down, so that nothing of
  * the size of a letter, and no line through a text, lies between them.
  * A part out of view may be covered, by a toolbar for one: a long request is never wholly in view.
- * Hit tests take long, so they rest while nobody is near the node. What lay over it meanwhile is not known: it counts as
- * exposed only from the first look on, and its buttons begin to be armed anew.
+ * Hit tests take long, so all points of a large node are tested in steps, between which the page does other things; and they
+ * rest while nobody is near the node. What lay over it meanwhile is not known: it counts as exposed only from the first look
+ * on, and its buttons begin to be armed anew. A node that comes into view in part while nobody is near, as one after the
+ * other does when many are decided at once, is looked at when it has been as it is for a while.
  */
 import type { IDisposable } from '@lumino/disposable';
 
@@ -23,6 +25,9 @@ export type Exposure = 'exposed' | 'covered' | 'hidden' | 'embedded';
 
 /** Milliseconds between two looks, in browsers that do not watch by themselves. */
 const LOOK_INTERVAL = 250;
+
+/** Milliseconds for which the browser has nothing to say of a node before it is looked at while nobody is near. */
+const CALM = 1000;
 
 /** Version 2, which TypeScript does not know; 100 ms is the least delay that it accepts. */
 const OBSERVER_OPTIONS = {
@@ -69,7 +74,9 @@ export class OcclusionWatch implements IDisposable {
         // A card in a list that grows or shrinks is reported again and again: hit tests rest for that, too.
         const needsHitTests =
           this._isIntersecting && this._isOccluded && this._wasClipped;
-        if (!this._rest || !needsHitTests) {
+        if (needsHitTests && (this._rest || !attention.isOn(_node))) {
+          this._restNow();
+        } else {
           this._update();
         }
       }, OBSERVER_OPTIONS);
@@ -101,16 +108,24 @@ export class OcclusionWatch implements IDisposable {
       return this._exposure;
     }
     this._take(this._observer?.takeRecords() ?? []);
-    this._set(this._find(true));
+    const isThorough = true;
+    this._set(this._find(isThorough, () => exposureOf(this._node)));
     return this._exposure;
   }
 
   private readonly _update = (): void => {
     // What a hit test found once, it must take back itself.
-    this._set(this._find(this._exposure === 'covered'));
+    const isThorough = this._exposure === 'covered';
+    const exposure = this._find(isThorough, () => this._step());
+    if (exposure) {
+      this._set(exposure);
+    } else {
+      window.clearTimeout(this._timer);
+      this._timer = window.setTimeout(this._update);
+    }
   };
 
-  private _find(isThorough: boolean): Exposure {
+  private _find<T>(isThorough: boolean, hitTest: () => T): Exposure | T {
     if (isInKernelLayout(this._node)) {
       return 'embedded';
     }
@@ -128,14 +143,23 @@ export class OcclusionWatch implements IDisposable {
       }
       this._askAgain(this._observer);
     }
-    if (isThorough || this._exposure !== 'exposed') {
-      return exposureOf(this._node);
+    return hitTest();
+  }
+
+  /** Test one half of the points of a node that is exposed. Of another one, test all in steps; `null` until the last. */
+  private _step(): Exposure | null {
+    if (this._exposure === 'exposed') {
+      this._half = 1 - this._half;
+      return exposureOf(
+        this._node,
+        PHASES.filter(phase => phase % 2 === this._half)
+      );
     }
-    this._half = 1 - this._half;
-    return exposureOf(
-      this._node,
-      PHASES.filter(phase => phase % 2 === this._half)
-    );
+    const exposure = exposureOf(this._node, [this._phase]);
+    this._phase += 1;
+    return exposure === 'exposed' && this._phase < PHASES.length
+      ? null
+      : exposure;
   }
 
   private _take(entries: IntersectionObserverEntry[]): void {
@@ -147,6 +171,7 @@ export class OcclusionWatch implements IDisposable {
         last.intersectionRect.width < last.boundingClientRect.width ||
         last.intersectionRect.height < last.boundingClientRect.height;
       this._isAsked = false;
+      this._phase = 0;
     }
   }
 
@@ -168,6 +193,7 @@ export class OcclusionWatch implements IDisposable {
       return;
     }
     window.clearTimeout(this._timer);
+    this._phase = 0;
     this._rest?.dispose();
     this._rest = null;
     if (!this._isTold(exposure)) {
@@ -180,7 +206,18 @@ export class OcclusionWatch implements IDisposable {
     this._tell(exposure);
   }
 
+  /** Do no hit tests until somebody is near; or one, so that the node does not look disabled, when it changes no more. */
+  private _restNow(): void {
+    window.clearTimeout(this._timer);
+    this._rest ??= attention.await(this._node, this._return);
+    if (this._exposure !== 'exposed') {
+      this._timer = window.setTimeout(this._update, CALM);
+    }
+  }
+
   private readonly _return = (): void => {
+    window.clearTimeout(this._timer);
+    this._phase = 0;
     this._rest?.dispose();
     this._rest = null;
     if (this._exposure === 'exposed') {
@@ -212,6 +249,8 @@ export class OcclusionWatch implements IDisposable {
   private _isOccluded = false;
   private readonly _observer: IntersectionObserver | null = null;
   private _half = 0;
+  /** The phase of points that the next step tests. */
+  private _phase = 0;
   private _rest: IDisposable | null = null;
   private _timer = 0;
   private _wasClipped = false;

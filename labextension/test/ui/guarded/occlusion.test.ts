@@ -89,8 +89,9 @@ test('what is thin is found while the card is looked at, and is not forgotten', 
   const heard: Exposure[] = [];
   const watch = new OcclusionWatch(card, exposure => heard.push(exposure));
   const line = div(document.body);
-  onTop = (x, y) => (y >= 200 && y < 203 && x >= 200 ? line : card);
+  jest.advanceTimersByTime(10);
   expect(watch.exposure).toBe('exposed');
+  onTop = (x, y) => (y >= 200 && y < 203 && x >= 200 ? line : card);
   jest.advanceTimersByTime(500);
   expect(watch.exposure).toBe('covered');
   jest.advanceTimersByTime(5000);
@@ -171,6 +172,7 @@ test('a watch looks again and again, and says what changed', () => {
   const heard: Exposure[] = [];
   const watch = new OcclusionWatch(card, exposure => heard.push(exposure));
   const cover = div(document.body);
+  jest.advanceTimersByTime(10);
   onTop = () => cover;
   jest.advanceTimersByTime(300);
   onTop = () => card;
@@ -261,11 +263,13 @@ test('a card that comes into view in steps is exposed, also if the browser says 
 });
 
 test('a card that was partly out of view and is wholly in view counts at once, until the browser has looked anew', () => {
+  jest.useFakeTimers();
   const { asked, say } = watchfulBrowser();
   const card = showCard();
   const watch = new OcclusionWatch(card, jest.fn());
   place(card, { left: 100, top: 700, right: 500, bottom: 900 });
   say(false, 100);
+  jest.advanceTimersByTime(10);
   expect(watch.exposure).toBe('exposed');
   place(card, { left: 100, top: 100, right: 500, bottom: 300 });
   expect([watch.look(), watch.look()]).toEqual(['exposed', 'exposed']);
@@ -276,6 +280,7 @@ test('a card that was partly out of view and is wholly in view counts at once, u
   say(true);
   expect(watch.look()).toBe('exposed');
   watch.dispose();
+  jest.useRealTimers();
 });
 
 test('a card next to the edge of what it scrolls in is in the shadow of a toolbar, and only hit tests tell', () => {
@@ -309,8 +314,8 @@ test('while nobody is near, what the browser says of a node that is partly out o
   place(card, { left: 100, top: 700, right: 500, bottom: 900 });
   const watch = new OcclusionWatch(card, jest.fn());
   say(false, 100);
-  expect(watch.exposure).toBe('exposed');
   jest.advanceTimersByTime(4000);
+  expect(watch.exposure).toBe('exposed');
   const looks = jest.fn(() => div(document.body));
   onTop = looks;
   say(false, 50);
@@ -319,6 +324,51 @@ test('while nobody is near, what the browser says of a node that is partly out o
   window.dispatchEvent(new MouseEvent('pointermove'));
   expect(watch.exposure).toBe('hidden');
   jest.advanceTimersByTime(100);
+  expect(watch.exposure).toBe('covered');
+  watch.dispose();
+  jest.useRealTimers();
+});
+
+test('a node that comes into view in part while nobody is near is looked at when it has come to rest', () => {
+  jest.useFakeTimers();
+  window.dispatchEvent(new MouseEvent('pointermove'));
+  jest.advanceTimersByTime(4000);
+  const { say } = watchfulBrowser();
+  const card = showCard();
+  place(card, { left: 100, top: 700, right: 500, bottom: 900 });
+  const looks = jest.fn(() => card);
+  onTop = looks;
+  const watch = new OcclusionWatch(card, jest.fn());
+  for (let round = 0; round < 20; round++) {
+    say(false, 50 + round);
+    jest.advanceTimersByTime(500);
+  }
+  expect(looks).not.toHaveBeenCalled();
+  expect([watch.exposure, watch.look()]).toEqual(['hidden', 'hidden']);
+  jest.advanceTimersByTime(2000);
+  expect(watch.exposure).toBe('exposed');
+  watch.dispose();
+  jest.useRealTimers();
+});
+
+test('a node is exposed when all of its points were tested, in steps that begin anew when the browser reports', () => {
+  jest.useFakeTimers();
+  const { say } = watchfulBrowser();
+  const card = showCard();
+  place(card, { left: 100, top: 700, right: 500, bottom: 900 });
+  const watch = new OcclusionWatch(card, jest.fn());
+  // A line that only the points of the first step meet comes after it.
+  const line = div(document.body);
+  const first = new Set<string>();
+  onTop = (x, y) => {
+    first.add(`${x} ${y}`);
+    return card;
+  };
+  say(false, 100);
+  expect(watch.exposure).toBe('hidden');
+  onTop = (x, y) => (first.has(`${x} ${y}`) ? line : card);
+  jest.advanceTimersByTime(0);
+  say(false, 99);
   expect(watch.exposure).toBe('covered');
   watch.dispose();
   jest.useRealTimers();
