@@ -10,13 +10,13 @@ import logging
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
 
 from .cells import Cell
+from .later import Later, Timer, in_a_thread
 from .transport import Transport
 
 log = logging.getLogger(__name__)
@@ -31,17 +31,6 @@ PUBLISHED_WITHIN: Final = 0.1
 _ROW: Final = 300
 #: Of how many runs of cells the output is remembered. A cell that calls again after so many others begins a new one.
 _MOST_CELLS: Final = 20
-
-
-class Timer(Protocol):
-    """Something that will be done after a time."""
-
-    def cancel(self) -> None:
-        """Do it no more, if it was not done yet."""
-
-
-#: Does something after so many seconds.
-Later = Callable[[float, Callable[[], None]], Timer]
 
 
 class CallOutput:
@@ -153,14 +142,6 @@ class ChangedOutputs:
             self.publish()
         except Exception:  # the root of a thread, whose errors would be printed in a cell
             log.warning("outputs of tool calls could not be published", exc_info=True)
-
-
-def in_a_thread(seconds: float, act: Callable[[], None]) -> Timer:
-    """Do something after a time, in a thread of its own: the one that runs cells may be blocked meanwhile."""
-    timer = threading.Timer(seconds, act)
-    timer.daemon = True
-    timer.start()
-    return timer
 
 
 class CallOutputs:

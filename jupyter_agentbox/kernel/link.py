@@ -20,7 +20,6 @@ from jupyter_agentbox.protocol.messages import (
     MAX_MESSAGE,
     Asked,
     Call,
-    Cancel,
     CodeRan,
     Failure,
     FromKernel,
@@ -60,6 +59,7 @@ from .failures import (
 from .pending_requests import Patience, PendingRequest, PendingRequests, ServerAnswer
 from .results import CallResult, result_of
 from .transport import Transport
+from .withdrawals import Withdrawals
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +116,7 @@ class Link:
         self._clock = clock
         self._outputs = CallOutputs(transport)
         self._pending = PendingRequests()
+        self._withdrawals = Withdrawals(self._send)
         self._heard_at = self._pinged_at = clock()
         self._unanswered_ping: float | None = None
         self._process = os.getpid()
@@ -251,15 +252,17 @@ class Link:
         self._outputs.forget()
 
     def cell_ended(self) -> None:
-        """Show now, before the kernel says that it is idle, what became of the calls of a cell."""
+        """Say now, before the kernel says that it is idle, what became of the calls of a cell."""
+        self._withdrawals.tell()
         attempt(self._outputs.publish)
 
     def cell_interrupted(self, cell: Cell) -> None:
         """End the waits of a cell's other threads and tasks: whoever interrupted the cell meant them too."""
-        for pending in self._pending.of_cell(cell):
+        withdrawn = self._pending.of_cell(cell)
+        for pending in withdrawn:
             message = f"the request for `{pending.what}` was withdrawn because its cell was interrupted"
             pending.deliver(_local_failure(pending, "cancelled", message))
-            self._send(Cancel(id=pending.question.id))
+        self._withdrawals.add(pending.question.id for pending in withdrawn)
 
     def _exchange(self, pending: PendingRequest) -> Generator[float, ServerAnswer | None, Reply]:
         """One request from the first message to the last, whoever does the waiting.
@@ -295,7 +298,7 @@ class Link:
         finally:
             self._pending.remove(pending)
             if not ending and pending.sent_at is not None:
-                self._send(Cancel(id=pending.question.id))
+                self._withdrawals.add([pending.question.id])
             if card is not None:
                 asked = pending.question.arguments if isinstance(pending.question, Call) else {}
                 outcome = ending or "withdrawn"

@@ -13,7 +13,7 @@ A decision is in none of these messages. ::
                    ◄──────────────────  Waiting      only if a person is asked; the card shows `request_id`
                    ◄──────────────────  Running
                    ◄──────────────────  Reply | Failure
-    Cancel         ──────────────────►               no answer: the call ends with a Failure of its own
+    Cancel         ──────────────────►               nobody waits for these calls any more; no answer
     StartTurn      ──────────────────►
                    ◄──────────────────  TurnEvent    what happens in the agent's turn
                    ◄──────────────────  RunCode      approved code, to be run in the cell that asked
@@ -177,10 +177,10 @@ class AgentCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancel:
-    """Nobody waits for this call, or this turn, any more."""
+    """Nobody waits for these calls, or turns, any more."""
 
     type: ClassVar[str] = "cancel"
-    id: str
+    ids: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,3 +134,30 @@ class FakeTransport:
     def texts(self) -> list[str]:
         """The plain texts of what was published."""
         return [content["data"]["text/plain"] for _, content, _ in self.published]
+
+
+class FakeTimers:
+    """Timers that go off when a test says so."""
+
+    def __init__(self) -> None:
+        self.acts: dict[FakeTimer, Callable[[], None]] = {}
+
+    def later(self, _seconds: float, act: Callable[[], None]) -> FakeTimer:
+        timer = FakeTimer(self)
+        self.acts[timer] = act
+        return timer
+
+    def go_off(self) -> None:
+        acts, self.acts = self.acts, {}
+        for act in acts.values():
+            act()
+
+
+class FakeTimer:
+    """One of them."""
+
+    def __init__(self, timers: FakeTimers) -> None:
+        self._timers = timers
+
+    def cancel(self) -> None:
+        self._timers.acts.pop(self, None)

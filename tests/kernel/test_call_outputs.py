@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,38 +10,11 @@ from jupyter_agentbox.kernel.call_outputs import FEW_CALLS, MOST_CALLS, CallOutp
 from jupyter_agentbox.kernel.cells import Cell
 from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
 
-from .fakes import FakeTransport
+from .fakes import FakeTimers, FakeTransport
 
 
 def cell(run: str = "m1", cell_id: str | None = "cell-1") -> Cell:
     return Cell({"header": {"msg_id": run}, "metadata": {"cellId": cell_id} if cell_id else {}})
-
-
-class FakeTimers:
-    """Timers that go off when a test says so."""
-
-    def __init__(self) -> None:
-        self.acts: dict[FakeTimer, Callable[[], None]] = {}
-
-    def later(self, _seconds: float, act: Callable[[], None]) -> FakeTimer:
-        timer = FakeTimer(self)
-        self.acts[timer] = act
-        return timer
-
-    def go_off(self) -> None:
-        acts, self.acts = self.acts, {}
-        for act in acts.values():
-            act()
-
-
-class FakeTimer:
-    """One of them."""
-
-    def __init__(self, timers: FakeTimers) -> None:
-        self._timers = timers
-
-    def cancel(self) -> None:
-        self._timers.acts.pop(self, None)
 
 
 @pytest.fixture

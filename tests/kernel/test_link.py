@@ -148,7 +148,7 @@ def test_silence_ends_in_an_error_after_repeats_of_the_same_call(
     ids = [call.id for call in server.calls]
     assert len(ids) > 1
     assert len(set(ids)) == 1
-    assert server.received[-1] == Cancel(id=ids[0])
+    assert server.received[-1] == Cancel(ids=[ids[0]])
     assert any(isinstance(message, Hello) for message in server.received[2:])
 
 
@@ -348,7 +348,7 @@ def test_question_that_a_server_which_answers_does_not_take_fails(
         link.call("shop", "a", {})
 
     assert len([message for message in server.received if isinstance(message, Ping)]) >= 2
-    assert server.received[-1] == Cancel(id=server.calls[0].id)
+    assert server.received[-1] == Cancel(ids=[server.calls[0].id])
 
 
 def test_glance_gives_up_in_time(link: Link, server: ServerEnd) -> None:
@@ -383,7 +383,7 @@ def test_interrupt_withdraws_the_call_and_is_raised(link: Link, server: ServerEn
     with pytest.raises(Interrupted):
         link.call("shop", "a", {})
 
-    assert server.received[-1] == Cancel(id=server.calls[0].id)
+    assert server.received[-1] == Cancel(ids=[server.calls[0].id])
 
 
 def test_card_that_cannot_be_shown_does_not_stop_the_call(link: Link, transport: FakeTransport) -> None:
@@ -463,7 +463,7 @@ def test_interrupted_cell_ends_the_waits_of_its_threads(link: Link, server: Serv
     thread.join(60)
 
     assert len(errors) == 1
-    assert Cancel(id=server.calls[0].id) in server.received
+    assert Cancel(ids=[server.calls[0].id]) in server.received
 
 
 async def test_gathered_calls_wait_at_the_same_time(link: Link, server: ServerEnd, transport: FakeTransport) -> None:
@@ -493,7 +493,7 @@ async def test_cancelled_task_withdraws_its_call(link: Link, server: ServerEnd) 
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert server.received[-1] == Cancel(id=server.calls[0].id)
+    assert server.received[-1] == Cancel(ids=[server.calls[0].id])
 
 
 async def test_asynchronous_call_gives_up_like_the_blocking_one(link: Link, server: ServerEnd) -> None:

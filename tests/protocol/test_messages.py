@@ -49,7 +49,7 @@ KERNEL: list[FromKernel] = [
     StartTurn(id="1", prompt="Plot it", options={"new": True, "steps": 3}, cell_id="c"),
     CodeRan(id="1", run_id="2", content={"status": "completed", "text": "42"}),
     AgentCommand(id="1", command="name", arguments=["October"]),
-    Cancel(id="1"),
+    Cancel(ids=["1"]),
     Ping(ids=[]),
     Ping(ids=["1", "2"]),
 ]

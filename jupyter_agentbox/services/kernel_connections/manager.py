@@ -76,6 +76,12 @@ class _Connection:
         self.weight -= self.weights.pop(key)
         self.remember(key)
 
+    def withdraw(self, keys: Iterable[tuple[str, str]]) -> None:
+        """End the answering of messages that nobody waits for."""
+        for key in keys:
+            if (task := self.tasks.get(key)) is not None:
+                task.cancel()
+
     def remember(self, key: tuple[str, str]) -> None:
         """Remember that a message was answered: the kernel may have repeated it meanwhile."""
         self.answered[key] = None
@@ -228,9 +234,7 @@ class KernelConnectionManager:
             unknown = [id for id in message.ids[:MOST_WAITING] if (comm_id, id) not in connection.tasks]
             self._send(connection, comm_id, messages.Pong(unknown=unknown))
         elif isinstance(message, messages.Cancel):
-            task = connection.tasks.get((comm_id, message.id))
-            if task is not None:
-                task.cancel()
+            connection.withdraw((comm_id, id) for id in message.ids[:MOST_WAITING])
         elif isinstance(message, messages.CodeRan):
             if self._agents is not None and connection.tasks:
                 self._agents().code_ran(kernel_id, comm_id, message)

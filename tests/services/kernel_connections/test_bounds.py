@@ -61,7 +61,7 @@ async def test_calls_that_take_more_memory_than_a_kernel_may_are_refused_until_o
     assert refused["code"] == "too_many_requests"
     assert "1,000,000" in str(refused["message"])
     await kernel.answer("waiting", "1")
-    kernel.say(Cancel(id="1"))
+    kernel.say(Cancel(ids=["1"]))
     request = await services.announcer.until(lambda request: request.status is Status.CANCELLED)
     await asyncio.wait(kernel.links._connections["k1"].tasks.values())
     kernel.say(a_call("3", 300_000))
@@ -76,7 +76,7 @@ async def test_a_refused_call_that_was_repeated_is_not_asked_about_once_there_is
     kernel.say(a_call("2", 300_000))
     await kernel.answer("failure", "2")
     await kernel.answer("waiting", "1")
-    kernel.say(Cancel(id="1"))
+    kernel.say(Cancel(ids=["1"]))
     await asyncio.wait(kernel.links._connections["k1"].tasks.values())
     kernel.say(a_call("2", 300_000))  # the kernel had sent it again before the answer came
     kernel.say(a_call("3", 300_000))

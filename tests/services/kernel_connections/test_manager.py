@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -179,8 +180,18 @@ async def test_the_kernel_gets_the_comment_of_who_allowed_only_if_they_want_the_
 async def test_cancel_withdraws_the_request(kernel: Kernel) -> None:
     kernel.say(CALL)
     await kernel.answer("waiting")
-    kernel.say(Cancel(id="1"))
+    kernel.say(Cancel(ids=["1"]))
     await kernel.services.announcer.until(lambda request: request.status is Status.CANCELLED)
+
+
+async def test_one_message_withdraws_many_requests(kernel: Kernel) -> None:
+    waiting: dict[str, str] = {}
+    for id in ("1", "2", "3"):
+        kernel.say(replace(CALL, id=id))
+        waiting[str((await kernel.answer("waiting", id))["request_id"])] = id
+    kernel.say(Cancel(ids=["1", "unknown", "3"]))
+    await kernel.links.withdrawn("k1")
+    assert [waiting[request.id] for request in kernel.services.approvals.pending_of("k1")] == ["2"]
 
 
 async def test_lost_kernel_orphans_what_waits_and_cancels_what_runs(kernel: Kernel) -> None:
@@ -320,7 +331,7 @@ async def test_a_kernel_does_not_see_what_another_one_asked(kernel: Kernel) -> N
     kernel.links.kernel_started("k2", other)
     kernel.say(CALL)
     await kernel.answer("waiting")
-    kernel.links.message_received("k2", COMM, to_json(Cancel(id="1")))
+    kernel.links.message_received("k2", COMM, to_json(Cancel(ids=["1"])))
     kernel.links.message_received("k2", COMM, to_json(ListPending(id="2")))
     reply = await other.until(lambda sent: sent["type"] == "reply")
     assert reply["content"] == {"approvals": []}
