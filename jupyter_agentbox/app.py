@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlsplit
 
 from jupyter_core.paths import jupyter_config_dir, jupyter_data_dir
 from jupyter_events import EventLogger
@@ -58,6 +59,8 @@ from jupyter_agentbox.services.grants import handlers as grant_handlers
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
 from jupyter_agentbox.services.health import handlers as health_handlers
 from jupyter_agentbox.services.health.manager import HealthManager
+from jupyter_agentbox.services.hub_requests import handlers as hub_request_handlers
+from jupyter_agentbox.services.hub_requests.manager import HubRequestManager
 from jupyter_agentbox.services.kernel_connections.askers import KernelAskers, observed
 from jupyter_agentbox.services.kernel_connections.manager import KernelConnectionManager, MemoryLimits
 from jupyter_agentbox.services.kernels import handlers as kernel_handlers
@@ -117,6 +120,7 @@ class AgentBoxApp(ExtensionApp):
         *server_configuration_handlers.default_handlers,
         *sign_in_handlers.default_handlers,
         *health_handlers.default_handlers,
+        *hub_request_handlers.default_handlers,
         *kernel_handlers.default_handlers,
         *registration_handlers.default_handlers,
         *policy_handlers.default_handlers,
@@ -207,6 +211,13 @@ class AgentBoxApp(ExtensionApp):
         help=(
             "The path of the file of the user's rules. Default: agentbox_rules.json in Jupyter's configuration"
             " directory. The site's files are not set here."
+        )
+    ).tag(config=True)
+
+    hub_service_url = Unicode(
+        help=(
+            "Where the Hub service is, such as `https://hub.example.org/services/agentbox/`. JupyterLab then shows what"
+            " waits there for the user whose server this is. Default: none, and nothing is asked."
         )
     ).tag(config=True)
 
@@ -464,6 +475,16 @@ class AgentBoxApp(ExtensionApp):
             raise TraitError(f"AgentBoxApp.content_security_policy_sources: {error}") from None
         return proposal["value"]
 
+    @validate("hub_service_url")
+    def _check_hub_service_url(self, proposal: Any) -> Any:
+        parts = urlsplit(proposal["value"])
+        if proposal["value"] and (parts.scheme not in ("http", "https") or not parts.hostname):
+            raise TraitError(
+                "AgentBoxApp.hub_service_url: name the whole address, such as"
+                " `https://hub.example.org/services/agentbox/`"
+            )
+        return proposal["value"]
+
     @default("decide_with")
     def _default_decide_with(self) -> str:
         can_tell = hub_auth_of(self._server()) is not None
@@ -507,7 +528,9 @@ class AgentBoxApp(ExtensionApp):
         self._hub_groups = self._made_hub_groups()
         self._metrics.publish(self._box.tools.servers)
         hub_auth = hub_auth_of(server)
-        self._hub_policy = HubPolicyLink(rules, token=lambda: "" if hub_auth is None else hub_auth.api_token)
+        token_of_server = lambda: "" if hub_auth is None else hub_auth.api_token  # noqa: E731
+        self._hub_policy = HubPolicyLink(rules, token=token_of_server)
+        self._hub_requests = HubRequestManager(self.hub_service_url, token=token_of_server)
         notebooks = SessionNotebooks(server.session_manager)
         self._askers = KernelAskers(lambda kernel_id: kernel_id in cast(Any, server.kernel_manager))
         self._links = KernelConnectionManager(
@@ -542,6 +565,7 @@ class AgentBoxApp(ExtensionApp):
             has_sandboxed_kernels=sandboxed.exist,
             mode=cast(PolicyMode, self.content_security_policy),
             sources=self.content_security_policy_sources,
+            has_hub_service=lambda: self._hub_requests.has_service,
         )
         protect_pages(server.web_app, self._pages)
         self._pages.configure(self.settings)
@@ -567,6 +591,7 @@ class AgentBoxApp(ExtensionApp):
             isolation=IsolationLookup(server.kernel_manager),
             kernel_exits=kernel_exits,
             pages=self._pages,
+            hub_requests=self._hub_requests,
             threads=self._made_threads,
         )
 
@@ -598,6 +623,7 @@ class AgentBoxApp(ExtensionApp):
                 task.cancel()
         if self._threads is not None:
             await self._threads.aclose()  # first: what its turns wait for is withdrawn, and recorded
+        self._hub_requests.close()
         await self._hub_policy.aclose()
         await self._hub_groups.aclose()
         self._metrics.withdraw()

@@ -46,6 +46,7 @@ c.Spawner.notebook_dir = "~"
 c.Spawner.args = [
     f"--AgentBoxApp.mcp_config_path={root}/mcp.json",
     f"--AgentBoxApp.rules_path={root}/rules.json",
+    f"--AgentBoxApp.hub_service_url={url}services/agentbox/",
     *(["--allow-root"] if os.geteuid() == 0 else []),
 ]
 
@@ -81,7 +82,7 @@ Log in at {url} as `ada`, in another browser (or a private window) as `bob`; the
          from jupyter_agentbox import tools
          tools.shop.list_orders()      # allowed
          tools.shop.delete_order(1210)   # waits for a keeper of the shop
-  bob: {url}services/agentbox/ has what waits for you
+  bob: start your server, too; what waits for you is in the panel at the right, and at {url}services/agentbox/
 Ctrl-C ends it. Everything is in {root}.
 
 """

@@ -17,9 +17,11 @@ from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, named_fr
 from jupyter_agentbox.services.json_answers import answer_text
 
 from .handlers import HubServiceHandler, JsonHandler, status_of_error
-from .reviews import ReviewFilter, ReviewRequest, persons_to_json
+from .reviews import ReviewFilter, ReviewRequest, persons_to_json, summary_of
 
 _MOST_OWN: Final = 100
+#: Those of which who asks from elsewhere is told; of the rest, how many they are.
+_MOST_WAITING: Final = 50
 
 
 class RequestsHandler(JsonHandler):
@@ -32,6 +34,20 @@ class RequestsHandler(JsonHandler):
         pending = await reviews.pending(self.caller, ReviewFilter(**given))
         own = await reviews.own(self.caller, limit=_MOST_OWN) if self.caller.is_user else ()
         self.finish_json({"pending": _listed(pending), "own": _listed(own)})
+
+
+class WaitingHandler(JsonHandler):
+    """What waits for the caller's answer, in short: their JupyterLab shows it, and leads to the pages here."""
+
+    def initialize(self, public_url: str) -> None:
+        """Take where people find the service."""
+        self._public_url = public_url
+
+    async def get(self) -> None:
+        """List what waits; nothing of it can be answered by who has a token."""
+        waiting = await self.parts.reviews.for_answer(self.caller)
+        shown = [summary_of(request) for request in waiting[:_MOST_WAITING]]
+        self.finish_json({"url": self._public_url, "total": len(waiting), "requests": shown})
 
 
 class RequestHandler(JsonHandler):

@@ -38,6 +38,7 @@ from .api_handlers import (
     ReadyHandler,
     RequestHandler,
     RequestsHandler,
+    WaitingHandler,
 )
 from .composition import HubBox, Settings, build
 from .handlers import SETTINGS_KEY, NoPageHandler, Parts
@@ -295,6 +296,7 @@ def routes(prefix: str, public_url: str) -> list[tuple[Any, ...]]:
         (rf"{prefix}requests/{_ID}", RequestPageHandler),
         (rf"{prefix}oauth_callback", _CallbackHandler),
         (rf"{prefix}api/requests", RequestsHandler),
+        (rf"{prefix}api/waiting", WaitingHandler, {"public_url": public_url}),
         (rf"{prefix}api/decisions", DecisionsHandler),
         (rf"{prefix}api/requests/{_ID}", RequestHandler),
         (rf"{prefix}api/requests/{_ID}/decision", DecisionHandler),

@@ -106,6 +106,18 @@ def persons_to_json(request: ApprovalRequest) -> JsonObject:
     }
 
 
+def summary_of(request: ApprovalRequest) -> JsonObject:
+    """Return what a list says of a request elsewhere than at the service: not with which arguments, nor why."""
+    return {
+        "id": request.id,
+        "asked_by": asker_of(request),
+        "server": request.call.server,
+        "tool": request.call.tool,
+        "created_at": json_time(request.created_at),
+        "expires_at": json_time(request.expires_at),
+    }
+
+
 def approvers_of(request: ApprovalRequest) -> Approvers | None:
     """Return who has to approve the request; ``None`` if the person whose code asks does."""
     rule = request.evaluation.rule
@@ -182,6 +194,17 @@ class ReviewManager:
         waiting = await self._approvals.waiting()
         seen = [one for one in waiting if wanted.matches(one) and self._may_see(one, caller)]
         return [self._reviewed(one, caller) for one in await self._shortened(seen)]
+
+    async def for_answer(self, caller: Caller) -> Sequence[ApprovalRequest]:
+        """Return what waits for the caller's own answer, the oldest first.
+
+        Raises
+        ------
+        StorageError
+        """
+        waiting = await self._approvals.waiting()
+        wanted = [one for one in waiting if self._may_see(one, caller) and not self._reviewed(one, caller).refusal]
+        return sorted(wanted, key=lambda one: (one.created_at, one.id))
 
     async def _shortened(self, requests: Sequence[ApprovalRequest]) -> Sequence[ApprovalRequest]:
         """Return the requests with the beginning of long arguments, as the store has it: it takes long to make."""

@@ -50,6 +50,7 @@ from jupyter_agentbox.services.calls.manual import ManualCalls
 from jupyter_agentbox.services.cell_updates.manager import CellUpdateManager
 from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.health.manager import HealthManager
+from jupyter_agentbox.services.hub_requests.manager import HubRequestManager
 from jupyter_agentbox.services.json_answers import answer_text
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.manager import PageManager
@@ -127,6 +128,7 @@ class Services:
     isolation: IsolationFinder
     kernel_exits: KernelExitManager
     pages: PageManager
+    hub_requests: HubRequestManager
     threads: Callable[[], NotebookThreads]
 
 

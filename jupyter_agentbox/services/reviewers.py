@@ -118,6 +118,23 @@ def why_no_scope_reaches_browsers(environment: Mapping[str, str]) -> str:
     )
 
 
+def is_owner(handler: JupyterHandler) -> bool:
+    """Whether who asks is the user of a Hub whose server this is; without a Hub, whoever may use it.
+
+    It is good for what somebody reads: it trusts what the Hub said some minutes ago.
+    """
+    if hub_auth_of(handler.serverapp) is None:
+        return True
+    user: Any = handler.current_user
+    model = getattr(user, "hub_user", None) or user
+    return isinstance(model, Mapping) and _is_owner(model)
+
+
+def _is_owner(model: Mapping[str, Any]) -> bool:
+    owner = os.environ.get("JUPYTERHUB_USER", "")
+    return model.get("kind") == "user" and bool(owner) and model.get("name") == owner
+
+
 async def reviewer_of(handler: JupyterHandler, resource: str) -> Reviewer:
     """Return who sends a decision, or what counts as one, in a request that was authenticated and authorized.
 
@@ -239,7 +256,7 @@ class _HubReviewer:
             hint = why_no_scope_reaches_browsers(os.environ)
         else:
             owner = os.environ.get("JUPYTERHUB_USER", "")
-            may_decide = model.get("kind") == "user" and bool(owner) and model["name"] == owner
+            may_decide = _is_owner(model)
             who, hint = f"`{owner}`, whose server this is,", ""
         if not may_decide:
             raise NotDeciderError(

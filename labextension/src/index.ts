@@ -13,6 +13,8 @@ import { commPlugin } from './features/kernels/commPlugin';
 import { commandsPlugin } from './shell/commandsPlugin';
 import { grantsPlugin } from './features/grants/grantsPlugin';
 import { grantsSectionPlugin } from './features/grants/grantsSectionPlugin';
+import { hubRequestsPlugin } from './features/hubRequests/hubRequestsPlugin';
+import { hubRequestsSectionPlugin } from './features/hubRequests/hubRequestsSectionPlugin';
 import { historyPlugin } from './features/history/historyPlugin';
 import { ipywidgetsPlugin } from './integrations/ipywidgetsPlugin';
 import { kernelEndsPlugin } from './features/kernels/kernelEndsPlugin';
@@ -48,12 +50,14 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   grantsPlugin,
   originsPlugin,
   questionsPlugin,
+  hubRequestsPlugin,
   cardContextPlugin,
   cardPlugin,
   ipywidgetsPlugin,
   sidePanelPlugin,
   panelPlugin,
   questionsSectionPlugin,
+  hubRequestsSectionPlugin,
   grantsSectionPlugin,
   historySectionPlugin,
   historyPagePlugin,

@@ -19,6 +19,7 @@ import type {
   IDecisionAnswer,
   IGrant,
   IGrantTerms,
+  IHubRequestList,
   IListedTool,
   IOtherServer,
   IQuestion,
@@ -140,6 +141,16 @@ export interface IQuestionsModel {
     action: QuestionAction,
     content?: IJsonObject
   ): Promise<void>;
+}
+
+/** What waits at the Hub service for the user. It is decided there: nothing here can answer it. */
+export interface IHubRequestsModel {
+  readonly changed: ISignal<IHubRequestsModel, void>;
+  readonly list: IHubRequestList;
+  /** Ask again; whether it is known now what waits. */
+  refresh(): Promise<boolean>;
+  /** The server's time in milliseconds. */
+  now(): number;
 }
 
 /** The MCP servers and how they are doing. */
@@ -290,6 +301,11 @@ export const IGrantsModel = new Token<IGrantsModel>(
 export const IQuestionsModel = new Token<IQuestionsModel>(
   'jupyter-agentbox:IQuestionsModel',
   'What MCP servers ask while their tools run.'
+);
+
+export const IHubRequestsModel = new Token<IHubRequestsModel>(
+  'jupyter-agentbox:IHubRequestsModel',
+  'What waits at the Hub service.'
 );
 
 export const IServersModel = new Token<IServersModel>(

@@ -5,6 +5,8 @@ import { Signal } from '@lumino/signaling';
 
 import type {
   IApproval,
+  IHubRequest,
+  IHubRequestList,
   IQuestion,
   IRequestSummary
 } from '../src/api/protocol';
@@ -48,6 +50,29 @@ export function approval(fields: Partial<IApproval> = {}): IApproval {
     outcome: null,
     ...fields
   };
+}
+
+/** A request of ada's that waits at the Hub service, with some fields replaced. */
+export function hubRequest(fields: Partial<IHubRequest> = {}): IHubRequest {
+  return {
+    id: 'a',
+    asked_by: 'ada',
+    server: 'shop',
+    tool: 'delete_order',
+    created_at: '2026-01-01T00:00:00Z',
+    expires_at: '2026-01-01T01:00:00Z',
+    url: 'https://hub.example.org/services/agentbox/requests/a',
+    ...fields
+  };
+}
+
+/** What the Hub service says. */
+export function hubList(
+  requests: IHubRequest[],
+  total = requests.length
+): IHubRequestList {
+  const url = 'https://hub.example.org/services/agentbox/';
+  return { requests, total, url, problem: null };
 }
 
 /** A server that lists nothing and at which nobody decides, with some answers replaced. */

@@ -12,11 +12,11 @@ from .hub import ANY, COLLABORATOR, COLLEAGUE, OWNER, Hub
 pytestmark = pytest.mark.browser
 
 
-def log_in(page: Page, hub: Hub, user: str, url: str) -> Person:
+def log_in(page: Page, password: str, user: str, url: str) -> Person:
     """Log in at the Hub as a person does, and open JupyterLab at a server."""
     page.goto(f"{url}lab")
     page.get_by_label("Username").fill(user)
-    page.get_by_label("Password").fill(hub.password)
+    page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Sign in").click()
     person = Person(page, lab=None)  # type: ignore[arg-type]  # it opens notebooks only
     # At a server that is not theirs the Hub asks, once, whether it may know who they are.
@@ -41,7 +41,7 @@ def test_a_person_decides_with_a_click_and_reads_which_decisions_were_programs(h
     for token in (hub.token_of(OWNER), hub.token_of(COLLABORATOR), hub.robot):
         assert hub.ask(*hub.decision(hub.new_request(ANY), ANY), token=token)[0] == 200
     request = hub.new_request()
-    person = log_in(page, hub, OWNER, hub.server())
+    person = log_in(page, hub.password, OWNER, hub.server())
 
     reject(person)
 
@@ -56,7 +56,7 @@ def test_a_person_decides_with_a_click_and_reads_which_decisions_were_programs(h
 
 def test_a_collaborator_decides_in_a_browser_of_their_own(hub: Hub, page: Page) -> None:
     request = hub.new_request(ANY)
-    person = log_in(page, hub, COLLABORATOR, hub.server(ANY))
+    person = log_in(page, hub.password, COLLABORATOR, hub.server(ANY))
 
     reject(person)
 
@@ -70,7 +70,7 @@ def test_a_collaborator_decides_in_a_browser_of_their_own(hub: Hub, page: Page) 
 
 def test_who_may_only_use_the_server_sees_a_request_and_reads_that_they_cannot_decide(hub: Hub, page: Page) -> None:
     request = hub.new_request()
-    person = log_in(page, hub, COLLEAGUE, hub.server())
+    person = log_in(page, hub.password, COLLEAGUE, hub.server())
     person.status.click()
     item = person.item("agentbox.register_mcp_server")
     for _ in ("open the form", "send it"):
@@ -82,7 +82,7 @@ def test_who_may_only_use_the_server_sees_a_request_and_reads_that_they_cannot_d
 
 def test_a_card_whose_server_was_stopped_has_no_buttons_and_says_what_to_do(hub: Hub, page: Page) -> None:
     hub.new_request()
-    person = log_in(page, hub, OWNER, hub.server())
+    person = log_in(page, hub.password, OWNER, hub.server())
     person.status.click()
     item = person.item("agentbox.register_mcp_server")
     allow = item.get_by_role("button", name="Allow once")

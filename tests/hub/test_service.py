@@ -21,10 +21,14 @@ from typing import Any
 
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
+from playwright.sync_api import Page, expect
 
 from .hub import PROXY, ROOT, TIMEOUT, answered, kept_ports, missing, run
+from .test_page import log_in
 
 SERVICE = "services/agentbox/"
+#: Milliseconds within which JupyterLab asks once more what waits at the service, on a busy machine.
+ASKS = 120_000
 
 #: The demo as it is, but for the seconds that its Hub gives servers and the service to start.
 PATIENTLY = """
@@ -158,11 +162,15 @@ def until(condition: Any, process: Any = None) -> Any:
     return found
 
 
+def start_server(demo: DemoHub, user: str) -> None:
+    demo.api(f"hub/api/users/{user}/server", {})
+    until(lambda: demo.api(f"hub/api/users/{user}")["servers"].get("", {}).get("ready"))
+
+
 @pytest.fixture(scope="module")
 def kernel(demo: DemoHub) -> Iterator[BlockingKernelClient]:
     """A kernel of ada's server."""
-    demo.api("hub/api/users/ada/server", {})
-    until(lambda: demo.api("hub/api/users/ada")["servers"].get("", {}).get("ready"))
+    start_server(demo, "ada")
     session = demo.api(
         "user/ada/api/sessions",
         {"path": "shop.ipynb", "name": "shop", "type": "notebook", "kernel": {"name": "python3"}},
@@ -218,6 +226,38 @@ def test_a_notebook_calls_a_central_tool_that_another_user_allows(demo: DemoHub,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (verified.returncode, verified.stdout[:7]) == (0, "Intact:")
+
+
+@pytest.mark.browser
+def test_an_approver_sees_it_in_their_own_jupyterlab_and_decides_on_the_page_that_it_leads_to(
+    demo: DemoHub, kernel: BlockingKernelClient, page: Page
+) -> None:
+    start_server(demo, "bob")
+    person = log_in(page, demo.password, "bob", f"{demo.url}user/bob/")
+    expect(person.status).to_contain_text("0")
+    running = kernel.execute("from jupyter_agentbox import tools; print(tools.shop.delete_order(order_id=1211))")
+    expect(page.get_by_text("ada asks for your approval at the Hub (shop.delete_order)")).to_be_visible(timeout=ASKS)
+    expect(person.status).to_contain_text("1")
+    (request,) = demo.pending("bob")
+    told = demo.api("user/bob/jupyter-agentbox/hub-requests", token=demo.token_of("bob"))
+    code, _ = demo.ask("user/bob/jupyter-agentbox/hub-requests", token=demo.admin)
+
+    person.status.click()
+    section = page.get_by_role("region", name="Waiting for you at the Hub")
+    expect(section).to_contain_text("ada asks")
+    with page.context.expect_page() as opened:
+        section.get_by_role("button", name="Review at the Hub").click()
+    there = opened.value
+    expect(there.get_by_text("1211")).to_be_visible()
+    there.get_by_role("button", name="Allow").click()
+
+    assert "1211" in result_of(kernel, running)
+    assert [one["id"] for one in told["requests"]] == [request["id"]]
+    assert "1211" not in json.dumps(told)
+    assert code == 403  # a service that may use bob's server is not bob
+    there.close()
+    expect(section).to_be_hidden(timeout=ASKS)
+    expect(person.status).to_contain_text("0")
 
 
 def result_of(kernel: BlockingKernelClient, id: str) -> str:

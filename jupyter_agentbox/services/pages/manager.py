@@ -27,6 +27,8 @@ class PageManager:
         Whether pages get the policy.
     sources : dict
         Directive to further sources, for sites that need some.
+    has_hub_service : callable
+        Says whether there is a Hub service at which requests may wait.
 
     Raises
     ------
@@ -35,9 +37,15 @@ class PageManager:
     """
 
     def __init__(
-        self, *, has_sandboxed_kernels: Callable[[], bool], mode: PolicyMode, sources: Mapping[str, Sequence[str]]
+        self,
+        *,
+        has_sandboxed_kernels: Callable[[], bool],
+        mode: PolicyMode,
+        sources: Mapping[str, Sequence[str]],
+        has_hub_service: Callable[[], bool] = lambda: False,
     ) -> None:
         check_sources(sources)
+        self._has_hub_service = has_hub_service
         self._has_sandboxed_kernels = has_sandboxed_kernels
         self._mode = mode
         self._sources = sources
@@ -54,7 +62,7 @@ class PageManager:
         return None if self._mode == "never" else content_security_policy(host, self._sources)
 
     def configure(self, settings: MutableMapping[str, Any]) -> None:
-        """Let pages be told whether there are sandboxed kernels, by the hook of a web application's settings.
+        """Let pages be told whether there are sandboxed kernels, and a Hub service, by a hook in the settings.
 
         A hook that is there already is kept. Does nothing if this was done and no other hook came since.
         """
@@ -65,6 +73,10 @@ class PageManager:
         def configure(handler: Any, config: dict[str, Any]) -> dict[str, Any]:
             if earlier is not None:
                 config = earlier(handler, config)
-            return {**config, "agentboxSandboxedKernels": self._has_sandboxed_kernels()}
+            return {
+                **config,
+                "agentboxSandboxedKernels": self._has_sandboxed_kernels(),
+                "agentboxHubService": self._has_hub_service(),
+            }
 
         settings[_HOOK] = self._hook = configure

@@ -17,6 +17,7 @@ import type {
   IDecisionAnswer,
   IGrant,
   IGrantTerms,
+  IHubRequestList,
   IKernelEnd,
   IListedTool,
   IOtherServer,
@@ -124,6 +125,8 @@ export interface IAgentBoxClient {
   listGrants(): Promise<IGrant[]>;
   /** Take a lasting answer back. */
   revokeGrant(id: string): Promise<void>;
+  /** What waits at the Hub service for the user whose server this is. */
+  listHubRequests(): Promise<IHubRequestList>;
   /** What MCP servers ask now, oldest first. */
   listQuestions(): Promise<IQuestion[]>;
   /** Send a person's answer to a question; with the values of an accepted form. */
@@ -285,6 +288,10 @@ export class AgentBoxClient implements IAgentBoxClient {
   async revokeGrant(id: string): Promise<void> {
     const path = URLExt.join('grants', encodeURIComponent(id));
     await this._request('DELETE', path);
+  }
+
+  async listHubRequests(): Promise<IHubRequestList> {
+    return plain<IHubRequestList>(await this._request('GET', 'hub-requests'));
   }
 
   async listQuestions(): Promise<IQuestion[]> {

@@ -236,6 +236,31 @@ export interface IQuestion {
   expires_at: string | null;
 }
 
+/** A request that waits at the Hub service, in short. The names are untrusted. */
+export interface IHubRequest {
+  id: string;
+  /** The user whose code asks. */
+  asked_by: string;
+  server: string;
+  tool: string;
+  created_at: string;
+  expires_at: string | null;
+  /** The service's page of it, where it is decided. */
+  url: string;
+}
+
+/** What waits at the Hub service for the user whose server this is. */
+export interface IHubRequestList {
+  /** Those that wait longest, oldest first. */
+  requests: readonly IHubRequest[];
+  /** How many wait in all. */
+  total: number;
+  /** The service's page of all; `null` if it is not known. */
+  url: string | null;
+  /** Why it is not known what waits; `null` if it is. */
+  problem: string | null;
+}
+
 /** A tool call that waits for a person, or did. */
 export interface IApproval {
   id: string;

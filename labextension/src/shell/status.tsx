@@ -7,16 +7,21 @@ import React from 'react';
 
 import { useSignal } from '../ui/hooks/useSignal';
 import { approvalIcon } from '../ui/icons';
-import type { IApprovalModel, IApprovalPanel } from '../internalTokens';
+import type {
+  IApprovalModel,
+  IApprovalPanel,
+  IHubRequestsModel
+} from '../internalTokens';
 
 /** What the status bar item needs. */
 export interface IStatusOptions {
   model: IApprovalModel;
   panel: IApprovalPanel;
+  hub: IHubRequestsModel;
   trans: TranslationBundle;
 }
 
-/** How many requests wait; a click shows them. */
+/** How many requests wait, here and at the Hub service; a click shows them. */
 export class ApprovalStatus extends ReactWidget {
   constructor(private readonly _options: IStatusOptions) {
     super();
@@ -28,9 +33,11 @@ export class ApprovalStatus extends ReactWidget {
   }
 }
 
-function StatusButton({ model, panel, trans }: IStatusOptions): JSX.Element {
+function StatusButton(options: IStatusOptions): JSX.Element {
+  const { model, panel, hub, trans } = options;
   useSignal(model.changed);
-  const count = model.pending.length;
+  useSignal(hub.changed);
+  const count = model.pending.length + hub.list.total;
   const name = trans._n(
     '%1 request awaiting approval',
     '%1 requests awaiting approval',

@@ -6,7 +6,11 @@ import { IStatusBar } from '@jupyterlab/statusbar';
 import { ITranslator } from '@jupyterlab/translation';
 
 import { languageOf } from '../ui/text/language';
-import { IApprovalModel, IApprovalPanel } from '../internalTokens';
+import {
+  IApprovalModel,
+  IApprovalPanel,
+  IHubRequestsModel
+} from '../internalTokens';
 import { ApprovalStatus } from './status';
 
 /** Adds the status bar item, where there is a status bar. */
@@ -14,18 +18,19 @@ export const statusPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:status',
   description: 'Shows in the status bar how many approval requests wait.',
   autoStart: true,
-  requires: [IApprovalModel, IApprovalPanel],
+  requires: [IApprovalModel, IApprovalPanel, IHubRequestsModel],
   optional: [IStatusBar, ITranslator],
   activate: (
     _: JupyterFrontEnd,
     model: IApprovalModel,
     panel: IApprovalPanel,
+    hub: IHubRequestsModel,
     statusBar: IStatusBar | null,
     translator: ITranslator | null
   ): void => {
     const { trans } = languageOf(translator);
     statusBar?.registerStatusItem('jupyter-agentbox:status', {
-      item: new ApprovalStatus({ model, panel, trans }),
+      item: new ApprovalStatus({ model, panel, hub, trans }),
       align: 'left',
       rank: 5
     });

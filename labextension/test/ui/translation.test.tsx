@@ -16,6 +16,7 @@ import { ItemView } from '../../src/ui/items/ItemView';
 import { byPerson } from '../person';
 import { itemData, thread } from '../threads';
 import { PendingList } from '../../src/features/approvals/PendingList';
+import { HubRequestList } from '../../src/features/hubRequests/HubRequestList';
 import { HistoryList } from '../../src/features/history/HistoryList';
 import { HistoryTable } from '../../src/features/history/HistoryTable';
 import { RuleList } from '../../src/features/rules/RuleList';
@@ -26,6 +27,7 @@ import { ApprovalModel } from '../../src/model/approvals';
 import type { IRulesModel } from '../../src/model/rules';
 import type {
   IHistoryModel,
+  IHubRequestsModel,
   IServersModel,
   IThreadsModel
 } from '../../src/internalTokens';
@@ -37,6 +39,8 @@ import type { ICardContext } from '../../src/ui/context';
 import { QuestionCard } from '../../src/ui/question/QuestionCard';
 import {
   approval,
+  hubList,
+  hubRequest,
   origins,
   question,
   summaryOf,
@@ -424,6 +428,23 @@ test.each(['New rule…', 'Edit as JSON…'])(
     expect(found).toEqual([]);
   }
 );
+
+test('no word of what waits at the Hub is only English', () => {
+  jest.spyOn(Date.prototype, 'toLocaleString').mockReturnValue('1.1.2026');
+  const names = { asked_by: 'α', server: 'αγορά', tool: 'αγοράζω' };
+  for (const total of [0, 2]) {
+    const requests = total ? [hubRequest(names)] : [];
+    const list = { ...hubList(requests, total), problem: 'α' };
+    const changed = new Signal<object, void>({});
+    const hub = { changed, list, now: () => 0 } as unknown;
+    const { container } = render(
+      <LanguageProvider value={{ translator, trans }}>
+        <HubRequestList hub={hub as IHubRequestsModel} />
+      </LanguageProvider>
+    );
+    expect(untranslated(container)).toEqual([]);
+  }
+});
 
 test('no word of the table of the history is only English', () => {
   const records = STATES.map(([, fields], index) => {

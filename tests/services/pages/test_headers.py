@@ -151,11 +151,11 @@ def test_sources_that_cannot_be_in_a_policy_are_refused_at_the_start(wrong: dict
         AgentBoxApp(content_security_policy_sources=wrong)
 
 
-async def told(pages: Any, path: str) -> Any:
+async def told(pages: Any, path: str, name: str = "agentboxSandboxedKernels") -> Any:
     body = (await pages(path)).body.decode()
     found = re.search(r'<script id="jupyter-config-data" type="application/json">(.*?)</script>', body, re.DOTALL)
     assert found
-    return json.loads(found[1]).get("agentboxSandboxedKernels")
+    return json.loads(found[1]).get(name)
 
 
 @pytest.mark.parametrize("path", ["lab", "notebooks/a.ipynb"])
@@ -163,6 +163,7 @@ async def test_the_page_is_told_whether_there_are_sandboxed_kernels(
     pages: Any, path: str, request: pytest.FixtureRequest
 ) -> None:
     assert await told(pages, path) is False
+    assert await told(pages, path, "agentboxHubService") is False  # so that the page asks for nothing
     request.getfixturevalue("sandboxed")
     assert await told(pages, path) is True
 

@@ -8,6 +8,7 @@ import { ITranslator } from '@jupyterlab/translation';
 import type { IApproval } from '../../api/protocol';
 import { languageOf } from '../../ui/text/language';
 import { DesktopNotifier } from './desktopNotifier';
+import { HubRequestNotifier } from './hubRequestNotifier';
 import { Notifier } from './notifier';
 import { QuestionNotifier } from './questionNotifier';
 import { TitleCount } from './titleCount';
@@ -15,6 +16,7 @@ import { onSettings } from '../../integrations/settings';
 import {
   IApprovalModel,
   IApprovalPanel,
+  IHubRequestsModel,
   IOrigins,
   IQuestionsModel
 } from '../../internalTokens';
@@ -27,13 +29,14 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:notifications',
   description: 'Notifies of approval requests that are out of view.',
   autoStart: true,
-  requires: [IApprovalModel, IOrigins, IApprovalPanel],
+  requires: [IApprovalModel, IOrigins, IApprovalPanel, IHubRequestsModel],
   optional: [ISettingRegistry, ITranslator, IQuestionsModel],
   activate: (
     app: JupyterFrontEnd,
     model: IApprovalModel,
     origins: IOrigins,
     panel: IApprovalPanel,
+    hub: IHubRequestsModel,
     registry: ISettingRegistry | null,
     translator: ITranslator | null,
     questions: IQuestionsModel | null
@@ -56,10 +59,18 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
         restored,
         trans
       });
-    new TitleCount(model);
+    const atHub = new HubRequestNotifier({
+      hub,
+      panel,
+      desktop,
+      restored,
+      trans
+    });
+    new TitleCount(model, hub);
     onSettings(registry, notificationsPlugin.id, settings => {
       const isEnabled = settings['notifications'] === true;
       notifier.isEnabled = isEnabled;
+      atHub.isEnabled = isEnabled;
       if (asked) {
         asked.isEnabled = isEnabled;
       }

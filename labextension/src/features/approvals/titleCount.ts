@@ -3,13 +3,14 @@
  */
 import type { IDisposable } from '@lumino/disposable';
 
-import type { IApprovalModel } from '../../internalTokens';
+import type { IApprovalModel, IHubRequestsModel } from '../../internalTokens';
 import { TabIcon } from './tabIcon';
 
 /** Keeps the number before whatever title the application gives the page, and takes it away in the end. */
 export class TitleCount implements IDisposable {
   constructor(
     private readonly _model: Pick<IApprovalModel, 'changed' | 'pending'>,
+    private readonly _hub: Pick<IHubRequestsModel, 'changed' | 'list'>,
     private readonly _icon: Pick<
       TabIcon,
       'setMarked' | 'dispose'
@@ -22,6 +23,7 @@ export class TitleCount implements IDisposable {
       subtree: true
     });
     this._model.changed.connect(this._show, this);
+    this._hub.changed.connect(this._show, this);
     this._show();
   }
 
@@ -36,13 +38,14 @@ export class TitleCount implements IDisposable {
     this._isDisposed = true;
     this._observer.disconnect();
     this._model.changed.disconnect(this._show, this);
+    this._hub.changed.disconnect(this._show, this);
     this._icon.dispose();
     document.title = this._base();
   }
 
   private _show(): void {
     const base = this._base();
-    const count = this._model.pending.length;
+    const count = this._model.pending.length + this._hub.list.total;
     this._prefix = count > 0 ? `(${count}) ` : '';
     if (document.title !== this._prefix + base) {
       document.title = this._prefix + base;

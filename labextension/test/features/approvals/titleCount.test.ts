@@ -1,9 +1,9 @@
 import { Signal } from '@lumino/signaling';
 
-import type { IApproval } from '../../../src/api/protocol';
+import type { IApproval, IHubRequestList } from '../../../src/api/protocol';
 import { TabIcon } from '../../../src/features/approvals/tabIcon';
 import { TitleCount } from '../../../src/features/approvals/titleCount';
-import { approval } from '../../examples';
+import { approval, hubList, hubRequest } from '../../examples';
 
 /** A model of which the tests say what waits. */
 class Waiting {
@@ -27,6 +27,7 @@ function icons(): string[] {
     .map(({ className }) => className);
 }
 
+let hub: { changed: Signal<never, void>; list: IHubRequestList };
 let model: Waiting;
 let title: TitleCount;
 
@@ -34,11 +35,19 @@ beforeEach(() => {
   document.head.innerHTML =
     '<title>orders.ipynb</title><link rel="icon" class="idle" href="http://localhost/idle.ico">';
   model = new Waiting();
-  title = new TitleCount(model);
+  hub = { changed: new Signal({} as never), list: hubList([]) };
+  title = new TitleCount(model, hub);
 });
 
 afterEach(() => {
   title.dispose();
+});
+
+test('what waits at the Hub counts, too', () => {
+  model.set(2);
+  hub.list = hubList([hubRequest()], 7);
+  hub.changed.emit();
+  expect(document.title).toBe('(9) orders.ipynb');
 });
 
 test('the number of what waits stands before the title, and goes without a trace', () => {

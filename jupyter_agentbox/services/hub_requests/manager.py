@@ -1,0 +1,194 @@
+"""Asks a Hub service what waits there for the user whose server this is: in short, and to look at only.
+
+The server asks with the token that the Hub gave it. The service lets no token answer anything, so whoever reads this
+token, such as code in a plain kernel, learns what is listed here and can decide nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
+
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
+from tornado.simple_httpclient import SimpleAsyncHTTPClient
+
+from jupyter_agentbox.core.calls import JsonObject, JsonValue
+
+log = logging.getLogger(__name__)
+
+#: Seconds for which an answer is good enough, however many pages ask.
+HOLDS: Final = 2.0
+#: Seconds that an answer may take, and bytes that it may have.
+_PATIENCE: Final = 10.0
+_MOST_BYTES: Final = 1_000_000
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_TEXTS: Final = ("asked_by", "server", "tool", "created_at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubRequest:
+    """A request that waits at the service.
+
+    Parameters
+    ----------
+    id : str
+        Its id there.
+    asked_by : str
+        The user whose code asks.
+    server, tool : str
+        What it would call.
+    created_at : str
+        When it began to wait, in ISO 8601.
+    expires_at : str or None
+        When it stops waiting.
+    url : str
+        The service's page of it.
+    """
+
+    id: str
+    asked_by: str
+    server: str
+    tool: str
+    created_at: str
+    expires_at: str | None
+    url: str
+
+    def to_json(self) -> JsonObject:
+        """Return it as the REST API sends it."""
+        return {
+            "id": self.id,
+            "asked_by": self.asked_by,
+            "server": self.server,
+            "tool": self.tool,
+            "created_at": self.created_at,
+            "expires_at": self.expires_at,
+            "url": self.url,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubList:
+    """What a service said.
+
+    Parameters
+    ----------
+    requests : tuple of HubRequest
+        Those that wait longest.
+    total : int
+        How many wait in all.
+    url : str
+        The service's page of all; empty if it is not known.
+    problem : str
+        Why it is not known what waits; empty if it is.
+    """
+
+    requests: tuple[HubRequest, ...] = ()
+    total: int = 0
+    url: str = ""
+    problem: str = ""
+
+    def to_json(self) -> JsonObject:
+        """Return it as the REST API sends it."""
+        requests: list[JsonValue] = [request.to_json() for request in self.requests]
+        return {"requests": requests, "total": self.total, "url": self.url or None, "problem": self.problem or None}
+
+
+class HubRequestManager:
+    """Knows what waits at a Hub service. Asks when somebody wants to know, and never by itself.
+
+    Parameters
+    ----------
+    url : str
+        Where the service is; empty for none.
+    token : callable
+        Returns the server's token; empty if it belongs to no Hub.
+    clock : callable
+        Returns seconds, monotonic.
+    """
+
+    def __init__(self, url: str, *, token: Callable[[], str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._base = f"{url.rstrip('/')}/" if url else ""
+        self._token = token
+        self._clock = clock
+        self._client: AsyncHTTPClient | None = None
+        self._turn = asyncio.Lock()
+        self._known: HubList | None = None
+        self._asked = 0.0
+        self._problem = ""
+
+    @property
+    def has_service(self) -> bool:
+        """Whether there is a service that can be asked."""
+        return bool(self._base and self._token())
+
+    async def list(self) -> HubList:
+        """Return what waits there for the user."""
+        if not self.has_service:
+            return HubList()
+        async with self._turn:  # several pages at once are one question
+            if self._known is None or self._clock() - self._asked >= HOLDS:
+                self._asked = self._clock()
+                self._known = await self._ask()
+                self._note(self._known.problem)
+            return self._known
+
+    async def _ask(self) -> HubList:
+        if self._client is None:
+            self._client = SimpleAsyncHTTPClient(force_instance=True, max_body_size=_MOST_BYTES)
+        request = HTTPRequest(
+            urljoin(self._base, "api/waiting"),
+            headers={"Authorization": f"token {self._token()}"},
+            follow_redirects=False,  # the token is for this address
+            request_timeout=_PATIENCE,
+        )
+        try:
+            answer = await self._client.fetch(request, raise_error=False)
+        except (HTTPClientError, OSError, ValueError) as error:
+            return HubList(problem=f"the Hub service does not answer: {error}")
+        if answer.code != 200:
+            return HubList(problem=f"the Hub service answers {answer.code} {answer.reason}")
+        try:
+            return _read(json.loads(answer.body), self._base)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return HubList(problem="the Hub service answers something that is no list of requests")
+
+    def _note(self, problem: str) -> None:
+        """Log a problem when it comes, and when it has gone."""
+        if problem != self._problem:
+            self._problem = problem
+            if problem:
+                log.warning("what waits at the Hub service is not known: %s", problem)
+            else:
+                log.info("the Hub service says again what waits")
+
+    def close(self) -> None:
+        """Ask no more."""
+        if self._client is not None:
+            self._client.close()
+
+
+def _read(answer: Mapping[str, Any], base: str) -> HubList:
+    """Return what the service says. Where its pages are, it says itself; this server may know it by another address."""
+    url = urljoin(base, str(answer["url"]))
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise ValueError("its pages are at no address of a page")
+    url = f"{url.rstrip('/')}/"
+    requests = tuple(_read_request(one, url) for one in answer["requests"])
+    return HubList(requests=requests, total=max(int(answer["total"]), len(requests)), url=url)
+
+
+def _read_request(one: Mapping[str, Any], url: str) -> HubRequest:
+    id, expires_at = one["id"], one["expires_at"]
+    texts = {name: one[name] for name in _TEXTS}
+    if not all(isinstance(text, str) for text in (id, *texts.values())) or not _ID.fullmatch(id):
+        raise ValueError("a request has no name")
+    if not isinstance(expires_at, str | None):
+        raise TypeError("the time of a request is none")
+    return HubRequest(id=id, expires_at=expires_at, url=urljoin(url, f"requests/{id}"), **texts)

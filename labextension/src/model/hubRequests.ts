@@ -1,0 +1,84 @@
+/**
+ * What waits for the user at the Hub service, in short.
+ */
+import { Signal } from '@lumino/signaling';
+import type { ISignal } from '@lumino/signaling';
+
+import { RequestError } from '../api/client';
+import type { IAgentBoxClient } from '../api/client';
+import type { IHubRequest, IHubRequestList } from '../api/protocol';
+import type { IHubRequestsModel } from '../internalTokens';
+
+const NOTHING: IHubRequestList = {
+  requests: [],
+  total: 0,
+  url: null,
+  problem: null
+};
+
+/** See `IHubRequestsModel`. */
+export class HubRequestsModel implements IHubRequestsModel {
+  constructor(
+    private readonly _source: Pick<IAgentBoxClient, 'listHubRequests' | 'now'>
+  ) {}
+
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  get list(): IHubRequestList {
+    return this._list;
+  }
+
+  /** Whether the server says that none of this is for who looks at this page. */
+  get isForOthers(): boolean {
+    return this._isForOthers;
+  }
+
+  now(): number {
+    return this._source.now();
+  }
+
+  async refresh(): Promise<boolean> {
+    const number = ++this._asked;
+    let found: IHubRequestList;
+    try {
+      found = await this._source.listHubRequests();
+    } catch (error) {
+      this._isForOthers = error instanceof RequestError && error.status === 403;
+      if (this._isForOthers) {
+        this._set(NOTHING);
+      }
+      return this._isForOthers; // else the last answer stays; the requests of the server say that it is out of reach
+    }
+    if (number > this._answered) {
+      this._answered = number;
+      this._isForOthers = false;
+      this._set(found.problem ? this._outdated(found.problem) : found);
+    }
+    return !found.problem;
+  }
+
+  /** What waited when the service last answered, and does unless its time is over. */
+  private _outdated(problem: string): IHubRequestList {
+    const waits = ({ expires_at: end }: IHubRequest): boolean =>
+      end === null || Date.parse(end) > this.now();
+    const requests = this._list.requests.filter(waits);
+    const total =
+      this._list.total - (this._list.requests.length - requests.length);
+    return { ...this._list, requests, total, problem };
+  }
+
+  private _set(list: IHubRequestList): void {
+    if (JSON.stringify(list) !== JSON.stringify(this._list)) {
+      this._list = list;
+      this._changed.emit();
+    }
+  }
+
+  private _answered = 0;
+  private _asked = 0;
+  private readonly _changed = new Signal<this, void>(this);
+  private _isForOthers = false;
+  private _list = NOTHING;
+}
