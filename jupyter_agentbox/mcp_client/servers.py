@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Final
 
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import ToolCall
@@ -29,13 +30,15 @@ from .server import ManagedServer, import_connections
 from .sign_ins import SignIns
 
 _log = logging.getLogger(__name__)
+#: Seconds within which a call that is described takes the configuration as it was then; a later one looks again.
+_DESCRIBED: Final = 0.05
 
 
 class McpServers:
     """Runs tools on the configured servers (the ports `ToolCatalog` and `ToolCaller`).
 
-    The configuration is looked at on every use: a server whose entry changed is stopped and starts anew on its next
-    use, the others are left alone.
+    The configuration is looked at on every use, and once for a tool that is described and called at once: a server
+    whose entry changed is stopped and starts anew on its next use, the others are left alone.
 
     Parameters
     ----------
@@ -70,6 +73,7 @@ class McpServers:
         self._clock = clock
         self._sign_ins = sign_ins
         self._loaded = Configuration()
+        self._described_at: float | None = None
         self._places = Places(limits.most_processes)
         self._servers: dict[str, ManagedServer] = {}
         self._retiring: set[asyncio.Task[None]] = set()
@@ -111,7 +115,9 @@ class McpServers:
         ------
         UnknownServerError, UnknownToolError, ServerConfigurationError, ToolServerError
         """
-        tools = await self._server(server).tools()
+        described = self._server(server)
+        self._described_at = self._clock()
+        tools = await described.tools()
         try:
             return tools[tool]
         except KeyError:
@@ -136,7 +142,8 @@ class McpServers:
             A tool that fails by itself does not raise: its result has `is_error`.
         """
         check_is_json(call.arguments)  # what is not JSON, the SDK would alter without a word
-        return await self._server(call.server).call_tool(call, listener)
+        server = self._described(call.server) or self._server(call.server)
+        return await server.call_tool(call, listener)
 
     async def restart(self, name: str) -> ServerStatus:
         """Stop the server and start it now, whatever happened before; return how that went.
@@ -217,6 +224,11 @@ class McpServers:
         """Stop all servers, all at the same time. Takes a few seconds if some do not end by themselves."""
         self._is_closed = True
         await asyncio.gather(*(server.stop(for_good=True) for server in self._servers.values()), *self._retiring)
+
+    def _described(self, name: str) -> ManagedServer | None:
+        """Return a server if the configuration was looked at a moment ago, for a description; that counts once."""
+        at, self._described_at = self._described_at, None
+        return self._servers.get(name) if at is not None and self._clock() - at < _DESCRIBED else None
 
     def _server(self, name: str) -> ManagedServer:
         self._reload()

@@ -21,6 +21,7 @@ from jupyter_agentbox.core.rule_files import MAX_BYTES, RuleBook, RuleText, User
 from jupyter_agentbox.core.site_policy import SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.exceptions import InvalidRulesError, PolicyConflictError, StorageError
+from jupyter_agentbox.loop_turns import Turn
 
 from .protection import why_unprotected
 
@@ -80,14 +81,21 @@ class RuleFiles:
         self._sites = [_WatchedFile(place.path, _reader_of(place)) for place in sites]
         self._files = [*self._sites, *([] if self._user is None else [self._user])]
         self._parts: list[_Found] = []
+        self._looked = Turn()
         self._book = RuleBook()
 
     def load(self) -> RuleBook:
-        """Return the rules; the same object as last time if no file changed. Costs a ``stat`` or two a file."""
+        """Return the rules; the same object as last time if no file changed.
+
+        Costs a ``stat`` or two a file, and in a turn of the event loop only the first time.
+        """
+        if self._looked.is_same:
+            return self._book
         parts = [file.load() for file in self._files]
         if len(parts) != len(self._parts) or any(map(_is_other, parts, self._parts)):
             self._parts = parts
             self._book = self._read(parts)
+        self._looked.begin()
         return self._book
 
     def _read(self, parts: Sequence[_Found]) -> RuleBook:
@@ -160,6 +168,7 @@ class RuleFiles:
         except OSError as error:
             raise StorageError(f"`{path}` cannot be written: {error.strerror}") from error
         self._user.forget()
+        self._looked.end()
 
 
 def _check(text: str, path: str) -> None:

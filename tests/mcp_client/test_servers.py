@@ -24,6 +24,8 @@ from jupyter_agentbox.exceptions import (
     UnknownServerError,
     UnknownToolError,
 )
+from jupyter_agentbox.mcp_client.configuration import Configuration, UnusableServer
+from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.servers import McpServers
 from tests.processes_alive import children, survivors
 
@@ -679,6 +681,37 @@ async def test_an_edit_needs_no_restart_and_unchanged_servers_keep_running(
         assert (await servers.call_tool(call("pid", "raw"))).text == pids[0]
         assert (await servers.call_tool(call("pid", "other"))).text != pids[1]
         assert await gone(changed)
+
+
+class Looks:
+    """A configuration that counts how often it is looked at."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._found = Configuration(servers={"x": UnusableServer(name="x", transport="stdio", error="off")})
+
+    def load(self) -> Configuration:
+        self.count += 1
+        return self._found
+
+
+async def test_a_tool_that_is_described_and_called_at_once_costs_one_look_and_any_other_use_one_of_its_own() -> None:
+    looks, seconds = Looks(), [0.0]
+    servers = McpServers(source=looks, limits=ServerLimits(), clock=lambda: seconds[0])
+
+    async def use(*, described: bool, later: float = 0.0) -> int:
+        before = looks.count
+        if described:
+            with pytest.raises(ServerConfigurationError):
+                await servers.describe("x", "tool")
+        seconds[0] += later
+        with pytest.raises(ServerConfigurationError):
+            await servers.call_tool(call("tool", "x"))
+        return looks.count - before
+
+    assert await use(described=True) == 1
+    assert await use(described=False) == 1
+    assert await use(described=True, later=60.0) == 2  # a person thought about it meanwhile
 
 
 async def test_a_file_that_breaks_is_a_problem_with_a_place(running: Running, script: Script, tmp_path: Path) -> None:

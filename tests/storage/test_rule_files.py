@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import stat
@@ -67,6 +68,17 @@ def test_a_change_counts_at_the_next_call(files: RuleFiles, user: Path) -> None:
         *(Effect.ALLOW, Effect.DENY, Effect.ASK, Effect.ASK, Effect.ALLOW),
         Effect.ASK,
     ]
+
+
+async def test_files_are_looked_at_once_in_a_turn_of_the_loop(files: RuleFiles, user: Path) -> None:
+    user.write_text(text(ALLOW))
+    effects = [effect(files)]
+    user.write_text(text(DENY))
+    effects.append(effect(files))
+    await asyncio.sleep(0)
+    effects.append(effect(files))
+    files.write([ASK])
+    assert [*effects, effect(files)] == [Effect.ALLOW, Effect.ALLOW, Effect.DENY, Effect.ASK]
 
 
 def test_a_change_of_the_same_size_at_the_same_time_is_seen(files: RuleFiles, user: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.audit_trail import AuditSettings
@@ -14,6 +16,9 @@ from jupyter_agentbox.exceptions import AuditError
 from .trail import AuditTrail
 
 log = logging.getLogger(__name__)
+
+#: Seconds within which what has happened goes to the trail that was found last; what is about to run always looks.
+_FOUND: Final = 0.05
 
 
 @dataclass(slots=True)
@@ -35,6 +40,8 @@ class SiteTrail:
         Returns the site's policy of this moment; the same object if nothing changed.
     make : callable
         Makes a trail, or none if there is no place for records; raises `ValueError` if a place is none.
+    clock : callable
+        Seconds, monotonic.
 
     Raises
     ------
@@ -48,11 +55,14 @@ class SiteTrail:
         *,
         site: Callable[[], SitePolicy],
         make: Callable[[AuditSettings], AuditTrail | None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
         self._site = site
         self._make = make
+        self._clock = clock
         self._seen = site()
+        self._seen_at = clock()
         wanted = settings.with_site(self._seen.audit)
         self._made = _Made(wanted, make(wanted))
         self._problem = ""
@@ -72,10 +82,8 @@ class SiteTrail:
 
     def current(self) -> AuditTrail | None:
         """Return the trail; ``None`` if there is no place for records."""
-        site = self._site()
-        if site is not self._seen and self._is_running:
-            self._seen = site
-            self._follow(site)
+        if self._clock() - self._seen_at >= _FOUND:
+            self._look()
         return self._made.trail
 
     def for_running(self) -> AuditTrail | None:
@@ -86,10 +94,17 @@ class SiteTrail:
         AuditError
             The site names a place for records that is none, so that nothing may run.
         """
-        trail = self.current()
+        self._look()
         if self._problem:
             raise AuditError(f"nothing runs before your administrator mends the site's rules: {self._problem}")
-        return trail
+        return self._made.trail
+
+    def _look(self) -> None:
+        self._seen_at = self._clock()
+        site = self._site()
+        if site is not self._seen and self._is_running:
+            self._seen = site
+            self._follow(site)
 
     def _follow(self, site: SitePolicy) -> None:
         if site.is_closed:  # it denies all calls, and does not say where their records go: that stays as it was

@@ -15,6 +15,7 @@ from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.rule_files import RuleBook
 from jupyter_agentbox.core.site_policy import SiteAudit, SitePolicy
 from jupyter_agentbox.exceptions import AuditError, ToolCallRejectedError
+from jupyter_agentbox.services.audit.site_trail import SiteTrail
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.testing import FakeAnnouncer, FakeTools
 from tests.collectors import collecting
@@ -84,6 +85,25 @@ async def test_a_site_whose_broken_file_is_mended_gets_its_records_without_a_res
         await server.call()
         await collector.has("ended")
         assert collector.events == ["started", "decided", "ended"]
+
+
+def test_what_is_about_to_run_looks_at_the_site_and_what_has_run_only_after_a_while() -> None:
+    looks: list[float] = []
+    seconds = [0.0]
+
+    def look() -> SitePolicy:
+        looks.append(seconds[0])
+        return SitePolicy()
+
+    trail = SiteTrail(AuditSettings(), site=look, make=lambda _: None, clock=lambda: seconds[0])
+    for now in (1.0, 1.01, 1.02):
+        seconds[0] = now
+        trail.for_running()
+        trail.current()
+    seconds[0] = 1.2
+    trail.current()
+    trail.current()
+    assert looks == [0.0, 1.0, 1.01, 1.02, 1.2]
 
 
 async def test_a_file_that_breaks_takes_no_place_away(tmp_path: Path) -> None:

@@ -77,6 +77,12 @@ async def drop(call: ToolCall, report: Any) -> Any:
     return "dropped"
 
 
+async def write(path: Path, text: str) -> None:
+    """Write a file as another program does: for the event loop that is another turn."""
+    path.write_text(text)
+    await asyncio.sleep(0)
+
+
 async def ask(box: AgentBox, verdict: dict[str, Any]) -> Any:
     """Call a tool and answer; return the result, or the refusal of the answer once the call was withdrawn."""
     waiting: asyncio.Queue[ApprovalRequest] = asyncio.Queue()
@@ -101,7 +107,7 @@ async def test_lasting_answers_and_edits_that_the_site_turned_off_are_refused(si
     assert not isinstance(await ask(box, lasting), LockedError)
     assert box.policies.evaluate(CALL, DROP).effect is Effect.ALLOW
 
-    site_file.write_text(json.dumps({"rules": [], "features": {"grants": "force-off", "edit": "force-off"}}))
+    await write(site_file, json.dumps({"rules": [], "features": {"grants": "force-off", "edit": "force-off"}}))
     assert box.policies.evaluate(CALL, DROP).effect is Effect.ASK  # what was answered for good before, too
     for refused in (lasting, edited):
         error = await ask(box, refused)
@@ -128,7 +134,7 @@ async def test_servers_of_users_are_off_at_once_where_the_site_says_so(site_file
     (own,) = box.tools.servers()
     assert own.state is ServerState.STOPPED
     for text in ('{"rules": [], "features": {"local_servers": "force-off"}}', "{"):
-        site_file.write_text(text)
+        await write(site_file, text)
         (own,) = box.tools.servers()
         assert "set by your administrator" in own.error
         with pytest.raises(ServerConfigurationError, match="set by your administrator"):
