@@ -6,6 +6,10 @@ import React from 'react';
 import type { IGrant } from '../../api/protocol';
 import type { IGrantsModel } from '../../internalTokens';
 import { useNameOf, useTrans } from '../../ui/context';
+import { DecisionButton } from '../../ui/guarded/DecisionButton';
+import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
+import { useDoing } from '../../ui/hooks/useDoing';
+import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
 import { useSignal } from '../../ui/hooks/useSignal';
 import {
   describeGrant,
@@ -22,9 +26,13 @@ export function GrantList({ grants }: IGrantListProps): JSX.Element {
   const trans = useTrans();
   useSignal(grants.changed);
   const list = grants.grants;
+  const root = React.useRef<HTMLElement>(null);
+  useKeptFocus(root);
   return (
     <section
+      ref={root}
       className="jp-AgentBox-grants"
+      tabIndex={-1}
       aria-label={trans.__('Lasting answers')}
     >
       <ul role="list">
@@ -46,37 +54,26 @@ interface IGrantProps {
 function Grant({ grant, onRevoke }: IGrantProps): JSX.Element {
   const trans = useTrans();
   const nameOf = useNameOf();
-  const [isBusy, setBusy] = React.useState(false);
-  const [failure, setFailure] = React.useState('');
-  const revoke = (event: React.MouseEvent): void => {
-    if (!event.nativeEvent.isTrusted) {
-      return; // what is revoked may be a rejection
-    }
-    setBusy(true);
-    setFailure('');
-    onRevoke()
-      .catch((error: unknown) => {
-        setFailure(label(error instanceof Error ? error.message : '', 300));
-      })
-      .finally(() => {
-        setBusy(false);
-      });
-  };
+  const { run, isBusy, failure } = useDoing();
   const what = describeGrant(grant, trans);
   return (
     <>
-      <div className="jp-AgentBox-grantLine">
-        <span>{what}</span>
-        <button
-          type="button"
-          className="jp-AgentBox-link"
-          aria-label={trans.__('Revoke: %1', what)}
-          disabled={isBusy}
-          onClick={revoke}
-        >
-          {trans.__('Revoke')}
-        </button>
-      </div>
+      <GuardedCard className="jp-AgentBox-bareCard" isGuarded aria-label={what}>
+        <Guarded>
+          <div className="jp-AgentBox-grantLine">
+            <span>{what}</span>
+            <DecisionButton
+              kind="link"
+              label={trans.__('Revoke')}
+              name={trans.__('Revoke: %1', what)}
+              isBusy={isBusy}
+              onActivate={() => {
+                run(onRevoke); // what is revoked may be a rejection
+              }}
+            />
+          </div>
+        </Guarded>
+      </GuardedCard>
       <div className="jp-AgentBox-grantFacts">
         {describeUses(grant, nameOf, trans)}
       </div>

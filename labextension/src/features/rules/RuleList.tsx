@@ -159,7 +159,7 @@ function RuleRows(props: IRuleRowsProps): JSX.Element {
     writable && rule.file === file && own.length === rules.length;
   return (
     <GuardedCard
-      className="jp-AgentBox-ruleRows"
+      className="jp-AgentBox-bareCard"
       isGuarded={writable}
       aria-label={trans.__('Rules in force')}
     >

@@ -8,8 +8,10 @@ import type { ServerAction } from '../../api/client';
 import type { IServer, ISignInPage, ServerState } from '../../api/protocol';
 import type { IServersModel } from '../../internalTokens';
 import { useTrans } from '../../ui/context';
-import { PersonButton } from '../../ui/guarded/PersonButton';
+import { DecisionButton } from '../../ui/guarded/DecisionButton';
+import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { useDoing } from '../../ui/hooks/useDoing';
+import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
 import { label } from '../../ui/text/visibleText';
 import { ServerLog } from './ServerLog';
 import { SignIn } from './SignIn';
@@ -27,6 +29,8 @@ export function Server(props: IServerProps): JSX.Element {
   const { server, servers } = props;
   const { run, isBusy, failure } = useDoing();
   const [page, setPage] = React.useState<ISignInPage | null>(null);
+  const line = React.useRef<HTMLDivElement>(null);
+  useKeptFocus(line);
   const signIn = async (): Promise<void> => {
     setPage(null); // what was shown is given up by the next
     setPage(await servers.beginSignIn(server.name));
@@ -36,33 +40,43 @@ export function Server(props: IServerProps): JSX.Element {
   const isOld = server.last_error !== '' && server.last_error !== server.error;
   return (
     <>
-      <div className="jp-AgentBox-serverLine">
-        <span
-          className={`jp-AgentBox-dot jp-mod-${server.state.replaceAll('_', '-')}`}
-          aria-hidden="true"
-        />
-        <span className="jp-AgentBox-name">
-          <bdi>{name}</bdi>
-        </span>
-        <span className="jp-AgentBox-serverState">
-          {describeState(server.state, trans)}
-        </span>
-        <span className="jp-AgentBox-serverButtons">
-          {buttonsOf(server, servers, signIn, trans).map(
-            ({ text, what, action }) => (
-              <PersonButton
-                key={text}
-                label={text}
-                name={what}
-                isDisabled={isBusy}
-                onActivate={() => {
-                  run(action);
-                }}
-              />
-            )
-          )}
-        </span>
-      </div>
+      <GuardedCard
+        ref={line}
+        className="jp-AgentBox-bareCard"
+        isGuarded
+        aria-label={trans.__('Server %1', name)}
+      >
+        <Guarded>
+          <div className="jp-AgentBox-serverLine">
+            <span
+              className={`jp-AgentBox-dot jp-mod-${server.state.replaceAll('_', '-')}`}
+              aria-hidden="true"
+            />
+            <span className="jp-AgentBox-name">
+              <bdi>{name}</bdi>
+            </span>
+            <span className="jp-AgentBox-serverState">
+              {describeState(server.state, trans)}
+            </span>
+            <span className="jp-AgentBox-serverButtons">
+              {buttonsOf(server, servers, signIn, trans).map(
+                ({ text, what, action }) => (
+                  <DecisionButton
+                    key={`${server.state} ${text}`} // another state puts another button in its place
+                    kind="neutral"
+                    label={text}
+                    name={what}
+                    isBusy={isBusy}
+                    onActivate={() => {
+                      run(action);
+                    }}
+                  />
+                )
+              )}
+            </span>
+          </div>
+        </Guarded>
+      </GuardedCard>
       <div className="jp-AgentBox-serverFacts">{facts(server, trans)}</div>
       {changed > 0 ? (
         <p className="jp-AgentBox-changedTools">
