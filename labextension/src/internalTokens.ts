@@ -260,6 +260,8 @@ export interface IApprovalPanel {
   focus(step: 1 | -1): void;
   /** Show the panel and move the focus to a request that waits. */
   focusRequest(id: string): void;
+  /** Show the panel and move the focus to the table in which a request is decided with others; to the request if there is none. */
+  focusTogether(id: string): void;
 }
 
 export type IAgentBoxClient = Client;

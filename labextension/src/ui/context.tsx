@@ -28,6 +28,8 @@ export interface ICardContext extends ILanguage {
   editors?: IEditorFactoryService | null;
   /** Show the panel and go to a request in it; views that are in the panel have no need of it. */
   openInPanel?: (id: string) => void;
+  /** Show the panel and go to where a request is decided with others. */
+  openTogether?: (id: string) => void;
   /** Show the panel; views that are in it have no need of it. */
   openPanel?: () => void;
   /** Move the focus on from a card that was decided. */

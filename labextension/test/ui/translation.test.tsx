@@ -268,7 +268,7 @@ test.each([
   await shared.model.refresh();
   const { container } = render(
     <CardProvider value={shared}>
-      <PendingList wanted={null} />
+      <PendingList wanted={null} isOpened={false} />
       <HistoryList history={history as unknown as IHistoryModel} />
       <ServerList servers={servers} />
     </CardProvider>

@@ -28,8 +28,10 @@ import type { ISelection } from './useSelection';
 export interface IBatchTableProps {
   /** All of one tool, oldest first; some may be decided already, and keep their place. */
   approvals: readonly IApproval[];
-  /** A request that is opened. */
+  /** A request whose row is there, whatever is in view. */
   wanted: string | null;
+  /** Whether that request is opened. */
+  isOpened: boolean;
   /** Hears why answers were not taken to requests that are over. */
   onFailure: (text: string) => void;
 }
@@ -41,7 +43,7 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
   const approvals = cells.flatMap(([, rows]) => rows);
   const root = React.useRef<HTMLDivElement>(null);
   const titleId = React.useId();
-  const opening = useOpening(props.wanted);
+  const opening = useOpening(props.isOpened ? props.wanted : null);
   const pending = approvals.filter(({ status }) => status === 'pending');
   const isSelectable = (approval: IApproval): boolean =>
     approval.status === 'pending' &&
@@ -422,6 +424,7 @@ function useRowKeys(
       opening.toggle(current);
     } else if (event.key === 'a' && (event.ctrlKey || event.metaKey)) {
       selection.setAll(ids, true);
+      rowOf(current)?.focus(); // from there Tab leads to the buttons
     } else {
       return;
     }

@@ -22,6 +22,8 @@ const MAX_SHOWN = 50;
 export interface IPendingListProps {
   /** The id of a request that is shown even if many older ones wait. */
   wanted: string | null;
+  /** Whether that request is opened where it is a row of a table. */
+  isOpened: boolean;
 }
 
 export function PendingList(props: IPendingListProps): JSX.Element {
@@ -60,6 +62,7 @@ export function PendingList(props: IPendingListProps): JSX.Element {
           path={path}
           items={items}
           wanted={wanted}
+          isOpened={props.isOpened}
           onFailure={setNotice}
         />
       ))}
@@ -140,6 +143,7 @@ interface IGroupProps {
   path: string;
   items: readonly IPendingItem[];
   wanted: string | null;
+  isOpened: boolean;
   /** Hears of an answer that came too late, with the name of its request. */
   onFailure: (text: string) => void;
 }
@@ -165,6 +169,7 @@ function Group(props: IGroupProps): JSX.Element {
               <BatchTable
                 approvals={approvals}
                 wanted={wanted}
+                isOpened={props.isOpened}
                 onFailure={onFailure}
               />
             ) : (

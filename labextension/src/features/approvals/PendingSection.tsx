@@ -30,8 +30,22 @@ export class PendingSection extends ReactWidget {
   }
 
   /** The card of a request, which is shown even if many older ones wait. */
-  async find(id: string): Promise<HTMLElement | undefined> {
+  find(id: string): Promise<HTMLElement | undefined> {
+    return this._find(id, true);
+  }
+
+  /** The table in which a request is decided with others, whose rows stay as they are; without one, its card. */
+  async findTable(id: string): Promise<HTMLElement | undefined> {
+    const found = await this._find(id, false);
+    return found?.closest<HTMLElement>('.jp-AgentBox-batch') ?? found;
+  }
+
+  private async _find(
+    id: string,
+    isOpened: boolean
+  ): Promise<HTMLElement | undefined> {
     this._wanted = id;
+    this._isOpened = isOpened;
     await this.rendered();
     return (
       this._cards().find(card => card.dataset['requestId'] === id) ??
@@ -63,7 +77,7 @@ export class PendingSection extends ReactWidget {
     return (
       <OpenForms.Provider value={this._forms}>
         <CardProvider value={this._context}>
-          <PendingList wanted={this._wanted} />
+          <PendingList wanted={this._wanted} isOpened={this._isOpened} />
           <Drawn
             onDrawn={() => {
               this._keep(awaited);
@@ -92,6 +106,8 @@ export class PendingSection extends ReactWidget {
 
   private _awaited: PromiseDelegate<void>[] = [];
   private readonly _forms = new Forms();
+  /** Whether the wanted request is opened where it is a row. */
+  private _isOpened = false;
   private _wanted: string | null = null;
 }
 

@@ -64,6 +64,10 @@ export class ApprovalPanel implements IApprovalPanel, IDisposable {
     this._reveal(() => this._options.section.find(id));
   }
 
+  focusTogether(id: string): void {
+    this._reveal(() => this._options.section.findTable(id));
+  }
+
   /** Move the focus to a card; to the panel if there is none. */
   private _reveal(find: () => Promise<HTMLElement | undefined>): void {
     const { panel } = this._options;

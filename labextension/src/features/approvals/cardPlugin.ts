@@ -28,6 +28,7 @@ export const cardPlugin: JupyterFrontEndPlugin<void> = {
     consoles: IConsoleTracker | null
   ): void => {
     const openInPanel = panel?.focusRequest.bind(panel);
+    const openTogether = panel?.focusTogether.bind(panel);
     const restorer = new FocusRestorer(notebooks, consoles);
     const follower = new Follower();
     const leave = (card: HTMLElement): void => {
@@ -38,7 +39,14 @@ export const cardPlugin: JupyterFrontEndPlugin<void> = {
       insertBelow(notebooks, card, '_');
     };
     const openPanel = panel?.show.bind(panel);
-    const context = { ...base, openInPanel, openPanel, leave, insertValue };
+    const context = {
+      ...base,
+      openInPanel,
+      openTogether,
+      openPanel,
+      leave,
+      insertValue
+    };
     const { factory, rank } = cardRendererFactory(context);
     rendermime.addFactory(factory, rank);
   }

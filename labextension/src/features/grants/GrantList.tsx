@@ -16,7 +16,6 @@ import {
   describeUses,
   describeVoid
 } from '../../ui/text/grants';
-import { label } from '../../ui/text/visibleText';
 
 export interface IGrantListProps {
   grants: IGrantsModel;

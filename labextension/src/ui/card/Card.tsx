@@ -25,6 +25,7 @@ import { Outcome } from './Outcome';
 import { Facts, Mark, RiskLine, Says } from './ToolFacts';
 import { UnseenNote, UnseenReport, useUnseen } from '../components/Unseen';
 import { useSending } from './useSending';
+import { useTogetherLetter } from './together';
 import { VoidedNote } from './VoidedNote';
 import type { ISending } from './useSending';
 import { LinkButton, VisibleText } from '../components/VisibleText';
@@ -143,6 +144,7 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
       </UnseenReport.Provider>
       <Facts approval={approval} isSaid={true} />
       <Guarded elsewhere={elsewhere}>
+        <TogetherLetter />
         <UnseenNote unseen={unseen} />
         <div ref={form}>
           <Deciding
@@ -156,6 +158,12 @@ function Pending(props: ICardProps & { sending: ISending }): JSX.Element {
       </Guarded>
     </>
   );
+}
+
+/** It is within the card, whose letters it adds to. */
+function TogetherLetter(): null {
+  useTogetherLetter();
+  return null;
 }
 
 /** What is marked in the code of a request; `null` if it is none to run code. */

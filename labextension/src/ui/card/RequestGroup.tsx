@@ -17,6 +17,7 @@ import { summarize } from '../text/summary';
 import { visible } from '../text/visibleText';
 import { SIGNS } from './Outcome';
 import { RequestCard } from './RequestCard';
+import { Together } from './together';
 
 /** Up to so many requests have a card each, decided or not. */
 const FEW = 3;
@@ -35,7 +36,7 @@ export interface IRequestGroupProps {
 /** Few requests as cards; of many, those that wait first as cards, and all of them in lines. */
 export function RequestGroup(props: IRequestGroupProps): JSX.Element {
   const { requestIds } = props;
-  const { model, trans } = useCardContext();
+  const { model, trans, openTogether } = useCardContext();
   const root = React.useRef<HTMLDivElement>(null);
   useSignal(model.changed, id => id === null || requestIds.includes(id));
   useTracked(requestIds, props.onFinal);
@@ -45,6 +46,16 @@ export function RequestGroup(props: IRequestGroupProps): JSX.Element {
   // What is being fetched may wait; of what the server does not know, only a line is left.
   const open = requestIds.filter((_, index) => isOpen(known[index]));
   const shown = new Set(open.slice(0, FEW));
+  const [later] = open.slice(FEW);
+  const together = React.useMemo(
+    () =>
+      openTogether && later !== undefined
+        ? () => {
+            openTogether(later);
+          }
+        : null,
+    [openTogether, later]
+  );
   const last = useLastDecided(root, shown, open.length > 0);
   const asking = useAsking();
   const cards = requestIds.filter(
@@ -58,18 +69,20 @@ export function RequestGroup(props: IRequestGroupProps): JSX.Element {
       aria-label={isMany ? trans.__('Calls of this cell') : undefined}
     >
       {isMany ? <Calls {...props} known={known} /> : null}
-      {cards.map(id => (
-        <RequestCard
-          key={id}
-          requestId={id}
-          fallback={fallbackOf(props, requestIds.indexOf(id))}
-          isUnderCell={
-            open.length === 0 && id === requestIds[requestIds.length - 1]
-          }
-          onFinal={props.onFinal}
-        />
-      ))}
-      <Later ids={open.slice(FEW)} />
+      <Together.Provider value={together}>
+        {cards.map(id => (
+          <RequestCard
+            key={id}
+            requestId={id}
+            fallback={fallbackOf(props, requestIds.indexOf(id))}
+            isUnderCell={
+              open.length === 0 && id === requestIds[requestIds.length - 1]
+            }
+            onFinal={props.onFinal}
+          />
+        ))}
+      </Together.Provider>
+      <Later count={open.length - FEW} onTogether={together} />
     </div>
   );
 }
@@ -114,11 +127,16 @@ function Calls(props: ICallsProps): JSX.Element {
   );
 }
 
+interface ILaterProps {
+  count: number;
+  onTogether: (() => void) | null;
+}
+
 /** Says of requests that have no card yet that they wait, and leads to where they can be decided together. */
-function Later({ ids }: { ids: readonly string[] }): JSX.Element | null {
-  const { trans, openInPanel } = useCardContext();
-  const [first] = ids;
-  if (first === undefined) {
+function Later(props: ILaterProps): JSX.Element | null {
+  const { trans } = useCardContext();
+  const { count, onTogether } = props;
+  if (count <= 0) {
     return null;
   }
   return (
@@ -126,14 +144,12 @@ function Later({ ids }: { ids: readonly string[] }): JSX.Element | null {
       {trans._n(
         '%1 more request is waiting.',
         '%1 more requests are waiting.',
-        ids.length
+        count
       )}{' '}
-      {openInPanel ? (
+      {onTogether ? (
         <LinkButton
           label={trans.__('Decide them together in the panel')}
-          onClick={() => {
-            openInPanel(first);
-          }}
+          onClick={onTogether}
         />
       ) : null}
     </p>

@@ -17,7 +17,14 @@ export interface ICardKeys {
   /** The letters that press something now, if the card shows what its letters do; else `null`. */
   help: readonly string[] | null;
   /** Have a letter press something until the result is called. */
-  bind: (letter: string, press: Press) => () => void;
+  bind: (letter: string, press: Press, isStep?: boolean) => () => void;
+}
+
+/** What a letter presses. */
+interface IBound {
+  press: Press;
+  /** Whether it only goes somewhere, as J and K do: that decides nothing, and needs no wait. */
+  isStep: boolean;
 }
 
 /** On no card there are no letters. */
@@ -44,6 +51,15 @@ export function useLetter(letter: string | undefined, press: Press): void {
   );
 }
 
+/** Bind a letter that only goes somewhere, and nothing while there is nowhere to go. */
+export function useStepLetter(letter: string, go: (() => void) | null): void {
+  const { bind } = React.useContext(CardKeys);
+  React.useEffect(
+    () => (go ? bind(letter, go, true) : undefined),
+    [bind, letter, go]
+  );
+}
+
 /** The letters of a card: its keys, whether they would count now, and what handles its keys. */
 export function useCardKeys(
   root: React.RefObject<HTMLElement>,
@@ -57,7 +73,7 @@ export function useCardKeys(
   const [isReady, setReady] = React.useState(false);
   const [help, setHelp] = React.useState<readonly string[] | null>(null);
   const [guard] = React.useState(() => new KeyGuard());
-  const [bound] = React.useState(() => new Map<string, Press>());
+  const [bound] = React.useState(() => new Map<string, IBound>());
   // Before anything can move the focus there: on a busy page it may come before other effects run.
   React.useLayoutEffect(() => {
     const watching =
@@ -74,8 +90,8 @@ export function useCardKeys(
     if (!isGuarded || event.defaultPrevented || takesText(event.target)) {
       return;
     }
-    const press = bound.get(letter);
-    if (!press && !STEPS[letter] && letter !== '?') {
+    const found = bound.get(letter);
+    if (!found && !STEPS[letter] && letter !== '?') {
       guard.disturb(native);
       return;
     }
@@ -84,7 +100,8 @@ export function useCardKeys(
     if (event.repeat || !native.isTrusted) {
       return;
     }
-    if (press && guard.isReady) {
+    const { press, isStep } = found ?? { press: null, isStep: false };
+    if (press && (isStep ? guard.isMeant : guard.isReady)) {
       guard.accept();
       press();
       return;
@@ -100,11 +117,11 @@ export function useCardKeys(
     guard.disturb(native);
   };
   const bind = React.useCallback(
-    (letter: string, press: Press) => {
+    (letter: string, press: Press, isStep = false) => {
       const update = (): void => {
         setHelp(shown => shown && [...bound.keys()]);
       };
-      bound.set(letter, press);
+      bound.set(letter, { press, isStep });
       update();
       return () => {
         bound.delete(letter);
@@ -151,6 +168,7 @@ export function KeyHelp(): JSX.Element | null {
     ['R', trans.__('Reject')],
     ['J', trans.__('Next request')],
     ['K', trans.__('Previous request')],
+    ['T', trans.__('Decide all of them together in the panel')],
     ['?', trans.__('Show or hide this help')]
   ];
   const works = (key: string): boolean =>

@@ -35,6 +35,17 @@ test('a card is found once it is in the document, also where the page is never i
   section.dispose();
 });
 
+test('the table of a request is found without opening the row, which its own search opens', async () => {
+  const { section, model } = pendingSection();
+  Widget.attach(section, document.body);
+  model.remember([approval({ id: 'a1' }), approval({ id: 'a2' })]);
+  const table = await section.findTable('a2');
+  expect(table?.classList).toContain('jp-AgentBox-batch');
+  expect(table?.querySelector('[data-request-id]')).toBeNull();
+  expect((await section.find('a2'))?.dataset['requestId']).toBe('a2');
+  section.dispose();
+});
+
 test('who waits goes on when the list has gone', async () => {
   const { section } = pendingSection();
   Widget.attach(section, document.body);

@@ -9,6 +9,7 @@ import { ApprovalModel } from '../../../src/model/approvals';
 import { RequestGroup } from '../../../src/ui/card/RequestGroup';
 import { CardProvider } from '../../../src/ui/context';
 import { allowed, approval, origins, source, trans } from '../../examples';
+import { byPerson } from '../../person';
 
 const QUANTITY = 25;
 
@@ -60,7 +61,7 @@ function group(...statuses: IApproval['status'][]): {
   change: (id: number, status: IApproval['status']) => void;
   changeAll: (status: IApproval['status']) => void;
   leave: jest.Mock;
-  openInPanel: jest.Mock;
+  openTogether: jest.Mock;
 } {
   const items = new Map(
     statuses.map((status, index) => [`r${index}`, restock(index, status)])
@@ -79,7 +80,7 @@ function group(...statuses: IApproval['status'][]): {
   }
   model.remember([...items.values()]);
   const leave = jest.fn();
-  const openInPanel = jest.fn();
+  const openTogether = jest.fn();
   const context = {
     model,
     origins,
@@ -87,7 +88,7 @@ function group(...statuses: IApproval['status'][]): {
     translator: nullTranslator,
     trans,
     leave,
-    openInPanel,
+    openTogether,
     questions: {
       changed: new Signal<IQuestionsModel, void>({} as IQuestionsModel),
       questions: asked.map(id => question(`r${id}`)),
@@ -114,7 +115,7 @@ function group(...statuses: IApproval['status'][]): {
       model.remember(statuses.map((_, index) => restock(index, status)));
     });
   };
-  return { node: container, change, changeAll, leave, openInPanel };
+  return { node: container, change, changeAll, leave, openTogether };
 }
 
 function cards(): (string | undefined)[] {
@@ -139,9 +140,25 @@ test('of many calls those that wait first have cards, and one line says how all 
 });
 
 test('what waits without a card can be decided in the panel', () => {
-  const { openInPanel } = group('pending', 'pending', 'pending', 'pending');
+  const { openTogether } = group('pending', 'pending', 'pending', 'pending');
   fireEvent.click(screen.getByText('Decide them together in the panel'));
-  expect(openInPanel).toHaveBeenCalledWith('r3');
+  expect(openTogether).toHaveBeenCalledWith('r3');
+});
+
+test('T on a card leads to where all are decided together, and a T that is on its way to something else does not', () => {
+  const { openTogether } = group('pending', 'pending', 'pending', 'pending');
+  const [card] = screen.getAllByRole('group', { name: /^Approval request/ });
+  const press = (init: KeyboardEventInit): void => {
+    byPerson(card, new KeyboardEvent('keydown', { ...init, bubbles: true }));
+  };
+  act(() => {
+    card.focus();
+  });
+  press({ key: 't' });
+  expect(openTogether).not.toHaveBeenCalled();
+  byPerson(card, new MouseEvent('pointerdown', { bubbles: true }));
+  press({ key: 't' });
+  expect(openTogether).toHaveBeenCalledWith('r3');
 });
 
 test('finished calls fold to one line, which opens to a signature for each call and its card', () => {
