@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-_NUMBERS = count()
-
 
 def _programs() -> Path | None:
     found = shutil.which("pg_ctl")
@@ -21,34 +19,71 @@ def _programs() -> Path | None:
     return places[-1].parent if places else None
 
 
-@pytest.fixture(scope="session")
-def make_postgresql_database() -> Iterator[Callable[[], str]]:
-    """Return a function that makes an empty database and returns its URL."""
-    programs = _programs()
-    if programs is None:
-        pytest.skip("PostgreSQL's server is not installed")
-    psycopg = pytest.importorskip("psycopg")
-    user = "nobody" if os.geteuid() == 0 else None  # it refuses to run as root
-    place = Path(tempfile.mkdtemp(prefix="agentbox-pg-", dir="/tmp"))
-    if user is not None:
-        shutil.chown(place, user)
+class PostgreSQL:
+    """A server on a socket of its own: a port could be taken before it listens there.
 
-    def run(program: str, *arguments: str) -> None:
-        subprocess.run([programs / program, *arguments], user=user, cwd=place, check=True, stdout=subprocess.DEVNULL)
+    Raises
+    ------
+    FileNotFoundError
+        Its programs are not installed.
+    """
 
-    data, log = str(place / "data"), str(place / "log")
-    run("initdb", "-D", data, "-A", "trust", "-U", "agentbox", "-E", "UTF8", "--no-sync")
-    run("pg_ctl", "-D", data, "-w", "-l", log, "-o", f"-k {place} -h ''", "start")
-    query = f"host={place}"  # of its socket: a port could be taken before the server listens there
+    def __init__(self) -> None:
+        programs = _programs()
+        if programs is None:
+            raise FileNotFoundError("PostgreSQL's server is not installed")
+        self._programs = programs
+        self._user = "nobody" if os.geteuid() == 0 else None  # it refuses to run as root
+        self._numbers = count()
+        self._place = Path(tempfile.mkdtemp(prefix="agentbox-pg-", dir="/tmp"))
+        if self._user is not None:
+            shutil.chown(self._place, self._user)
+        data = str(self._place / "data")
+        self._run("initdb", "-D", data, "-A", "trust", "-U", "agentbox", "-E", "UTF8", "--no-sync")
 
-    def make() -> str:
-        name = f"store{next(_NUMBERS)}"
+    @property
+    def pid(self) -> int:
+        """The process that all others of the server descend from."""
+        return int((self._place / "data" / "postmaster.pid").read_text().split("\n", 1)[0])
+
+    def start(self) -> None:
+        """Start it, and wait until it can be used."""
+        log = str(self._place / "log")
+        self._run("pg_ctl", "-D", str(self._place / "data"), "-w", "-l", log, "-o", f"-k {self._place} -h ''", "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """End it: ``fast`` in order, ``immediate`` as a crash does."""
+        self._run("pg_ctl", "-D", str(self._place / "data"), "-w", "-m", mode, "stop")
+
+    def make_database(self) -> str:
+        """Make an empty database and return its URL."""
+        import psycopg
+
+        name, query = f"store{next(self._numbers)}", f"host={self._place}"
         with psycopg.connect(f"postgresql://agentbox@/postgres?{query}", autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
         return f"postgresql+psycopg://agentbox@/{name}?{query}"
 
+    def remove(self) -> None:
+        """Remove all that it kept."""
+        shutil.rmtree(self._place)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [self._programs / program, *arguments]
+        subprocess.run(command, user=self._user, cwd=self._place, check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="session")
+def make_postgresql_database() -> Iterator[Callable[[], str]]:
+    """Return a function that makes an empty database and returns its URL."""
+    pytest.importorskip("psycopg")
     try:
-        yield make
+        server = PostgreSQL()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    server.start()
+    try:
+        yield server.make_database
     finally:
-        run("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
-        shutil.rmtree(place)
+        server.stop()
+        server.remove()

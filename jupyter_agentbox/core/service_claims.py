@@ -106,7 +106,7 @@ def refusal(claim: Claim, since: str) -> str:
     return (
         f"another Hub service uses this database: process {process.pid} on {process.host}, since {since}."
         " One database serves one process, because two would not know of each other's requests."
-        " End that process first, or give this service another database (`HubService.database_url`)."
-        " On Kubernetes, let one pod run: `replicas: 1` and `strategy: Recreate`."
+        " End that process first, start this one with `--standby`, so that it waits for the other's end,"
+        " or give it another database (`HubService.database_url`)."
         f" If that process hangs, this service takes over {claim.timeout:g} seconds after its last sign of life."
     )

@@ -50,6 +50,7 @@ from .pages import RequestPageHandler
 from .policy_file import PolicyFile, PolicyFileError, read_policy_file
 from .policy_signing import PolicySigner, read_key, version_of
 from .report_handlers import GapsHandler, ReportsHandler
+from .standby import Front, make_standby_application
 
 log = logging.getLogger(__name__)
 
@@ -105,6 +106,10 @@ class HubService(Application):
         min=1.0,
         help="Seconds without a sign of life of this service after which another may take over its database.",
     ).tag(config=True)
+    standby = Bool(
+        False,
+        help="Wait while another replica of this service holds the database, and take over when it has ended.",
+    ).tag(config=True)
     policy_key = Unicode(
         "agentbox_hub_policy_key",
         help="The file of the private key that signs what users' servers get of the policy. It is made if it is"
@@ -129,6 +134,10 @@ class HubService(Application):
         "check-config": (
             {"HubService": {"check_config": True}},
             "Read what the administrator wrote, say what is wrong, and end.",
+        ),
+        "standby": (
+            {"HubService": {"standby": True}},
+            "Wait while another replica of this service holds the database, and take over when it has ended.",
         ),
         "show-policy-key": (
             {"HubService": {"show_policy_key": True}},
@@ -221,13 +230,21 @@ class HubService(Application):
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        front = Front(make_standby_application(hub_auth.base_url, lambda: box.claim.other_since))
+        server = HTTPServer(front, max_buffer_size=_MOST_BYTES)
         try:
-            await box.start()
+            if self.standby:
+                self._listen(server)
+                if not await box.start_in_turn(stopped):
+                    return OK
+            else:
+                await box.start()
             signer = self._signer(policy)  # counts its versions, and so comes after the claim on the database
-            server = HTTPServer(make_application(box, hub_auth, self.public_url, signer), max_buffer_size=_MOST_BYTES)
-            address = urlsplit(self.service_url)
-            server.listen(address.port or 0, address.hostname or "127.0.0.1")
-            log.info("the service listens at %s", self.service_url)
+            front.application = make_application(box, hub_auth, self.public_url, signer)
+            if self.standby:
+                log.info("this replica holds the database since %s, and answers", box.claim.since)
+            else:
+                self._listen(server)
             watching = in_background(_set_with(box.claim.lost, stopped), what="watching the claim on the database")
             try:
                 await _until(stopped, box)
@@ -241,6 +258,11 @@ class HubService(Application):
         finally:
             await box.aclose()
         return OK
+
+    def _listen(self, server: HTTPServer) -> None:
+        address = urlsplit(self.service_url)
+        server.listen(address.port or 0, address.hostname or "127.0.0.1")
+        log.info("the service listens at %s", self.service_url)
 
 
 def make_application(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
@@ -106,6 +107,21 @@ class HubBox:
         StorageError
         """
         await self.claim.take()
+        await self._begin()
+
+    async def start_in_turn(self, stopped: asyncio.Event) -> bool:
+        """Do so when no other service uses the database any more; return whether that came before `stopped`.
+
+        Raises
+        ------
+        StorageError
+        """
+        if not await self.claim.take_in_turn(stopped):
+            return False
+        await self._begin()
+        return True
+
+    async def _begin(self) -> None:
         await self.store.open()
         await self.approvals.recover()
         if self.store.look_again is not None:
@@ -128,6 +144,10 @@ class HubBox:
 
     async def aclose(self) -> None:
         """Leave what waits for the next process, cancel the rest, stop the central servers, and close the store."""
+        if self.claim.since is None:  # the database was never this one's
+            self.checker.close()
+            await self.claim.aclose()
+            return
         self.approvals.stop_looking()
         await self.calls.leave()
         if not self.claim.lost.is_set():  # else it is another's to say what becomes of them

@@ -7,6 +7,7 @@ transaction ends. So a process that was frozen, and whose claim another took mea
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -107,6 +108,8 @@ class ServiceClaim:
         Whether somebody held the database before, so that all who ever used it did so by a claim.
     since : str or None
         Since when this process holds the database, in ISO 8601; ``None`` before `take`.
+    other_since : str or None
+        While `take` waits: since when another process holds it; ``None`` if nobody does, or that is unknown.
     """
 
     def __init__(
@@ -121,6 +124,7 @@ class ServiceClaim:
         self.lost = asyncio.Event()
         self.follows = False
         self.since: str | None = None
+        self.other_since: str | None = None
         self._process = process
         self._has_ended = has_ended
         self._timeout = timeout
@@ -148,25 +152,74 @@ class ServiceClaim:
         self._loop = asyncio.get_running_loop()
         first: Sighting | None = None
         while True:
-            before = first
-
-            def attempt(connection: Connection, before: Sighting | None = before) -> tuple[Verdict, Claim | None]:
-                return self._attempt(connection, before)
-
-            verdict, claim = await self._committer.run(attempt, write=True)
-            if verdict is Verdict.TAKE:
-                self.since = None if claim is None else since_of(claim)
-                self._is_held = True
+            verdict, claim = await self._look(first)
+            if claim is None:
                 return
-            if verdict is Verdict.REFUSE and claim is not None:
+            if verdict is Verdict.REFUSE:
                 raise DatabaseHeldError(refusal(claim, since_of(claim)))
-            if first is None and claim is not None:
+            if first is None:
                 first = Sighting(claim=claim, at=time.monotonic())
                 log.warning(
                     "process %d on %s has not given up this database: watching for up to %g s whether it is alive",
                     *(claim.process.pid, claim.process.host, claim.timeout),
                 )
             await asyncio.sleep(_LOOK)
+
+    async def take_in_turn(self, stopped: asyncio.Event) -> bool:
+        """Take the database when nobody else uses it any more, however long that is; wait for it if it is away.
+
+        Parameters
+        ----------
+        stopped : asyncio.Event
+            Ends the wait.
+
+        Returns
+        -------
+        bool
+            Whether it was taken; if not, `stopped` was set.
+
+        Raises
+        ------
+        StorageError
+            Of the first look: most likely this process was told wrongly where the database is.
+        """
+        self._loop = asyncio.get_running_loop()
+        first: Sighting | None = None
+        has_looked = is_away = False
+        while not stopped.is_set():
+            try:
+                verdict, claim = await self._look(first)
+            except StorageError as error:
+                if not has_looked:
+                    raise
+                if not is_away:
+                    log.warning("waiting for the database: %s", error)
+                # Its holder cannot give signs of life either: how long it has been silent is counted anew.
+                is_away, first, self.other_since = True, None, None
+            else:
+                if claim is None:
+                    self.other_since = None
+                    return True
+                if first is None or verdict is Verdict.REFUSE:
+                    first = Sighting(claim=claim, at=time.monotonic())
+                if not has_looked or self.other_since != since_of(claim):
+                    self.other_since = since_of(claim)
+                    log.info(
+                        "process %d on %s holds this database since %s: this one takes over when it has ended",
+                        *(claim.process.pid, claim.process.host, self.other_since),
+                    )
+                has_looked, is_away = True, False
+            await _wait(stopped, _LOOK)
+        return False
+
+    async def _look(self, first: Sighting | None) -> tuple[Verdict, Claim | None]:
+        """Take the database, if that may be, and return ``None`` as claim; else the verdict, and who has it."""
+        verdict, claim = await self._committer.run(lambda connection: self._attempt(connection, first), write=True)
+        if verdict is not Verdict.TAKE:
+            return verdict, claim
+        self.since = None if claim is None else since_of(claim)
+        self._is_held = True
+        return verdict, None
 
     def check(self, connection: Connection) -> None:
         """Look whether the claim holds, at the beginning of a transaction that writes; nobody takes it until its end.
@@ -254,6 +307,12 @@ class ServiceClaim:
         if self._is_held and not self._is_lost and self._loop is not None:
             self._is_lost = True
             self._loop.call_soon_threadsafe(self.lost.set)
+
+
+async def _wait(stopped: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stopped.wait()
 
 
 def since_of(claim: Claim) -> str:

@@ -40,5 +40,5 @@ def test_a_sign_of_life_refuses_the_second_however_long_it_watched(claim: Claim,
 
 def test_the_refusal_says_who_holds_the_database_and_what_to_do() -> None:
     text = refusal(a_claim(), "2026-05-01T12:00:00Z")
-    for part in ("process 41 on node-1", "2026-05-01T12:00:00Z", "End that process", "Recreate", "20 seconds"):
+    for part in ("process 41 on node-1", "2026-05-01T12:00:00Z", "End that process", "--standby", "20 seconds"):
         assert part in text

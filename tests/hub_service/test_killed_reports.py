@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from bench.hub import Service
+from bench.hub_service import Service
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 
 from .test_reports import database_url

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.hub import Approver, Service, call
+from bench.hub_clients import Approver, call
+from bench.hub_service import Service
 
 from .test_restart import database_url
 

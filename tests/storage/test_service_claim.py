@@ -12,7 +12,7 @@ from sqlalchemy import Row, create_engine
 
 from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.core.service_claims import Process
-from jupyter_agentbox.exceptions import DatabaseHeldError
+from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 from jupyter_agentbox.storage.approvals import SqlApprovalStore, sqlite_url
 from jupyter_agentbox.storage.reports import SqlReportLog
 from jupyter_agentbox.storage.service_claim import ServiceClaim, service
@@ -53,6 +53,14 @@ def change(url: str, **values: object) -> None:
     engine = create_engine(url)
     with engine.begin() as connection:
         connection.execute(service.update().values(**values))
+    engine.dispose()
+
+
+def rename(url: str, name: str, new: str) -> None:
+    """Rename a table."""
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"ALTER TABLE {name} RENAME TO {new}")
     engine.dispose()
 
 
@@ -151,6 +159,93 @@ async def test_a_clock_that_jumps_takes_the_database_from_nobody(make: Make, url
         change(url, since=since)
         with pytest.raises(DatabaseHeldError):
             await make(f"after {since}").take()
+
+
+async def waits(claim: ServiceClaim) -> None:
+    async with asyncio.timeout(TIMEOUT):
+        while claim.other_since is None:  # noqa: ASYNC110  # nothing says when
+            await asyncio.sleep(0)
+
+
+async def test_who_stands_by_waits_for_a_holder_that_lives_and_follows_it_at_once(make: Make, url: str) -> None:
+    """The holder gives signs of life meanwhile, each of which would refuse who does not stand by."""
+    one, two = make("one", timeout=ALIVE), make("two", timeout=ALIVE)
+    await one.take()
+    taking = asyncio.create_task(two.take_in_turn(asyncio.Event()))
+    await waits(two)
+    assert (two.other_since, two.since) == (one.since, None)
+    before = held(url).beat
+    async with asyncio.timeout(TIMEOUT):
+        while (await asyncio.to_thread(held, url)).beat < before + 2:
+            pass
+    assert not taking.done()
+    await one.aclose()
+    async with asyncio.timeout(TIMEOUT):
+        assert await taking
+    assert held(url).holder == "two"
+    assert (two.other_since, two.follows) == (None, True)
+
+
+async def test_who_stands_by_follows_a_holder_that_falls_silent(make: Make, url: str) -> None:
+    two = make("two")
+    await make("one", timeout=1e6).take()  # gives no sign of life
+    change(url, timeout=1.0)
+    async with asyncio.timeout(TIMEOUT):
+        assert await two.take_in_turn(asyncio.Event())
+    assert held(url).holder == "two"
+
+
+async def test_of_two_that_stand_by_one_follows(make: Make) -> None:
+    one = make("one", timeout=ALIVE)
+    await one.take()
+    stopped = asyncio.Event()
+    standing = [make("two", timeout=ALIVE), make("three", timeout=ALIVE)]
+    tasks = [asyncio.create_task(claim.take_in_turn(stopped)) for claim in standing]
+    for claim in standing:
+        await waits(claim)
+    await one.aclose()
+    await asyncio.wait(tasks, timeout=TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
+    stopped.set()
+    assert sorted(await asyncio.gather(*tasks)) == [False, True]
+
+
+async def test_who_stands_by_and_is_stopped_has_taken_nothing(make: Make, url: str) -> None:
+    one, two, stopped = make("one", timeout=1e6), make("two"), asyncio.Event()
+    await one.take()
+    taking = asyncio.create_task(two.take_in_turn(stopped))
+    await waits(two)
+    stopped.set()
+    assert not await taking
+    await two.aclose()
+    assert held(url).holder == "one"
+
+
+async def test_who_stands_by_for_a_database_that_cannot_be_opened_is_told(make: Make, tmp_path: Path) -> None:
+    claim = ServiceClaim(
+        sqlite_url(str(tmp_path)), process=make("one")._process, has_ended=lambda *_: False, timeout=20.0
+    )
+    with pytest.raises(StorageError):
+        await claim.take_in_turn(asyncio.Event())
+    await claim.aclose()
+
+
+@only_postgresql  # SQLite has no connection that another can cut
+async def test_who_stands_by_waits_for_a_database_that_is_away(make: Make, url: str) -> None:
+    """The time for which the holder was silent is counted anew: it could give no sign of life."""
+    one, two = make("one", timeout=1e6), make("two")
+    await one.take()
+    taking = asyncio.create_task(two.take_in_turn(asyncio.Event()))
+    await waits(two)
+    rename(url, "agentbox_hub_service", "elsewhere")  # a statement on it fails, as where no server is
+    async with asyncio.timeout(TIMEOUT):
+        while two.other_since is not None:  # noqa: ASYNC110  # nothing says when
+            await asyncio.sleep(0)
+    rename(url, "elsewhere", "agentbox_hub_service")
+    await waits(two)
+    assert not taking.done()
+    await one.aclose()
+    async with asyncio.timeout(TIMEOUT):
+        assert await taking
 
 
 @only_postgresql  # SQLite has no connection that another can cut

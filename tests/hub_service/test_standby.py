@@ -1,0 +1,100 @@
+"""Two replicas of the service on one database, as processes: one answers, and the other takes over when it is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bench.hub_clients import Approver, call
+from bench.hub_service import Address, Service
+
+from .test_one_service import FOR_EVER, exit_code, held_since
+
+#: Seconds for three starts of the service on a busy machine.
+PATIENCE = 240
+
+
+@asynccontextmanager
+async def two_replicas(directory: Path, database_url: str) -> AsyncIterator[tuple[Address, Service, Service]]:
+    """Give an address, and two replicas behind it that do not run yet."""
+    replicas = []
+    for name in ("one", "two"):
+        (directory / name).mkdir()
+        replicas.append(Service(directory / name, database_url, runs=directory / "runs"))
+    address = Address(replicas)
+    await address.open()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            yield address, replicas[0], replicas[1]
+    finally:
+        await address.aclose()
+        for replica in replicas:
+            replica.end()
+
+
+async def test_who_stands_by_takes_over_with_what_waits_and_the_call_runs_once(
+    tmp_path: Path, make_postgresql_database: Callable[[], str]
+) -> None:
+    """One is killed while a caller waits, comes back to stand by, and takes over from two, which ends in order."""
+    async with two_replicas(tmp_path, make_postgresql_database()) as (address, one, two):
+        await one.start("--standby", FOR_EVER)
+        since = await held_since(one)
+        two.launch("--standby", FOR_EVER)
+        while (told := await two.until(503))["database_held_since"] is None:
+            pass
+        assert told == {
+            "status": f"another replica holds the database since {since}",
+            "database_held_since": since,
+        }
+        works = asyncio.Event()
+        waiting = asyncio.create_task(call(address, "ada", "asked", "c1", works))
+        await works.wait()
+        one.kill()
+
+        assert (await two.until(200))["database_held_since"] > since
+        approver = Approver(address)
+        while not await approver.allow_all():  # the address may still lead to the one that was killed
+            pass
+        assert (await waiting).state == "succeeded"
+
+        one.launch("--standby", FOR_EVER)
+        await one.until(503)
+        waiting = asyncio.create_task(call(address, "ada", "asked", "c2"))
+        while not await approver.pending():
+            pass
+        assert two.process is not None
+        two.process.terminate()
+        await one.until(200)
+        while not await approver.allow_all():
+            pass
+        assert (await waiting).state == "succeeded"
+        assert await exit_code(two) == 0
+        assert Counter((tmp_path / "runs").read_text().split()) == {"c1": 1, "c2": 1}
+
+
+async def test_who_stands_by_lives_does_nothing_for_anybody_and_ends_in_order(
+    tmp_path: Path, make_postgresql_database: Callable[[], str]
+) -> None:
+    async with two_replicas(tmp_path, make_postgresql_database()) as (_, one, two):
+        await one.start()
+        since = await held_since(one)
+        two.launch("--standby")
+        await two.until(503)
+        assert (await two.ask("health/live")).code == 200
+        for path, body in (("mcp/bench", {}), ("api/requests", None), ("api/decisions", {}), ("elsewhere", None)):
+            answer = await two.ask(path, body, Authorization="Bearer ada")
+            assert (answer.code, answer.headers["Retry-After"], json.loads(answer.body)["reason"]) == (
+                *(503, "5"),
+                "standby",
+            )
+        page = await two.ask("", Accept="text/html,*/*")
+        assert (page.code, page.headers["Retry-After"]) == (503, "5")
+        assert "stands by" in page.body.decode()
+        assert two.process is not None
+        two.process.terminate()
+        assert await exit_code(two) == 0
+        assert await held_since(one) == since
