@@ -64,14 +64,16 @@ _CHANGING: Final = (
 )
 _ADD: Final = approvals.insert()
 _GET: Final = select(*_COLUMNS).where(approvals.c.id == bindparam("sought"))
-_REPLACE: Final = (
+_PRESENT: Final = (
     approvals.update()
     .where(approvals.c.id == bindparam("sought"))
     .where(approvals.c.status == bindparam("old_status"))
     .where(approvals.c.outcome_state.is_not_distinct_from(bindparam("old_outcome_state")))
     .where(approvals.c.owner.is_not_distinct_from(bindparam("old_owner")))
-    .values({name: bindparam(name) for name in _CHANGING})
 )
+_REPLACE: Final = _PRESENT.values({name: bindparam(name) for name in _CHANGING})
+#: Of what is approved only this changes. A statement that names a column writes the indexes of the column anew.
+_REPLACE_APPROVED: Final = _PRESENT.values({name: bindparam(name) for name in ("outcome_state", "owner", "progress")})
 _ADD_ARGUMENTS: Final = arguments.insert()
 _ADD_TOOL: Final = {
     "sqlite": sqlite.insert(tools).on_conflict_do_nothing(),
@@ -257,6 +259,7 @@ class SqlApprovalStore(SqlStore):
         call = request.call
         has_long_arguments = call.omitted is not None or is_long(call.arguments)
         part = audit_chain.part_of(request)
+        replacing = _REPLACE_APPROVED if status is request.status is Status.APPROVED else _REPLACE
         is_recorded = part is Part.DECIDED and status is Status.APPROVED
         rule = request.evaluation.rule
         may_have_votes = status is Status.PENDING and rule is not None and rule.approvers is not None
@@ -268,7 +271,7 @@ class SqlApprovalStore(SqlStore):
                 return False
             if used is not None and not grants.use_grant(connection, used.id, self._clock.now()):
                 return False
-            if execute(connection, _REPLACE, values) != 1:
+            if execute(connection, replacing, values) != 1:
                 if used is not None:
                     grants.give_use_back(connection, used.id)
                 return False

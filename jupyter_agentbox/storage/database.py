@@ -227,8 +227,20 @@ class Database:
     @contextmanager
     def _transaction(self, connection: Connection, *, write: bool) -> Iterator[None]:
         self._begin_statement = "BEGIN IMMEDIATE" if write else "BEGIN"
-        with connection.begin():
+        if self._url.get_backend_name() != "sqlite":
+            with connection.begin():
+                yield
+            return
+        # Begun and committed with the driver, because each call waits for it. SQLAlchemy begins its own within, if one
+        # of its statements is run.
+        driver: Any = connection.connection.driver_connection
+        driver.execute(self._begin_statement)
+        try:
             yield
+            (connection if connection.in_transaction() else driver).commit()
+        except BaseException:
+            (connection if connection.in_transaction() else driver).rollback()
+            raise
 
     def _engine(self) -> Engine:
         # An error's text goes to the log: without `hide_parameters` it would hold pieces of arguments.
@@ -245,7 +257,8 @@ class Database:
 
     def _begin(self, connection: Connection) -> None:
         driver: Any = connection.connection.driver_connection
-        driver.execute(self._begin_statement)
+        if not driver.in_transaction:
+            driver.execute(self._begin_statement)
 
     def _configure(self, connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None  # the driver begins nothing by itself: `_begin` does

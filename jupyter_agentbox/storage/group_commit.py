@@ -6,6 +6,9 @@ and not the number of statements, and a lone write is committed at once. ::
     event loop     a ──┐   b c d ──┐
     thread             └ commit a ─┴ commit b c d ─ …
 
+A patient write is one that nobody waits for. It waits a moment for others of its kind, and comes after what somebody
+waits for; whatever reads takes it along.
+
 Of most writes only the process has to wait that they outlive it; a batch with none that is durable is not synced to the
 disk. That is done within `SYNC_DELAY`, once for all of them.
 
@@ -40,7 +43,7 @@ T = TypeVar("T")
 
 #: Seconds after which what was written is on the disk, whatever happens.
 SYNC_DELAY: Final = 0.05
-#: Seconds that a patient job waits for another one, to go with it.
+#: Seconds that a patient job waits for others.
 PATIENCE: Final = 0.005
 
 
@@ -57,8 +60,8 @@ class _Ticket:
 class _Gathered:
     """What one event loop has not handed over yet."""
 
-    tickets: list[_Ticket] = field(default_factory=list)
-    is_urgent: bool = False
+    urgent: list[_Ticket] = field(default_factory=list)
+    patient: list[_Ticket] = field(default_factory=list)
     timer: asyncio.TimerHandle | None = None
 
 
@@ -115,7 +118,7 @@ class GroupCommitter:
         durable : bool
             Whether what it writes is on the disk before this returns; if not, it is within `SYNC_DELAY`.
         patient : bool
-            Whether it goes with the next job that is not, so that both cost one commit; after `PATIENCE` it goes alone.
+            Whether it waits for up to `PATIENCE`, so that all that come meanwhile cost one commit.
 
         Raises
         ------
@@ -134,12 +137,15 @@ class GroupCommitter:
         gathered = self._gathered.get(loop)
         if gathered is None:
             gathered = self._gathered[loop] = _Gathered()
-        gathered.tickets.append(_Ticket(job, write, durable, future, loop))
-        if not patient and not gathered.is_urgent:
-            gathered.is_urgent = True
-            loop.call_soon(self._hand_over, loop)
-        elif gathered.timer is None:
-            gathered.timer = loop.call_later(PATIENCE, self._hand_over, loop)
+        ticket = _Ticket(job, write, durable, future, loop)
+        if patient:
+            gathered.patient.append(ticket)
+            if gathered.timer is None:
+                gathered.timer = loop.call_later(PATIENCE, self._hand_over, loop)
+        else:
+            gathered.urgent.append(ticket)
+            if len(gathered.urgent) == 1:
+                loop.call_soon(self._hand_over_urgent, loop)
         return await future
 
     async def aclose(self) -> None:
@@ -152,13 +158,24 @@ class GroupCommitter:
         if self._started:
             await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
 
+    def _hand_over_urgent(self, loop: asyncio.AbstractEventLoop) -> None:
+        gathered = self._gathered.get(loop)
+        if gathered is None or not gathered.patient or not all(ticket.write for ticket in gathered.urgent):
+            self._hand_over(loop)
+            return
+        urgent, gathered.urgent = gathered.urgent, []
+        self._put(urgent)
+
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         gathered = self._gathered.pop(loop, None)
         if gathered is None:
             return
         if gathered.timer is not None:
             gathered.timer.cancel()
-        self._queue.put(gathered.tickets)
+        self._put([*gathered.patient, *gathered.urgent])
+
+    def _put(self, tickets: list[_Ticket]) -> None:
+        self._queue.put(tickets)
         if self._has_failed:  # since `run` looked
             self._fail_queued()
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Engine, event
 
 from jupyter_agentbox.core.approvals import Outcome, OutcomeState, Status
 from jupyter_agentbox.core.ports import ApprovalQuery
@@ -85,24 +85,28 @@ async def test_a_file_that_others_could_read_is_closed_to_them(path: Path) -> No
 @pytest.mark.parametrize(
     ("mode", "levels"),
     [
-        ("wal", {"open": 2, "request": 1, "decision": 2, "outcome": 1}),
-        ("delete", {"open": 3, "request": 3, "decision": 3, "outcome": 3}),
+        ("wal", {"open": "FULL", "request": "NORMAL", "decision": "FULL", "outcome": "NORMAL"}),
+        ("delete", {"open": "EXTRA", "request": "EXTRA", "decision": "EXTRA", "outcome": "EXTRA"}),
     ],
 )
 async def test_a_decision_is_synced_to_the_disk_before_it_counts(
-    path: Path, mode: JournalMode, levels: dict[str, int]
+    path: Path, mode: JournalMode, levels: dict[str, str]
 ) -> None:
-    seen: dict[str, tuple[str, int]] = {}
+    settings: dict[str, str] = {}
+    seen: dict[str, tuple[str, str]] = {}
     step = "open"
 
-    def look(connection: Connection) -> None:
-        driver = connection.connection.driver_connection
-        assert driver is not None
-        (journal,) = driver.execute("PRAGMA journal_mode").fetchone()
-        (level,) = driver.execute("PRAGMA synchronous").fetchone()
-        seen[step] = (journal, level)
+    def trace(statement: str) -> None:
+        if statement.startswith("PRAGMA") and "=" in statement:
+            name, _, value = statement.removeprefix("PRAGMA ").partition("=")
+            settings[name] = value
+        elif statement.startswith("BEGIN"):
+            seen[step] = (settings["journal_mode"], settings["synchronous"])
 
-    event.listen(Engine, "begin", look)
+    def listen(driver: sqlite3.Connection, _record: object) -> None:
+        driver.set_trace_callback(trace)
+
+    event.listen(Engine, "connect", listen)
     try:
         async with a_store(path, journal_mode=mode) as store:
             request = a_request()
@@ -115,7 +119,7 @@ async def test_a_decision_is_synced_to_the_disk_before_it_counts(
             ended = decided.with_outcome(Outcome(state=OutcomeState.SUCCEEDED))
             await store.replace_if(ended, status=Status.APPROVED, outcome=OutcomeState.RUNNING)
     finally:
-        event.remove(Engine, "begin", look)
+        event.remove(Engine, "connect", listen)
 
     assert seen == {name: (mode, level) for name, level in levels.items()}
 

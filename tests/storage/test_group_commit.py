@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Connection
 
 from jupyter_agentbox.exceptions import StorageError
+from jupyter_agentbox.storage import group_commit
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.storage.database import Database
 from jupyter_agentbox.storage.group_commit import GroupCommitter
@@ -51,6 +52,37 @@ async def test_a_job_that_fails_gives_its_error_to_who_waits_and_to_no_other(tmp
     await committer.aclose()
 
     assert (results[0], type(results[1]), results[2]) == (1, KeyError, 2)
+
+
+async def test_a_patient_write_lets_others_pass_and_no_read_misses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_commit, "PATIENCE", 3600.0)
+    committer = a_committer(tmp_path)
+    done: list[str] = []
+
+    async def run(name: str, *, write: bool = True, patient: bool = False) -> None:
+        await committer.run(lambda _connection: done.append(name), write=write, patient=patient)
+
+    patient = [asyncio.create_task(run(name, patient=True)) for name in ("end 1", "end 2")]
+    await asyncio.sleep(0)
+    await run("call")
+    assert done == ["call"]
+    await run("look", write=False)
+    await asyncio.gather(*patient)
+    await committer.aclose()
+
+    assert done == ["call", "end 1", "end 2", "look"]
+
+
+async def test_closing_writes_what_was_patient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "PATIENCE", 3600.0)
+    committer = a_committer(tmp_path)
+    patient = asyncio.create_task(committer.run(lambda _connection: "done", write=True, patient=True))
+    await asyncio.sleep(0)
+    await committer.aclose()
+
+    assert await patient == "done"
 
 
 async def test_the_interval_is_kept_without_work_and_under_load(tmp_path: Path) -> None:
