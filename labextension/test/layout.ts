@@ -5,6 +5,9 @@ import { act } from '@testing-library/react';
 
 import { GUARD_TIME } from '../src/ui/guarded/guardTime';
 
+/** Milliseconds in which a card has looked at all of its points, in steps. */
+const LOOK = 10;
+
 /** What lies over the page, if anything does. */
 let cover: Element | null = null;
 
@@ -27,9 +30,11 @@ export function layOut(): void {
 /** Let the time pass in which a button on a card takes no gesture, with somebody at the page. */
 export function waitForButtons(milliseconds = GUARD_TIME): void {
   window.dispatchEvent(new MouseEvent('pointermove'));
-  act(() => {
-    jest.advanceTimersByTime(milliseconds);
-  });
+  for (const time of [LOOK, milliseconds]) {
+    act(() => {
+      jest.advanceTimersByTime(time);
+    });
+  }
 }
 
 /** Lay something over the page, or take it away, and let the card see it. */
