@@ -167,6 +167,7 @@ fuzz: $(PYTHON_READY) ## Send anything to the REST API, from kernels and from MC
 .PHONY: system-packages
 system-packages:
 	@.ci/system-packages chromium:chromium firefox-esr:firefox-esr bubblewrap:bwrap socat:socat ripgrep:rg
+	@PATH="$$PATH:/usr/sbin" .ci/system-packages pgbouncer:pgbouncer
 	@.ci/system-packages chromium-headless-shell:chromium-headless-shell
 
 .PHONY: docs

@@ -14,10 +14,11 @@ from xdist.scheduler import LoadScopeScheduling
 from jupyter_agentbox.system import SystemClock
 from jupyter_agentbox.testing import FakeAnnouncer, FakeClock, FakeIds, MemoryApprovalStore
 
+from .pgbouncer import pooled
 from .postgresql import make_postgresql_database
 from .scheduling import InOrder, rank
 
-__all__ = ["make_postgresql_database"]
+__all__ = ["make_postgresql_database", "pooled"]
 
 # Whether a property holds does not depend on how busy the machine is, nor on what was drawn this time.
 # For other examples: pytest --hypothesis-profile=default

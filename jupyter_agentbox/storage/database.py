@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -42,7 +43,15 @@ _UNWRITABLE = "cannot be opened or written: check the permissions of the file an
 #: What PostgreSQL says to a role that lacks a right.
 _NO_RIGHT: Final = "42501"
 _NOT_ALLOWED = "does not let this role do that: an administrator has to run `jupyter agentbox db upgrade --role ROLE`"
+#: What a pooler says to `options` in the URL, unless it ignores them.
+_UNSUPPORTED: Final = "unsupported startup parameter"
+_POOLER: Final = (
+    "PgBouncer does not pass on the `options` of the URL. Leave them out, and let the role have its schema:"
+    " `ALTER ROLE name SET search_path = name`"
+)
 _LOCKED = "is locked by another process: close other programs that have it open and try again"
+
+_SEARCH_PATH: Final = re.compile(r"(?:-c\s*|--)search_path=((?:\\.|[^\s\\])*)")
 
 #: SQLite's primary result code -> what to tell people.
 _CAUSES: Final = {
@@ -212,6 +221,7 @@ class Database:
         try:
             self._file = self._identity()
             with self._transaction(connection, write=True):
+                self._check_schema(connection)
                 if self._brings_up_to_date:
                     bring_up_to_date(connection)
                 if self._tenant is not None:
@@ -223,6 +233,14 @@ class Database:
             connection.close()
             raise
         return connection
+
+    def _check_schema(self, connection: Connection) -> None:
+        """Refuse another schema than the URL names: a pooler may ignore that, and the tables would be everybody's."""
+        wanted = _schema_of(self._url)
+        if wanted:
+            found = str(connection.exec_driver_sql("SHOW search_path").scalar_one())
+            if _bare(found) != _bare(wanted):
+                raise StorageError(f"{self} is used with the schema `{found}` and not `{wanted}`: {_POOLER}")
 
     @contextmanager
     def _transaction(self, connection: Connection, *, write: bool) -> Iterator[None]:
@@ -330,6 +348,8 @@ class Database:
             return StorageError(f"{self} {_UNWRITABLE} ({cause.strerror or cause})")
         if getattr(cause, "sqlstate", None) == _NO_RIGHT:
             return StorageError(f"{self} {_NOT_ALLOWED} ({cause})")
+        if _UNSUPPORTED in str(cause):
+            return StorageError(f"{self} cannot be used: {_POOLER} ({cause})")
         code = getattr(cause, "sqlite_errorcode", None)
         text = _CAUSES.get(code & 0xFF) if isinstance(code, int) else None
         return StorageError(f"{self} {text} ({cause})" if text else f"{self} cannot be used: {cause}")
@@ -349,6 +369,17 @@ def _checked_url(url: str) -> URL:
     if backend not in ("sqlite", "postgresql"):
         raise StorageError(f"the approval store cannot be a `{backend}` database: choose SQLite or PostgreSQL")
     return parsed
+
+
+def _schema_of(url: URL) -> str:
+    """Return the `search_path` that the options in a PostgreSQL URL set; empty for none."""
+    options = url.query.get("options", "") if url.get_backend_name() != "sqlite" else ""
+    found = _SEARCH_PATH.findall(options if isinstance(options, str) else " ".join(options))
+    return re.sub(r"\\(.)", r"\1", found[-1]) if found else ""
+
+
+def _bare(search_path: str) -> str:
+    return search_path.replace(" ", "").replace('"', "")
 
 
 def _path_of(url: URL) -> Path | None:

@@ -6,7 +6,9 @@ no ``flock``), each process writes now and then that it was there, and one that 
 
 A database that others reach over a network can be away from all of them. When it is back, nobody was there for a while,
 and whoever is first must not take the others for gone: after each new connection, nobody counts as gone for `GRACE`
-seconds. The time is that of the database, because the clocks of its servers may differ.
+seconds. The same holds after a process could not say for a while that it was there itself, because a pooler between
+(PgBouncer) keeps the connections of its clients while the database is away. The time is that of the database, because
+the clocks of its servers may differ.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ SILENCE: Final = 90.0
 GRACE: Final = 2 * SILENCE
 
 
+#: Seconds after which the silence of a process itself shows that others may have been silenced, too.
+_SILENCED: Final = SILENCE / 2
 #: Stands for the last sign of life of a process that said that it goes.
 _LEFT: Final = 0
 
@@ -172,6 +176,7 @@ class HeartbeatLeases:
         self._clock = clock
         self._grace = int(grace * 1_000_000)
         self._connected_at = 0
+        self._claimed_at = 0
         self._has_left = False
 
     @property
@@ -181,13 +186,16 @@ class HeartbeatLeases:
 
     def connect(self, connection: Connection) -> None:
         """Write down that this process is here, and since when."""
-        self._connected_at = self._now(connection)
+        self._connected_at = self._claimed_at = self._now(connection)
         self.claim(connection)
 
     def claim(self, connection: Connection) -> None:
         """Write down that this process was here."""
+        now = self._now(connection)
+        self._notice_silence(now)
+        self._claimed_at = now
         if not self._has_left:
-            self._write(connection, self._now(connection))
+            self._write(connection, now)
 
     def leave(self, connection: Connection) -> None:
         """Write down that this process is gone."""
@@ -216,8 +224,13 @@ class HeartbeatLeases:
     def release(self) -> None:
         """Do nothing: silence says it."""
 
+    def _notice_silence(self, now: int) -> None:
+        if now - self._claimed_at > int(_SILENCED * 1_000_000):
+            self._connected_at = now
+
     def _may_be_away(self, now: int) -> bool:
         """Whether others may have had no chance yet to say that they are there."""
+        self._notice_silence(now)
         return now - self._connected_at < self._grace
 
     def _now(self, connection: Connection) -> int:

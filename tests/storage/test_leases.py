@@ -121,10 +121,36 @@ def test_after_a_new_connection_nobody_counts_as_gone_before_all_had_the_chance_
     clock.advance(HEARTBEAT)
     assert not one.is_gone(connection, "other")
 
-    clock.advance(SILENCE)
+    for _ in range(6):
+        clock.advance(HEARTBEAT)
+        one.claim(connection)
     assert one.is_gone(connection, "other")
     one.connect(connection)
     assert not one.is_gone(connection, "other")
+
+
+def test_so_it_is_after_an_outage_in_which_a_pooler_kept_the_connection(
+    connection: Connection, clock: FakeClock
+) -> None:
+    """Who was kept waiting itself cannot say of others that they were silent of their own accord."""
+    other, one = (HeartbeatLeases(owner=owner, clock=clock, grace=GRACE) for owner in ("other", "one"))
+    for leases in (other, one):
+        leases.connect(connection)
+    for _ in range(20):  # for longer than the grace of a new connection
+        clock.advance(HEARTBEAT)
+        other.claim(connection)
+        one.claim(connection)
+    clock.advance(SILENCE + 10)  # neither had the database
+
+    assert not one.is_gone(connection, "other")
+    one.claim(connection)
+    one.sweep(connection)
+    assert not one.is_gone(connection, "other")
+    other.claim(connection)
+    for _ in range(13):
+        clock.advance(HEARTBEAT)
+        one.claim(connection)
+    assert one.is_gone(connection, "other")
 
 
 def test_the_time_is_that_of_the_database(make_postgresql_database: Callable[[], str]) -> None:
