@@ -32,6 +32,7 @@ async def run_load(arguments: argparse.Namespace) -> int:
                 database.start()
             service = Service(Path(directory), "" if arguments.database == "sqlite" else _url(arguments, database))
             try:
+                service.profile = arguments.profile
                 await service.start()
                 assert service.process is not None
                 print(f"the service is process {service.process.pid}", flush=True)
@@ -56,6 +57,7 @@ def main() -> int:
     loading.add_argument(
         "--database", default="", help="`sqlite`, or the URL of an empty database; by default a PostgreSQL of its own"
     )
+    loading.add_argument("--profile", type=Path, default=None, help="write a profile by processor time to this file")
     loading.add_argument("--users", type=int, default=200)
     loading.add_argument("--rate", type=float, default=50.0, help="calls a second")
     loading.add_argument("--seconds", type=float, default=60.0)

@@ -138,6 +138,7 @@ async def call(
 async def _code(request: HTTPRequest, heard: list[float]) -> int:
     """Return the status of the answer once it is there; 599 if the connection broke, or was silent for too long."""
     fetching = asyncio.ensure_future(AsyncHTTPClient().fetch(request, raise_error=False))
+    fetching.add_done_callback(asyncio.Future.exception)  # one that was silent is left alone, and nobody looks
     try:
         while not fetching.done():
             left = heard[0] + SILENCE - time.monotonic()
@@ -149,5 +150,3 @@ async def _code(request: HTTPRequest, heard: list[float]) -> int:
         raise
     except (HTTPClientError, OSError):
         return 599
-    finally:
-        fetching.cancel()

@@ -117,7 +117,7 @@ async def load(service: Service, arguments: argparse.Namespace, database_pid: in
     await asyncio.gather(*(call(service, user, "allowed", f"first-{user}") for user in users))
 
     await _steady(service, users, arguments, database_pid, table)
-    for server in ("bench", "slow"):
+    for server in ("bench", "slow") if arguments.spans else ():
         await _flood(service, arguments, server, table)
     await _waiting(service, users, arguments, database_pid, table)
     print(f"  {os.getloadavg()[0]:.1f} processors were wanted at the end")
@@ -153,7 +153,7 @@ async def _flood(service: Service, arguments: argparse.Namespace, server: str, t
                     await asyncio.sleep(0.01)
 
         pouring = [asyncio.create_task(pour(number)) for number in range(MOST if turn % 2 else 0)]
-        found = await at_rate(service, ["calm"], rate=10, seconds=arguments.span, server=server)
+        found = await at_rate(service, ["calm"], rate=5, seconds=arguments.span, server=server)
         ended.set()
         await asyncio.gather(*pouring)
         into = flooded if turn % 2 else calm

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from io import BytesIO
@@ -30,6 +29,8 @@ TOOL = Path(__file__).with_name("hub_tool.py")
 #: Seconds that anything may take.
 WAIT = 240.0
 RESUME = 60.0
+#: Seconds between two looks at who is ready.
+_LOOK = 0.3
 POLICY = {
     "rules": [
         {"effect": "allow", "server": "*", "tool": "allowed"},
@@ -132,10 +133,15 @@ class Service(Place):
         }
         (directory / "policy.json").write_text(json.dumps(POLICY))
         self.process: subprocess.Popen[bytes] | None = None
+        self.profile: Path | None = None  # where its profile is written at its end
 
     def launch(self, *options: str) -> None:
         """Start it, with more options of its command."""
-        command = [str(COMMAND), "hub", f"--policy={self._directory / 'policy.json'}"]
+        profiled = [sys.executable, "-m", "bench.hub_profile", str(self.profile)]
+        command = [
+            *(profiled if self.profile else (str(COMMAND), "hub")),
+            f"--policy={self._directory / 'policy.json'}",
+        ]
         command += [f"--HubService.database_url={self.database_url}", f"--HubService.resume_timeout={RESUME}"]
         with (self._directory / "log").open("ab") as log:
             self.process = subprocess.Popen([*command, "--log-level=WARN", *options], env=self._environment, stderr=log)
@@ -189,40 +195,38 @@ class Address(Place):
         (self._socket,) = bind_sockets(0, "127.0.0.1")
         self.origin = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         super().__init__(self.origin + PREFIX)
-        self._last: Service | None = None
-        self._next_look = 0.0
+        self._ready: Service | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._server: asyncio.Server | None = None
         self._passing: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Listen."""
+        """Listen, and look all the time who is ready."""
         self._server = await asyncio.start_server(self._pass, sock=self._socket)
+        self._looking = asyncio.create_task(self._look())
 
     async def aclose(self) -> None:
         """Listen no more, and break what is connected."""
+        tasks = [*self._passing, *([] if self._looking is None else [self._looking])]
         if self._server is not None:
             self._server.close()
-        for one in tuple(self._passing):
+        for one in tasks:
             one.cancel()
-        await asyncio.gather(*self._passing, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _ready(self) -> Service | None:
-        """Return the replica that is ready: the last one, unless its process ended."""
-        last, now = self._last, time.monotonic()
-        is_gone = last is None or last.process is None or last.process.poll() is not None
-        if is_gone and now >= self._next_look:
-            self._next_look = now + 0.2
+    async def _look(self) -> None:
+        while True:
             asked = await asyncio.gather(*(one.ask("health/ready") for one in self._replicas))
             pairs = zip(self._replicas, asked, strict=True)
-            self._last = next((one for one, answer in pairs if answer.code == 200), None)
-        return self._last
+            self._ready = next((one for one, answer in pairs if answer.code == 200), None)
+            await asyncio.sleep(_LOOK)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._passing.add(task)
         try:
-            replica = await self._ready()
+            replica = self._ready
             if replica is None:
                 return
             place = urlsplit(replica.url)

@@ -87,6 +87,11 @@ class HubService(Application):
         3600.0, min=1.0, help="Seconds that a request waits for persons, where its rule has no `timeout`."
     ).tag(config=True)
     most_calls = Integer(50, min=1, help="The largest number of calls of one user that wait or run.").tag(config=True)
+    call_rate = Float(
+        10.0,
+        min=0.1,
+        help="How many MCP messages a second are taken with one token. Those that come faster wait for their turn.",
+    ).tag(config=True)
     idle_timeout = Float(
         1800.0, min=1.0, help="Seconds after which a server of one user's own is stopped that they do not use."
     ).tag(config=True)
@@ -195,6 +200,7 @@ class HubService(Application):
             idle_timeout=self.idle_timeout,
             resume_timeout=self.resume_timeout,
             report_rate=self.report_rate,
+            call_rate=self.call_rate,
             claim_timeout=self.claim_timeout,
             retention=RetentionLimits(days=self.keep_days, bytes=None, long_arguments=None),
         )
@@ -289,6 +295,7 @@ def make_application(
         open_calls=box.open_calls,
         audit=box.audit,
         reports=box.reports,
+        pace=box.pace,
         metrics=box.metrics,
         prefix=prefix,
         is_ready=box.is_ready,

@@ -40,6 +40,7 @@ from .central_servers import CentralServers
 from .logs import RequestLog
 from .metrics import Metrics
 from .open_calls import OpenCalls
+from .pace import Pace
 from .policy_file import PolicyFile
 from .reports import ReportManager
 from .reviews import ReviewManager, approvers_of
@@ -67,6 +68,8 @@ class Settings:
         Seconds that a waiting call outlives its connection, or the service, until its caller is back.
     report_rate : int
         How many records of local calls a minute are taken of one user's servers.
+    call_rate : float
+        How many messages a second are taken with one token.
     claim_timeout : float
         Seconds without a sign of life after which another service may take over the database.
     """
@@ -78,6 +81,7 @@ class Settings:
     retention: RetentionLimits
     resume_timeout: float = 120.0
     report_rate: int = 6000
+    call_rate: float = 10.0
     claim_timeout: float = 20.0
 
 
@@ -94,6 +98,7 @@ class HubBox:
     open_calls: OpenCalls
     audit: AuditManager
     reports: ReportManager
+    pace: Pace
     metrics: Metrics
     checker: JsonSchemaChecker
 
@@ -251,6 +256,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
             per_minute=settings.report_rate,
             keep_days=settings.retention.days,
         ),
+        pace=Pace(settings.call_rate),
         metrics=metrics,
         checker=checker,
     )

@@ -21,6 +21,7 @@ from .callers import HOLD_SCOPE, Caller, caller_by_token
 from .calls import CentralCalls
 from .metrics import Metrics
 from .open_calls import OpenCalls
+from .pace import Pace
 from .policy_signing import PolicySigner
 from .reports import ReportManager
 from .reviews import ReviewManager
@@ -53,6 +54,7 @@ class Parts:
     open_calls: OpenCalls
     audit: AuditManager
     reports: ReportManager
+    pace: Pace
     metrics: Metrics
     prefix: str
     is_ready: Callable[[], Any]

@@ -7,6 +7,7 @@ connection breaks comes back with it, to this process or the next, and gets the 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 import secrets
@@ -20,7 +21,7 @@ from tornado.iostream import StreamClosedError
 import jupyter_agentbox
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
-from jupyter_agentbox.exceptions import AgentBoxError, UnknownApprovalError
+from jupyter_agentbox.exceptions import AgentBoxError, TooManyRequestsError, UnknownApprovalError
 from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.services.json_answers import answer_text
 
@@ -60,7 +61,14 @@ class McpHandler(HubServiceHandler):
         """Check nothing: no cookie counts here."""
 
     async def prepare(self) -> None:
-        """Find out whose token it is, from the Hub, which may have revoked it."""
+        """Find out whose token it is, from the Hub, which may have revoked it; before that, hold up who is too fast."""
+        token = self.hub_auth.get_token(self, in_cookie=False)
+        if token and self.request.method == "POST":  # who comes back for an answer may do so with many at once
+            try:
+                await self.parts.pace.turn(hashlib.sha256(token.encode()).hexdigest())
+            except TooManyRequestsError as error:
+                self.set_header("Retry-After", "5")
+                raise web.HTTPError(429, str(error).replace("%", "%%")) from None
         caller = await self.caller_by_header(use_cache=False)
         if caller is None:
             raise web.HTTPError(403, "a token of a user who may use this service is needed")

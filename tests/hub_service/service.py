@@ -223,6 +223,7 @@ async def running_service(
         "approval_timeout": 60.0,
         "most_calls": 50,
         "idle_timeout": 60.0,
+        "call_rate": 1000.0,  # what waits for its turn would make tests slow
         "retention": RetentionLimits(),
         **settings,
     }
