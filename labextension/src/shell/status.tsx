@@ -58,7 +58,7 @@ function StatusButton(options: IStatusOptions): JSX.Element {
       }}
     >
       <approvalIcon.react tag="span" stylesheet="statusBar" />
-      <span>{count}</span>
+      {count > 0 ? <span>{count}</span> : null}
     </button>
   );
 }

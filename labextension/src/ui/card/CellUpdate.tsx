@@ -6,6 +6,7 @@ import React from 'react';
 import { useCardContext, useTrans } from '../context';
 import type { IApproval, ICellUpdate } from '../../api/protocol';
 import { isCodeRun } from '../../api/protocol';
+import { useKeptFocus } from '../hooks/useKeptFocus';
 import { useSignal } from '../hooks/useSignal';
 import { Difference } from '../code/Difference';
 import { LinkButton, VisibleText } from '../components/VisibleText';
@@ -33,10 +34,19 @@ export function CellUpdate({
   approval: IApproval;
 }): JSX.Element | null {
   const trans = useTrans();
-  const { origins, proposeUpdate } = useCardContext();
+  const { origins, proposeUpdate, leave } = useCardContext();
+  const root = React.useRef<HTMLDivElement>(null);
+  useKeptFocus(root);
   const [state, setState] = React.useState<State>({ kind: 'offered' });
   useSignal(origins.kernelsChanged); // the notebooks of a page that was just loaded have no kernels yet
   const cell = origins.cellOf(approval);
+  const isDone = state.kind === 'done';
+  React.useEffect(() => {
+    const card = root.current?.closest<HTMLElement>('.jp-AgentBox-card');
+    if (isDone && card?.contains(document.activeElement)) {
+      leave?.(card); // as after a decision, Shift+Enter is meant for the cell where the person was
+    }
+  }, [isDone, leave]);
   if (!proposeUpdate || !cell) {
     return null;
   }
@@ -62,7 +72,12 @@ export function CellUpdate({
   };
 
   return (
-    <div className="jp-AgentBox-cellUpdate" data-lm-suppress-shortcuts="true">
+    <div
+      ref={root}
+      className="jp-AgentBox-cellUpdate"
+      data-lm-suppress-shortcuts="true"
+      tabIndex={-1}
+    >
       {state.kind === 'proposed' ? (
         <Proposal
           {...state}

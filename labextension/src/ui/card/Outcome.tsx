@@ -1,12 +1,13 @@
 /**
- * What became of a request: one line, and the progress of a running call.
+ * What became of a request: one line, the call in another, and the progress of a running call.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { useNameOf, useTrans } from '../context';
 import type { IApproval, ILogMessage, IProgress } from '../../api/protocol';
-import { qualifiedName } from '../../api/protocol';
+import { isCodeRun, qualifiedName } from '../../api/protocol';
+import { callLine } from '../text/callLine';
 import type { Mood } from '../text/summary';
 import { summarize } from '../text/summary';
 import { label } from '../text/visibleText';
@@ -56,6 +57,9 @@ export function Outcome({ approval }: IOutcomeProps): JSX.Element {
         </span>{' '}
         <span>{text}</span>
       </span>
+      {isCodeRun(approval.call) ? null : (
+        <code className="jp-AgentBox-outcomeCall">{callLine(approval)}</code>
+      )}
       <time dateTime={ended} title={new Date(ended).toLocaleString()}>
         {timeOf(new Date(ended))}
       </time>

@@ -11,7 +11,7 @@ import type { IKnownApproval, IQuestionsModel } from '../../internalTokens';
 import { LinkButton } from '../components/VisibleText';
 import { useCardContext, useNameOf } from '../context';
 import { useSignal } from '../hooks/useSignal';
-import { signature } from '../text/signature';
+import { callLine } from '../text/callLine';
 import { summarize } from '../text/summary';
 
 import { visible } from '../text/visibleText';
@@ -21,9 +21,6 @@ import { Together } from './together';
 
 /** Up to so many requests have a card each, decided or not. */
 const FEW = 3;
-
-/** Characters of the arguments in a line. */
-const LINE = 80;
 
 export interface IRequestGroupProps {
   requestIds: readonly string[];
@@ -259,7 +256,7 @@ function Line({ id, approval, fallback }: ILineProps): JSX.Element {
     return <li>{visible(fallback) || '…'}</li>;
   }
   const { mood, text } = summarize(approval, nameOf, trans);
-  const line = lineOf(approval);
+  const line = callLine(approval);
   return (
     <li className={`jp-mod-${mood}`}>
       <span className="jp-AgentBox-sign" aria-hidden="true">
@@ -280,14 +277,6 @@ function Line({ id, approval, fallback }: ILineProps): JSX.Element {
       {isOpen ? <RequestCard requestId={id} /> : null}
     </li>
   );
-}
-
-/** The call that runs, or would run: after edits, what they made of it. */
-function lineOf({ call, decision }: IApproval): string {
-  if (call.omitted && !decision?.arguments) {
-    return `${signature(call.tool, {}).text.slice(0, -1)}…)`;
-  }
-  return signature(call.tool, decision?.arguments ?? call.arguments, LINE).text;
 }
 
 /** How many calls there are, and what became of them: “60 calls, 58 allowed, 2 rejected”. */

@@ -13,6 +13,11 @@ export type NameOf = (reviewer: IReviewer) => string;
 /** What Jupyter makes up for a browser that nobody signed in with. */
 const ANONYMOUS = /^[0-9a-f]{32}$/;
 
+/** Whether Jupyter made a user's name up. */
+export function isMadeUp(username: string): boolean {
+  return ANONYMOUS.test(username);
+}
+
 /** The longest name that is shown whole. */
 const LENGTH = 60;
 

@@ -2,8 +2,9 @@
  * The line that a notebook keeps of a request that is over, where the kernel could not write it. It is English in every
  * language, as the kernel's, and has no arguments: this page does not know whether the file may have them.
  */
-import type { IApproval } from '../../api/protocol';
+import type { IApproval, IReviewer } from '../../api/protocol';
 import { qualifiedName } from '../../api/protocol';
+import { isMadeUp } from './reviewers';
 import { label } from './visibleText';
 
 /** How the kernel's text begins to end that says that a request waits. */
@@ -52,8 +53,36 @@ function who({ decision }: IApproval): string {
   if (!decision) {
     return ' by a rule';
   }
-  const name = label(decision.reviewer_name ?? decision.reviewer, 80);
-  return ` by ${name}, ${localTime(decision.decided_at)}`;
+  return ` by ${nameInFiles(decision)}, ${localTime(decision.decided_at)}`;
+}
+
+/** Who answered, in the words of the kernel's lines; Jupyter makes up a name for a browser that nobody signed in with. */
+function nameInFiles(reviewer: IReviewer): string {
+  const { reviewer: username, reviewer_kind: kind, via } = reviewer;
+  if (kind === 'service') {
+    return `the service ${label(username, 80)}`;
+  }
+  const name = isMadeUp(username)
+    ? `user ${username.slice(0, 6)}`
+    : label(reviewer.reviewer_name ?? username, 80);
+  switch (via) {
+    case 'api_token':
+      return `a program with a token of ${name}`;
+    case 'server_token':
+      return "a program with the server's own token";
+    case 'program':
+      return `a program run by ${name}`;
+    case 'mcp_client':
+      return `an MCP client run by ${name}`;
+    case 'terminal':
+      return `${name} in the terminal`;
+    case 'nobody':
+      return 'a program that had nobody to ask';
+    case 'model':
+      return `the model ${name.replace(/^model:/, '')}`;
+    default:
+      return name;
+  }
 }
 
 function localTime(iso: string): string {

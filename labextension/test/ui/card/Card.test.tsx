@@ -34,6 +34,22 @@ test('a final request has none of them', () => {
   expect(screen.queryAllByRole('button')).toEqual([]);
 });
 
+test('a request that is over says in one line what ran, after edits, and hides what sounds like a secret', () => {
+  const item = allowed();
+  item.call = { ...item.call, tool: 'restock' };
+  item.call.arguments = { quantity: 25, api_key: 'sk-1' };
+  const line = (): string | null | undefined =>
+    document.querySelector('.jp-AgentBox-outcomeCall')?.textContent;
+  const { rerender } = render(card(item));
+  expect(line()).toBe('restock(quantity=25, api_key=••••)');
+  const edited = item.decision && {
+    ...item.decision,
+    arguments: { quantity: 30 }
+  };
+  rerender(card({ ...item, decision: edited }));
+  expect(line()).toBe('restock(quantity=30)');
+});
+
 test('untrusted text is text', () => {
   const item = approval();
   item.call.arguments = { note: '<img src=x onerror=alert(1)> **b**' };

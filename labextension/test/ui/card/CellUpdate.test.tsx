@@ -19,6 +19,7 @@ class Notebook implements IOriginCell {
   isEditable = true;
   isThere = true;
   asked: string[][] = [];
+  readonly leave = jest.fn();
   readonly kernelsChanged = new Signal<IOrigins, void>({} as IOrigins);
 
   constructor(readonly answer: () => Promise<ICellUpdate>) {}
@@ -44,13 +45,16 @@ class Notebook implements IOriginCell {
           nameOf: () => 'Ada',
           translator: nullTranslator,
           trans,
+          leave: this.leave,
           proposeUpdate: (id, text) => {
             this.asked.push([id, text]);
             return this.answer();
           }
         }}
       >
-        <CellUpdate approval={approval({ id: 'a1' })} />
+        <div className="jp-AgentBox-card">
+          <CellUpdate approval={approval({ id: 'a1' })} />
+        </div>
       </CardProvider>
     );
   }
@@ -81,6 +85,21 @@ test('the code changes only after the person has seen the difference, and the ce
   expect(notebook.source).toBe(AFTER);
   expect(screen.getByRole('status').textContent).toMatch(/not run again/);
   expect(screen.queryByRole('button')).toBeNull();
+});
+
+test('the focus goes on from the card when the code was updated, and stays in it when it was not', async () => {
+  const notebook = new Notebook(() =>
+    Promise.resolve({ source: AFTER, reason: null })
+  );
+  notebook.show();
+  const card = document.querySelector('.jp-AgentBox-card');
+  await press(OFFER);
+  await press('Leave it as it is');
+  expect(card?.contains(document.activeElement)).toBe(true);
+  expect(notebook.leave).not.toHaveBeenCalled();
+  await press(OFFER);
+  await press('Update the code');
+  expect(notebook.leave.mock.calls).toEqual([[card]]);
 });
 
 test('a cell that was deleted while its change was shown is left alone', async () => {

@@ -1,3 +1,4 @@
+import type { IReviewer } from '../../../src/api/protocol';
 import { savedLine, saysThatItWaits } from '../../../src/ui/text/savedLine';
 import { allowed, approval } from '../../examples';
 
@@ -35,3 +36,23 @@ test('the line says what became of it, who decided and when, without arguments',
     '✗ shop.delete_order(…) — orphaned, did not run'
   );
 });
+
+test.each([
+  [{ reviewer_name: 'Ada Lovelace' }, 'Ada Lovelace'],
+  [
+    { reviewer: 'f08fd2'.padEnd(32, '0'), reviewer_name: 'Anonymous Eupheme' },
+    'user f08fd2'
+  ],
+  [{ via: 'api_token' }, 'a program with a token of ada'],
+  [{ via: 'terminal' }, 'ada in the terminal'],
+  [{ reviewer_kind: 'service', via: 'api_token' }, 'the service ada']
+] as [Partial<IReviewer>, string][])(
+  'it names who answered as the line of the kernel does: %j',
+  (who, words) => {
+    const { decision } = allowed();
+    const line = savedLine(
+      allowed({ outcome: done, decision: decision && { ...decision, ...who } })
+    );
+    expect(line).toContain(` by ${words}, 20`);
+  }
+);
