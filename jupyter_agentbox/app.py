@@ -575,6 +575,7 @@ class AgentBoxApp(ExtensionApp):
             health=HealthManager(check_store=self._box.store.check_writable, catalog=self._box.tools),
             cell_updates=self._box.cell_updates,
             audit=self._box.audit,
+            changes=self._box.changes,
             grants=self._box.grants,
             questions=self._box.questions,
             catalog=self._box.tools,

@@ -10,9 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from jupyter_agentbox.codegen.modules import generate_module
+from jupyter_agentbox.core.audit import digest_of
 from jupyter_agentbox.core.audit_trail import AuditSettings
-from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.core.policy import Policy
+from jupyter_agentbox.core.calls import JsonObject, JsonValue, canonical_json
+from jupyter_agentbox.core.changes import Facts
+from jupyter_agentbox.core.policy import Layer, Policy
 from jupyter_agentbox.core.ports import Announcer, RuleSource, ToolCaller, ToolCatalog
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
 from jupyter_agentbox.core.reviewers import DecideWith
@@ -29,6 +31,7 @@ from jupyter_agentbox.mcp_client.site_servers import FILE_NAME as SITE_SERVERS
 from jupyter_agentbox.mcp_client.site_servers import SiteServers
 from jupyter_agentbox.paths import audit_spool_path, hub_policy_path, keep_server, site_rules_paths
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.audit.changes import ChangeRecorder
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.audit.recorded_store import RecordedStore
 from jupyter_agentbox.services.audit.site_trail import SiteTrail
@@ -131,6 +134,7 @@ class AgentBox:
     grants: GrantManager
     approvals: ApprovalManager
     audit: AuditManager
+    changes: ChangeRecorder
     calls: CallManager
     cell_updates: CellUpdateManager
     modes: ThreadModes
@@ -154,12 +158,14 @@ class AgentBox:
         await self.store.open()
         await self.approvals.recover()
         await self.grants.load()
+        self.changes.start()
         if self.store.look_again is not None:
             self.approvals.look_again(self.store.look_again)
 
     async def aclose(self) -> None:
         """Take back what was begun here, orphan what is pending, stop the MCP servers, close the store."""
         self.approvals.stop_looking()
+        await self.changes.aclose()
         await self.registrations.aclose()
         await self.manual_calls.aclose()
         self.sign_ins.close()
@@ -240,7 +246,7 @@ def build(
             environment=os.environ,
         ),
         limits=settings.limits,
-        on_change=announcer.servers_changed,
+        on_change=lambda: _all(announcer.servers_changed, changes.notice),
         on_log=on_log,
         sign_ins=sign_ins,
     )
@@ -255,6 +261,8 @@ def build(
         decide_with=settings.decide_with,
     )
     policies = PolicyManager(policy=policy, source=rules, grants=grants, person_of=person_of)
+    changes = ChangeRecorder(store=kept, clock=clock, ids=RandomIds(), look=lambda: _facts(policies, tools))
+    policies.on_change = changes.notice
     timeout = timedelta(seconds=settings.approval_timeout) if settings.approval_timeout is not None else None
     approvals = ApprovalManager(
         store=kept,
@@ -299,11 +307,16 @@ def build(
         audit=AuditManager(
             log=SqlAuditLog(settings.database_url, tenant=settings.tenant), approvals=approvals, redaction=redaction
         ),
+        changes=changes,
         calls=calls,
         cell_updates=CellUpdateManager(get=approvals.get, catalog=tools, redaction=redaction),
         modes=modes,
         registrations=RegistrationManager(
-            calls=calls, registry=_registry(settings, tools), project=project, list_tools=tools.list_tools
+            calls=calls,
+            registry=_registry(settings, tools),
+            project=project,
+            list_tools=tools.list_tools,
+            changing=changes.recorded_elsewhere,
         ),
         manual_calls=ManualCalls(calls),
         questions=questions,
@@ -311,6 +324,24 @@ def build(
         sign_ins=SignInManager(servers=tools, sign_ins=sign_ins or SignIns(None), ids=RandomIds()),
         checker=checker,
         trail=trail,
+    )
+
+
+def _all(*calls: Callable[[], None]) -> None:
+    for call in calls:
+        call()
+
+
+def _facts(policies: PolicyManager, tools: McpServers) -> Facts:
+    """Return what is looked at for changes that the record is to have."""
+    book = policies.book
+    site: list[JsonValue] = [rule.to_json() for rule in book.rules if rule.layer is Layer.SITE]
+    features = book.site.to_json()
+    return Facts(
+        rules_file=book.user.path if book.user is not None else "",
+        rules=book.user.revision if book.user is not None else "",
+        site_rules=digest_of([canonical_json({"rules": site, "features": features})]) if site else "",
+        servers={status.name: tools.trust_key(status.name) for status in tools.servers()},
     )
 
 

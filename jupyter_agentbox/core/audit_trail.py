@@ -58,6 +58,9 @@ class AuditEvent(str, Enum):
     REVOKED = "revoked"
     """What an earlier record said did not come about: the call did not run on its account."""
 
+    CONFIGURED = "configured"
+    """Rules, an MCP server or a lasting answer were changed, by a person or in a file."""
+
     GRANT_ENDED = "grant_ended"
     """Lasting answers hold no more."""
 

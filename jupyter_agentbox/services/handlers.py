@@ -45,6 +45,7 @@ from jupyter_agentbox.exceptions import (
 from jupyter_agentbox.mcp_client.seen_tools import SeenTools
 from jupyter_agentbox.mcp_client.servers_file import ServersFile
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.audit.changes import ChangeRecorder
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manual import ManualCalls
 from jupyter_agentbox.services.cell_updates.manager import CellUpdateManager
@@ -116,6 +117,7 @@ class Services:
     cell_updates: CellUpdateManager
     health: HealthManager
     audit: AuditManager
+    changes: ChangeRecorder
     grants: GrantManager
     questions: QuestionManager
     catalog: ToolCatalog

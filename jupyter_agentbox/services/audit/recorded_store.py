@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, OutcomeState, Status
 from jupyter_agentbox.core.audit_trail import AuditEvent, event_of
@@ -13,6 +13,9 @@ from jupyter_agentbox.core.grants import Grant
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery, ApprovalStore, GrantStore
 
 from .trail import AuditTrail
+
+#: What a new request is about; one that was approved and has ended stands for a change that was made.
+_FIRST_EVENTS: Final = {Status.PENDING: AuditEvent.ASKED, Status.APPROVED: AuditEvent.CONFIGURED}
 
 
 class RequestStore(ApprovalStore, GrantStore, Protocol):
@@ -54,12 +57,11 @@ class RecordedStore:
             What lets it run cannot be recorded; it is not kept.
         StorageError
         """
-        if request.status is Status.APPROVED:
+        if request.status is Status.APPROVED and request.is_open:
             return await self._let_run(request, lambda: self._store.add(request))
         is_kept = await self._store.add(request)
         if is_kept:
-            event = AuditEvent.ASKED if request.status is Status.PENDING else AuditEvent.DECIDED
-            self._note(event, request)
+            self._note(_FIRST_EVENTS.get(request.status, AuditEvent.DECIDED), request)
         return is_kept
 
     async def replace_if(

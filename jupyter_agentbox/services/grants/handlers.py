@@ -7,6 +7,7 @@ from typing import Final
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
+from jupyter_agentbox.core.changes import Change
 from jupyter_agentbox.core.grant_json import grant_to_json
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 from jupyter_agentbox.services.reviewers import reviewer_of
@@ -39,6 +40,7 @@ class GrantHandler(AgentBoxHandler):
         """End a grant."""
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         await self.services.grants.revoke(grant_id, reviewer=reviewer)
+        await self.services.changes.note(Change.GRANT_REVOKED, {"grant": grant_id}, by=reviewer)
         self.set_status(204)
         self.finish()
 

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.changes import is_change
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
 from jupyter_agentbox.core.ports import ApprovalPage, ApprovalQuery
 
@@ -87,6 +88,8 @@ def _look_at(requests: Iterable[ApprovalRequest], rule: Rule, policy: Policy) ->
     unknown = looked_at = 0
     without_conditions = replace(rule, arguments={})
     for request in requests:
+        if is_change(request.call):
+            continue
         looked_at += 1
         if request.call.omitted is not None and rule.arguments:
             unknown += without_conditions.matches(request.call, request.tool)

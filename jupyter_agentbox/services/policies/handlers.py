@@ -85,7 +85,8 @@ class PolicyHandler(PolicyAPIHandler):
             raise InvalidRulesError("`revision` and `$schema` must be strings")
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         reviewer.check(self.services.approvals.decide_with)
-        book = self.policies.write(rules, revision=revision, schema=schema)
+        async with self.services.changes.by(reviewer):
+            book = self.policies.write(rules, revision=revision, schema=schema)
         self.log.info("jupyter_agentbox: %s wrote the user's rules", reviewer.name)
         may_read = await self.may_read(AUTH_RESOURCE)
         self.finish_json(self._to_json(book) if may_read else {})

@@ -58,6 +58,11 @@ class PolicyManager:
         What people answered for good.
     person_of : callable
         Returns whose call it is; without a call, whose server this is.
+
+    Attributes
+    ----------
+    on_change : callable
+        Called when the rules of files are others than when they were looked at last.
     """
 
     def __init__(
@@ -72,6 +77,8 @@ class PolicyManager:
         self._source = source
         self._grants = grants
         self._person_of = person_of
+        self.on_change: Callable[[], None] = lambda: None
+        self._seen: RuleBook | None = None
         self._parts: tuple[object, ...] = (None, None)
         self._of_all = Policy()
         self._of_persons: dict[Person, Policy] = {}
@@ -139,7 +146,13 @@ class PolicyManager:
     @property
     def book(self) -> RuleBook:
         """The rules of files."""
-        return self._source.load() if self._source is not None else _NO_BOOK
+        if self._source is None:
+            return _NO_BOOK
+        book = self._source.load()
+        if book is not self._seen:
+            self._seen = book
+            self.on_change()
+        return book
 
     @property
     def site(self) -> SitePolicy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
@@ -31,6 +32,8 @@ class RegistrationManager:
         The project's own servers; ``None`` if they are not read.
     list_tools : callable, optional
         Starts a server by its name and lists its tools; needed with a project.
+    changing : callable
+        Returns a context in which a server is added or trusted.
     """
 
     def __init__(
@@ -40,7 +43,9 @@ class RegistrationManager:
         registry: Registry | None,
         project: Project | None = None,
         list_tools: Callable[[str], Awaitable[Sequence[ToolDescription]]] | None = None,
+        changing: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
+        self._changing = changing
         self._calls = calls
         self._registry = registry
         self._project = project
@@ -83,7 +88,7 @@ class RegistrationManager:
         self._registry.check(name, configuration)
         arguments: JsonObject = {"name": name, "configuration": self._registry.shown(configuration)}
         call = ToolCall(server=OWN_SERVER, tool=REGISTER_TOOL, arguments=arguments, origin=origin)
-        tool = RegistrationTool(self._registry, configuration)
+        tool = RegistrationTool(self._registry, configuration, changing=self._changing)
         return await self._calls.run(call, on_waiting=on_waiting, on_running=on_running, own=tool)
 
     async def begin(self, name: str, configuration: JsonObject, origin: Origin) -> ApprovalRequest:
@@ -119,7 +124,7 @@ class RegistrationManager:
         call = ToolCall(
             server=OWN_SERVER, tool=REGISTER_TOOL, arguments=arguments_of(server), origin=Origin(askers=askers)
         )
-        tool = ProjectTool(self._project, server, self._list_tools)
+        tool = ProjectTool(self._project, server, self._list_tools, changing=self._changing)
         request = await self._started.begin(partial(self._calls.run, call, own=tool))
         self._reviews = {key: each for key, each in self._reviews.items() if each.id in self._started}
         self._reviews[server.key] = request

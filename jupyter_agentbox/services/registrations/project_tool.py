@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol
 
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
@@ -100,6 +101,8 @@ class ProjectTool:
         What was shown.
     list_tools : callable
         Starts a server by its name and lists its tools.
+    changing : callable
+        Returns a context in which the server is trusted.
     """
 
     def __init__(
@@ -107,7 +110,10 @@ class ProjectTool:
         project: Project,
         server: ProposedServer,
         list_tools: Callable[[str], Awaitable[Sequence[ToolDescription]]],
+        *,
+        changing: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
+        self._changing = changing
         self._project = project
         self._server = server
         self._list_tools = list_tools
@@ -128,6 +134,7 @@ class ProjectTool:
         """
         if dict(call.arguments) != arguments_of(self._server):
             raise ServerConfigurationError(f"edit `{self._server.path}` instead, and look at the server again")
-        self._project.trust(self._server.name, self._server.key)
+        with self._changing():
+            self._project.trust(self._server.name, self._server.key)
         tools = await self._list_tools(self._server.name)
         return ToolResult(structured={"name": self._server.name, "tools": [tool.name for tool in tools]})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Protocol
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, ToolCall
@@ -74,9 +75,18 @@ class RegistrationTool:
         Where the server is added.
     given : mapping
         The configuration with its secrets, which are neither shown nor recorded.
+    changing : callable
+        Returns a context in which the server is added.
     """
 
-    def __init__(self, registry: Registry, given: Mapping[str, JsonValue]) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        given: Mapping[str, JsonValue],
+        *,
+        changing: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self._changing = changing
         self._registry = registry
         self._given = given
 
@@ -101,5 +111,6 @@ class RegistrationTool:
         self._registry.check(name, configuration)  # it may be edited, and a person may have added it meanwhile
         tools = await self._registry.try_out(name, configuration)
         self._registry.check(name, configuration)
-        self._registry.keep(name, configuration)
+        with self._changing():
+            self._registry.keep(name, configuration)
         return ToolResult(structured={"name": name, "tools": [tool.name for tool in tools]})

@@ -40,9 +40,10 @@ class ServerHandler(ConfigurationHandler):
             raise InvalidDecisionError("the body must have a `configuration` as in mcp.json, and the file's `revision`")
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         reviewer.check(self.services.approvals.decide_with)
-        await asyncio.to_thread(self.file.add, name, configuration, revision=revision)
-        self.log.info("jupyter_agentbox: %s added the MCP server %s", reviewer.name, name)
-        self.catalog.servers()  # reads the file again, and tells the pages
+        async with self.services.changes.by(reviewer):
+            await asyncio.to_thread(self.file.add, name, configuration, revision=revision)
+            self.log.info("jupyter_agentbox: %s added the MCP server %s", reviewer.name, name)
+            self.catalog.servers()  # reads the file again, and tells the pages
         self.set_status(201)
         self.finish_json({"name": name, "file": str(self.file.path)})
 

@@ -10,7 +10,9 @@ from tornado import web
 
 from jupyter_agentbox.core.approvals import request_to_json
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
+from jupyter_agentbox.core.changes import Change
 from jupyter_agentbox.core.ports import ToolCatalog
+from jupyter_agentbox.core.reviewers import Reviewer
 from jupyter_agentbox.core.tools import ServerStatus, ToolDescription
 from jupyter_agentbox.exceptions import (
     InvalidDecisionError,
@@ -139,6 +141,11 @@ class SeenToolsHandler(ServersAPIHandler):
 class ServerStateHandler(ServersAPIHandler):
     """Base of the handlers that start and stop a server."""
 
+    async def note(self, change: Change, name: str) -> None:
+        """Record who did it. Whoever may use the server may, so nobody is asked what else they may do."""
+        person = self.current_user
+        await self.services.changes.note(change, {"name": name}, by=Reviewer(name=person.username))
+
     async def finish_status(self, status: ServerStatus) -> None:
         """Answer with how the server is doing, as far as who asks may know it."""
         answer = status.to_json()
@@ -153,7 +160,9 @@ class ServerStartHandler(ServerStateHandler):
     @authorized
     async def post(self, name: str) -> None:
         """Start the server, unless it runs."""
-        await self.finish_status(await self.catalog.start(name))
+        status = await self.catalog.start(name)
+        await self.note(Change.SERVER_STARTED, name)
+        await self.finish_status(status)
 
 
 class ServerStopHandler(ServerStateHandler):
@@ -163,7 +172,9 @@ class ServerStopHandler(ServerStateHandler):
     @authorized
     async def post(self, name: str) -> None:
         """Stop the server until its next use."""
-        await self.finish_status(await self.catalog.stop(name))
+        status = await self.catalog.stop(name)
+        await self.note(Change.SERVER_STOPPED, name)
+        await self.finish_status(status)
 
 
 class ServerRestartHandler(ServerStateHandler):
@@ -173,7 +184,9 @@ class ServerRestartHandler(ServerStateHandler):
     @authorized
     async def post(self, name: str) -> None:
         """Restart the server."""
-        await self.finish_status(await self.catalog.restart(name))
+        status = await self.catalog.restart(name)
+        await self.note(Change.SERVER_RESTARTED, name)
+        await self.finish_status(status)
 
 
 class ServerLogHandler(ServersAPIHandler):
@@ -249,8 +262,11 @@ class ServerTrustHandler(ServersAPIHandler):
     @authorized
     async def delete(self, name: str) -> None:
         """Trust it no longer; if it runs, it is stopped."""
-        self.services.registrations.distrust(name)
-        self.catalog.servers()
+        by = Reviewer(name=self.current_user.username)
+        async with self.services.changes.by(by):
+            self.services.registrations.distrust(name)
+            self.catalog.servers()
+        await self.services.changes.note(Change.SERVER_DISTRUSTED, {"name": name}, by=by)
         self.set_status(204)
         self.finish()
 

@@ -12,6 +12,8 @@ from jupyter_server.auth.decorator import authorized
 from jupyter_server.utils import ensure_async
 from tornado import web
 
+from jupyter_agentbox.core.changes import Change
+from jupyter_agentbox.core.reviewers import Reviewer
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidDecisionError
 from jupyter_agentbox.services.handlers import status_code_of
@@ -41,11 +43,11 @@ _PAGE: Final = """<!doctype html>
 class SignInBaseHandler(ServersAPIHandler):
     """What beginning and ending a sign-in share."""
 
-    async def check_person(self) -> str:
+    async def check_person(self) -> Reviewer:
         """Return who asks. A sign-in decides as whom tools act: whoever may decide may sign in, and nobody else."""
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         reviewer.check(self.services.approvals.decide_with)
-        return reviewer.name
+        return reviewer
 
     @property
     def callback_path(self) -> str:
@@ -66,7 +68,7 @@ class SignInHandler(SignInBaseHandler):
             raise InvalidDecisionError("the body must have a `page`, the address of this server, and nothing else")
         person = await self.check_person()
         redirect = self._addresses().redirect_for(page, name)
-        begun = await self.services.sign_ins.begin(name, person=person, redirect=redirect)
+        begun = await self.services.sign_ins.begin(name, person=person.name, redirect=redirect)
         self.set_cookie(
             _cookie_of(begun.state),
             begun.browser_key,
@@ -84,7 +86,8 @@ class SignInHandler(SignInBaseHandler):
         """End it: forget the tokens, and stop the server."""
         person = await self.check_person()
         await self.services.sign_ins.sign_out(name)
-        self.log.info("jupyter_agentbox: %s signed out of the MCP server %s", person, name)
+        self.log.info("jupyter_agentbox: %s signed out of the MCP server %s", person.name, name)
+        await self.services.changes.note(Change.SIGNED_OUT, {"name": name}, by=person)
         self.set_status(204)
         self.finish()
 
@@ -125,9 +128,10 @@ class SignInCallbackHandler(SignInBaseHandler):
             raise web.HTTPError(403)
         person = await self.check_person()
         cookie = _cookie_of(answer.state)
-        await self.services.sign_ins.finish(name, answer, person=person, browser_key=self.get_cookie(cookie) or "")
+        await self.services.sign_ins.finish(name, answer, person=person.name, browser_key=self.get_cookie(cookie) or "")
         self.clear_cookie(cookie, path=self.callback_path)
-        self.log.info("jupyter_agentbox: %s signed in to the MCP server %s", person, name)
+        self.log.info("jupyter_agentbox: %s signed in to the MCP server %s", person.name, name)
+        await self.services.changes.note(Change.SIGNED_IN, {"name": name}, by=person)
         self._finish_page("You are signed in", f"Tools of the MCP server “{name}” now act as you.")
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
