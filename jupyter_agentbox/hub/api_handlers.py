@@ -108,7 +108,7 @@ class PolicyHandler(JsonHandler):
 
     async def get(self) -> None:
         """Send it. Who has it already, by its `ETag`, gets 304."""
-        signer = self.parts.signer
+        signer = self.parts.policy.signer
         if signer is None:
             raise web.HTTPError(404, "the policy has no `local`: it says nothing of users' own tools")
         if not self.caller.is_user:
@@ -124,7 +124,7 @@ class MetricsHandler(JsonHandler):
         """Send them to whoever may use this service."""
         missing = await self.parts.reports.missing()
         self.set_header("Content-Type", CONTENT_TYPE_LATEST)
-        self.finish(self.parts.metrics.text(missing_records=missing))
+        self.finish(self.parts.metrics.text(missing_records=missing, policy=self.parts.policy.to_json()))
 
 
 class LiveHandler(HubServiceHandler):
@@ -146,7 +146,8 @@ class ReadyHandler(HubServiceHandler):
             self.set_status(503)
             self.finish({"status": "the database cannot be used"})
         else:
-            self.finish({"status": "ok", "database_held_since": since})
+            policy = self.parts.policy.to_json()
+            self.finish({"status": "ok", "database_held_since": since, "policy": policy})
 
 
 def _json_line(record: ApprovalRequest) -> str:

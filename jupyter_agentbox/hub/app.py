@@ -77,6 +77,9 @@ class HubService(Application):
     description = __doc__
 
     policy = Unicode("", help="The policy file.").tag(config=True)
+    policy_check = Float(
+        2.0, min=0.1, help="Seconds between two looks whether the policy file, or a file of a secret, has changed."
+    ).tag(config=True)
     check_config = Bool(False, help="Read what the administrator wrote, say what is wrong, and end.").tag(config=True)
     config_file = Unicode("", help="A file of traitlets configuration for this service.").tag(config=True)
     database_url = Unicode(
@@ -236,6 +239,7 @@ class HubService(Application):
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, box.policy.read_soon)
         front = Front(make_standby_application(hub_auth.base_url, lambda: box.claim.other_since))
         server = HTTPServer(front, max_buffer_size=_MOST_BYTES)
         try:
@@ -243,19 +247,22 @@ class HubService(Application):
                 self._listen(server)
                 if not await box.start_in_turn(stopped):
                     return OK
+                await box.policy.look()  # it may have waited for days
             else:
                 await box.start()
-            signer = self._signer(policy)  # counts its versions, and so comes after the claim on the database
-            front.application = make_application(box, hub_auth, self.public_url, signer)
+            box.policy.begin_signing(self._signer)  # counts its versions, and so comes after the claim on the database
+            front.application = make_application(box, hub_auth, self.public_url)
             if self.standby:
                 log.info("this replica holds the database since %s, and answers", box.claim.since)
             else:
                 self._listen(server)
             watching = in_background(_set_with(box.claim.lost, stopped), what="watching the claim on the database")
+            following = in_background(self._follow(box), what="following the policy file")
             try:
                 await _until(stopped, box)
             finally:
                 watching.cancel()
+                following.cancel()
             server.stop()
             if box.claim.lost.is_set():
                 log.critical("another service has taken the database because this one stood still: this one ends")
@@ -270,10 +277,13 @@ class HubService(Application):
         server.listen(address.port or 0, address.hostname or "127.0.0.1")
         log.info("the service listens at %s", self.service_url)
 
+    async def _follow(self, box: HubBox) -> None:
+        while True:
+            await asyncio.sleep(self.policy_check)
+            await box.policy.look()
 
-def make_application(
-    box: HubBox, hub_auth: HubOAuth, public_url: str, signer: PolicySigner | None = None
-) -> web.Application:
+
+def make_application(box: HubBox, hub_auth: HubOAuth, public_url: str) -> web.Application:
     """Return the web application.
 
     Parameters
@@ -284,8 +294,6 @@ def make_application(
         How the Hub is asked; knows the prefix.
     public_url : str
         Where people find the service, with a slash at its end.
-    signer : PolicySigner or None
-        Signs what users' servers get of the policy.
     """
     prefix = hub_auth.base_url
     parts = Parts(
@@ -299,7 +307,7 @@ def make_application(
         metrics=box.metrics,
         prefix=prefix,
         is_ready=box.is_ready,
-        signer=signer,
+        policy=box.policy,
     )
     files = Path(str(resources.files("jupyter_agentbox.hub")))
     application = web.Application(

@@ -15,7 +15,7 @@ from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.mcp_client.servers import McpServers
 
 from .callers import Caller
-from .policy_file import PolicyFile
+from .policy_in_force import PolicyInForce
 
 
 class _Entries:
@@ -29,6 +29,13 @@ class _Entries:
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
+
+    def change(self, configuration: Configuration) -> bool:
+        """Take other entries; return whether they are others."""
+        is_other = configuration != self.configuration
+        if is_other:
+            self.configuration = configuration
+        return is_other
 
     def load(self) -> Configuration:
         return self.configuration
@@ -49,6 +56,7 @@ class _OwnServers:
 
     def __init__(self, entries: _Entries, limits: ServerLimits, now: float) -> None:
         self.entries = entries
+        self.groups: frozenset[str] = frozenset()
         self.servers = McpServers(source=entries, limits=limits)
         self.used_at = now
         self.calls = 0
@@ -62,8 +70,8 @@ class CentralServers:
 
     Parameters
     ----------
-    policy : PolicyFile
-        Has the entries.
+    policy : PolicyInForce
+        Has the entries, as they are now.
     environment : mapping
         The service's environment, for their variables.
     limits : ServerLimits
@@ -82,7 +90,7 @@ class CentralServers:
     def __init__(
         self,
         *,
-        policy: PolicyFile,
+        policy: PolicyInForce,
         environment: Mapping[str, str],
         limits: ServerLimits,
         idle_timeout: float,
@@ -93,13 +101,15 @@ class CentralServers:
         self._limits = limits
         self._idle_timeout = idle_timeout
         self._clock = clock
-        self.shared = McpServers(source=_Entries(policy.servers_for(environment)), limits=limits)
+        self._entries = _Entries(policy.current.servers_for(environment))
+        self.shared = McpServers(source=self._entries, limits=limits)
         self._own: dict[str, _OwnServers] = {}
+        policy.follow(lambda _before, _now: self._follow())
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all central servers."""
-        return self._policy.servers
+        return self._policy.current.servers
 
     async def list_tools(self, server: str, caller: Caller) -> Sequence[ToolDescription]:
         """Return a server's tools for a user; starts it if need be.
@@ -131,7 +141,7 @@ class CentralServers:
         UnknownServerError, UnknownToolError, ServerConfigurationError, ToolServerError, ToolCallInterruptedError
         """
         servers = self._servers(call.server, caller)
-        own = self._own.get(caller.name) if call.server in self._policy.own_servers else None
+        own = self._own.get(caller.name) if call.server in self._policy.current.own_servers else None
         if own is None:
             return await servers.call_tool(call, listener=listener)
         own.calls += 1
@@ -147,6 +157,17 @@ class CentralServers:
         idle = [name for name, own in self._own.items() if own.calls == 0 and own.used_at < limit]
         await asyncio.gather(*(self._own.pop(name).servers.aclose() for name in idle))
 
+    def _follow(self) -> None:
+        """Go by another policy: a server whose entry reads otherwise is stopped, and starts anew at its next use."""
+        if self._entries.change(self._policy.current.servers_for(self._environment)):
+            self.shared.servers()
+        for name, own in self._own.items():
+            if own.entries.change(self._configuration(name, own.groups)):
+                own.servers.servers()
+
+    def _configuration(self, user: str, groups: frozenset[str]) -> Configuration:
+        return self._policy.current.servers_for(self._environment, user=user, groups=groups)
+
     async def aclose(self) -> None:
         """Stop all servers."""
         own = [one.servers.aclose() for one in self._own.values()]
@@ -154,18 +175,20 @@ class CentralServers:
         await asyncio.gather(self.shared.aclose(), *own)
 
     def _servers(self, server: str, caller: Caller) -> McpServers:
-        if server not in self._policy.servers:
+        policy = self._policy.current
+        if server not in policy.servers:
             raise UnknownServerError(f"there is no central server `{server:.80}`")
-        return self._own_of(caller).servers if server in self._policy.own_servers else self.shared
+        return self._own_of(caller).servers if server in policy.own_servers else self.shared
 
     def _own_of(self, caller: Caller) -> _OwnServers:
         """Return a user's servers; one whose entry reads otherwise with the groups of now starts anew."""
-        configuration = self._policy.servers_for(self._environment, user=caller.name, groups=caller.groups)
+        configuration = self._configuration(caller.name, caller.groups)
         own = self._own.get(caller.name)
         if own is None:
             own = self._own[caller.name] = _OwnServers(_Entries(configuration), self._limits, self._clock())
-        elif own.entries.configuration != configuration:
-            own.entries.configuration = configuration
+        else:
+            own.entries.change(configuration)
+        own.groups = caller.groups
         own.used_at = self._clock()
         return own
 

@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.core.changes import Facts
 from jupyter_agentbox.core.policy import Effect
 from jupyter_agentbox.core.questions import OpenQuestion, QuestionAction, QuestionAnswer
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
@@ -22,6 +23,7 @@ from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.processes.identity import has_ended, machine_of_this_process, start_of
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.audit.changes import ChangeRecorder
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.modes import ThreadModes
@@ -42,6 +44,7 @@ from .metrics import Metrics
 from .open_calls import OpenCalls
 from .pace import Pace
 from .policy_file import PolicyFile
+from .policy_in_force import PolicyInForce, digest_of_file
 from .reports import ReportManager
 from .reviews import ReviewManager, approvers_of
 
@@ -101,6 +104,8 @@ class HubBox:
     pace: Pace
     metrics: Metrics
     checker: JsonSchemaChecker
+    policy: PolicyInForce
+    changes: ChangeRecorder
 
     async def start(self) -> None:
         """Open the store; keep what waited when a service ended, until its callers are back, and close the rest.
@@ -129,6 +134,7 @@ class HubBox:
     async def _begin(self) -> None:
         await self.store.open()
         await self.approvals.recover()
+        self.changes.start()
         if self.store.look_again is not None:
             self.approvals.look_again(self.store.look_again)
         await self.withdraw_lost()
@@ -155,6 +161,7 @@ class HubBox:
             return
         self.approvals.stop_looking()
         await self.calls.leave()
+        await self.changes.aclose()
         if not self.claim.lost.is_set():  # else it is another's to say what becomes of them
             await self.approvals.orphan()
         await self.servers.aclose()
@@ -184,7 +191,9 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
     environment : mapping
         The service's environment, for the variables of central servers.
     """
-    clock, ids, metrics = SystemClock(), RandomIds(), Metrics()
+    clock, ids = SystemClock(), RandomIds()
+    in_force = PolicyInForce(policy, environment, clock=clock)
+    metrics = Metrics()
     announcer = RequestLog(metrics)
     redaction = Redaction(SECRET_NAMES)
     claim = ServiceClaim(
@@ -194,14 +203,24 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         settings.database_url, clock=clock, limits=settings.retention, redaction=redaction, service_claim=claim
     )
     servers = CentralServers(
-        policy=policy, environment=environment, limits=ServerLimits(), idle_timeout=settings.idle_timeout
+        policy=in_force, environment=environment, limits=ServerLimits(), idle_timeout=settings.idle_timeout
     )
     checker = JsonSchemaChecker()
-    policies = PolicyManager(policy=policy.policy, person_of=_caller_of)
+    policies = PolicyManager(source=in_force, person_of=_caller_of)
+
+    def facts() -> Facts:
+        return Facts(site_rules=digest_of_file(in_force.current))
+
+    changes = ChangeRecorder(store=store, clock=clock, ids=ids, look=facts)
+    in_force.follow(lambda _before, _now: changes.notice())
+
+    def why_otherwise(request: ApprovalRequest) -> str:
+        return _why_otherwise(request, in_force.current, policies)
 
     def keeps(request: ApprovalRequest) -> bool:
         metrics.take_over(request)
-        return _is_still_asked(request, policy, policies)
+        is_asked = policies.evaluate(request.call, request.tool).effect is Effect.ASK
+        return request.call.is_whole and is_asked and not why_otherwise(request)
 
     approvals = ApprovalManager(
         store=store,
@@ -238,7 +257,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         store=store,
         servers=servers,
         approvals=approvals,
-        reviews=ReviewManager(approvals=approvals, auditors=policy.auditors, clock=clock),
+        reviews=ReviewManager(approvals=approvals, policy=in_force, why_otherwise=why_otherwise, clock=clock),
         calls=CentralCalls(
             calls=calls,
             servers=servers,
@@ -259,6 +278,8 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         pace=Pace(settings.call_rate),
         metrics=metrics,
         checker=checker,
+        policy=in_force,
+        changes=changes,
     )
 
 
@@ -280,14 +301,17 @@ def _caller_of(call: ToolCall | None) -> Person:
     return Person(groups=call.origin.groups, name=call.origin.kernel_id or "")
 
 
-def _is_still_asked(request: ApprovalRequest, policy: PolicyFile, policies: PolicyManager) -> bool:
-    """Whether a request of a process that is gone can be decided as it stands: the same persons are asked today."""
-    if request.call.server not in policy.servers or not request.call.is_whole:
-        return False
+def _why_otherwise(request: ApprovalRequest, policy: PolicyFile, policies: PolicyManager) -> str:
+    """Return why a request that waits cannot be allowed as it stands; empty if today nobody else would be asked."""
+    if request.call.server not in policy.servers:
+        return f"`{request.call.server}` is no central server any more"
     today = policies.evaluate(request.call, request.tool)
-    rule = today.rule
-    is_same = (None if rule is None else rule.approvers) == approvers_of(request)
-    return today.effect is Effect.ASK and is_same
+    if today.effect is Effect.DENY:
+        rule = today.rule
+        return f"a rule denies it by now: {rule.reason or rule}" if rule is not None else "it is denied by now"
+    if today.effect is Effect.ASK and (None if today.rule is None else today.rule.approvers) != approvers_of(request):
+        return "the policy has changed since it was asked, and other persons have to approve it"
+    return ""
 
 
 async def _cancel(_question: OpenQuestion) -> QuestionAnswer:

@@ -22,7 +22,7 @@ from .calls import CentralCalls
 from .metrics import Metrics
 from .open_calls import OpenCalls
 from .pace import Pace
-from .policy_signing import PolicySigner
+from .policy_in_force import PolicyInForce
 from .reports import ReportManager
 from .reviews import ReviewManager
 
@@ -44,8 +44,8 @@ class Parts:
     ----------
     is_ready : callable
         Raises `StorageError` unless the store can be read and written.
-    signer : PolicySigner or None
-        Signs what users' servers get; ``None`` if the policy says nothing of their own tools.
+    policy : PolicyInForce
+        The policy that holds.
     """
 
     hub_auth: HubOAuth
@@ -58,7 +58,7 @@ class Parts:
     metrics: Metrics
     prefix: str
     is_ready: Callable[[], Any]
-    signer: PolicySigner | None = None
+    policy: PolicyInForce
 
 
 class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[misc]  # jupyterhub has no types

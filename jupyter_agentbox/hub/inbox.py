@@ -37,6 +37,8 @@ class InboxHandler(PageHandler):
             prefix=self.parts.prefix,
             wanted=wanted,
             query=urlencode(wanted.to_json()),
+            policy_problems=self._policy_problems(),
+            policy_version=self.parts.policy.version,
             selects=bool(self.get_query_argument("several", "")) and bool(mine),
             mine=[self._listed(one) for one in mine],
             others=[self._listed(one) for one in pending if one.refusal],
@@ -46,6 +48,13 @@ class InboxHandler(PageHandler):
     def _filter(self) -> ReviewFilter:
         given = {name: self.get_query_argument(name, "").strip() for name in ("asked_by", "server", "tool")}
         return ReviewFilter(**given)
+
+    def _policy_problems(self) -> list[str]:
+        """Return where the policy file is wrong; what is wrong there is for auditors, for it quotes the file."""
+        problems = self.parts.policy.problems
+        if self.parts.reviews.is_auditor(self.caller):
+            return [visible(str(one)) for one in problems]
+        return [f"line {one.line}, column {one.column}" if one.line else "the whole file" for one in problems]
 
     def _listed(self, reviewed: ReviewRequest) -> dict[str, Any]:
         shown, odd = shown_arguments(reviewed.request), warnings_of(reviewed.request)

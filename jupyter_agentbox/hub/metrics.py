@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.audit_search import seconds_of
+from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.policy import Effect
 
 #: Seconds that calls run, and that persons take.
@@ -46,10 +47,24 @@ class Metrics:
         self._missing = Gauge(
             "agentbox_hub_missing_records", "Reported records that are missing between others.", registry=self.registry
         )
+        self._policy = Gauge(
+            "agentbox_hub_policy",
+            "1, with the version of the policy file that holds, and that of its part for users' own servers.",
+            ["version", "local_version"],
+            registry=self.registry,
+        )
+        self._is_current = Gauge(
+            "agentbox_hub_policy_is_current",
+            "1 if the policy file holds as it is; 0 if it cannot be used, and an earlier version holds.",
+            registry=self.registry,
+        )
         self._open: dict[str, ApprovalRequest] = {}
 
-    def text(self, *, missing_records: int) -> bytes:
+    def text(self, *, missing_records: int, policy: JsonObject) -> bytes:
         """Return all of it in Prometheus' text format."""
+        self._policy.clear()
+        self._policy.labels(policy["version"], policy["local_version"] or "").set(1)
+        self._is_current.set(bool(policy["is_current"]))
         self._missing.set(missing_records)
         self._pending.set(sum(request.status is Status.PENDING for request in self._open.values()))
         return generate_latest(self.registry)

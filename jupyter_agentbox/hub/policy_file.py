@@ -80,6 +80,8 @@ class PolicyFile:
         The groups whose members may read all records.
     local : LocalPolicy or None
         What is sent to users' servers.
+    files : tuple of Path
+        The file, and those of secrets.
     """
 
     path: Path
@@ -90,6 +92,7 @@ class PolicyFile:
     servers: tuple[str, ...] = ()
     auditors: frozenset[str] = frozenset()
     local: LocalPolicy | None = None
+    files: tuple[Path, ...] = ()
 
     def servers_for(
         self, environment: Mapping[str, str], *, user: str = "", groups: Iterable[str] = ()
@@ -194,6 +197,7 @@ class _Reader:
             servers=tuple(_keys(node, "mcpServers")),
             auditors=frozenset(str(group.content) for group in items(node, "auditors")),
             local=_local_policy(member(node, "local")),
+            files=(self._path, *self._secret_files(node)),
         )
         self._check_entries(node, found)
         self._stop_at_problems()
@@ -277,6 +281,13 @@ class _Reader:
             else:
                 found[name] = self._secret(given.content, given)
         return found
+
+    def _secret_files(self, node: Node) -> Iterable[Path]:
+        secrets = member(node, "secrets")
+        for name in _keys(node, "secrets"):
+            given = member(secrets, name) if secrets is not None else None
+            if given is not None:
+                yield self._path.parent / str(given.content)
 
     def _secret(self, file: str, node: Node) -> str:
         try:

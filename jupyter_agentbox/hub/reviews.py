@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -25,6 +25,7 @@ from jupyter_agentbox.exceptions import (
 from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
 
 from .callers import Caller, asker_of
+from .policy_in_force import PolicyInForce
 
 #: Requests of a page of what the store lists.
 _PAGE: Final = 500
@@ -135,16 +136,26 @@ class ReviewManager:
     ----------
     approvals : ApprovalManager
         Keeps the requests, and knows those that wait.
-    auditors : frozenset of str
-        Groups whose members see every request.
+    policy : PolicyInForce
+        Knows the groups whose members see every request.
+    why_otherwise : callable
+        Returns why the policy of now does not let anybody allow a request as it stands; empty if it does.
     clock : Clock
         The time.
     """
 
-    def __init__(self, *, approvals: ApprovalManager, auditors: frozenset[str], clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        approvals: ApprovalManager,
+        policy: PolicyInForce,
+        why_otherwise: Callable[[ApprovalRequest], str],
+        clock: Clock,
+    ) -> None:
+        self._why_otherwise = why_otherwise
         self._clock = clock
         self._approvals = approvals
-        self._auditors = auditors
+        self._policy = policy
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -154,7 +165,7 @@ class ReviewManager:
 
     def is_auditor(self, caller: Caller) -> bool:
         """Whether the caller may read all records."""
-        return caller.is_in(self._auditors)
+        return caller.is_in(self._policy.current.auditors)
 
     async def get(self, request_id: str, caller: Caller) -> ReviewRequest:
         """Return a request that the caller may see.
@@ -250,6 +261,7 @@ class ReviewManager:
                 "here a request can be allowed as it is, once, or rejected", request_id=request_id
             )
         turn = self._turns.setdefault(request_id, asyncio.Lock())
+        await self._policy.look()  # what an administrator has just written holds for this answer, too
         async with turn:  # two approvers at once are counted one after the other
             return self._reviewed(await self._decide(request_id, verdict, caller), caller)
 
@@ -278,6 +290,10 @@ class ReviewManager:
         may_answer = not reviewed.refusal or (reviewed.may_reject and not verdict.answer.allows)
         if request.status is Status.PENDING and not may_answer:
             raise NotAnApproverError(reviewed.refusal, request_id=request_id)
+        if request.status is Status.PENDING and verdict.answer.allows and (why := self._why_otherwise(request)):
+            raise NotAnApproverError(
+                f"{why}: it can only be rejected; then the code can ask again", request_id=request_id
+            )
         approvers = approvers_of(request)
         if verdict.answer is Answer.ALLOW_ONCE and approvers is not None and len(request.votes) + 1 < approvers.count:
             return await self._approvals.endorse(request_id, verdict, reviewer=caller.reviewer)

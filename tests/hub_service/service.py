@@ -234,7 +234,8 @@ async def running_service(
     hub_auth = TableHub(api_token="service", base_url=PREFIX, access_scopes={SCOPE}, oauth_client_id="service-agentbox")
     at = at or listening()
     url = f"http://127.0.0.1:{at.getsockname()[1]}{PREFIX}"
-    application = make_application(box, hub_auth, url, signer_of(directory, policy_file, clock))
+    box.policy.begin_signing(lambda policy: signer_of(directory, policy, clock))
+    application = make_application(box, hub_auth, url)
     server = HTTPServer(application)
     server.add_sockets([at])
     try:
