@@ -66,7 +66,7 @@ from jupyter_agentbox.services.kernel_connections.manager import KernelConnectio
 from jupyter_agentbox.services.kernels import handlers as kernel_handlers
 from jupyter_agentbox.services.kernels.manager import KernelExitManager
 from jupyter_agentbox.services.pages.headers import protect_pages
-from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode
+from jupyter_agentbox.services.pages.manager import PageManager, PolicyMode, RemoteKernels
 from jupyter_agentbox.services.policies import handlers as policy_handlers
 from jupyter_agentbox.services.policies.hub_groups import HubGroups
 from jupyter_agentbox.services.policies.hub_policy_link import HubPolicyLink
@@ -344,6 +344,21 @@ class AgentBoxApp(ExtensionApp):
         help="How many bytes of data each process of an MCP server may have, on Linux (RLIMIT_DATA). None: no limit.",
     ).tag(config=True)
 
+    remote_kernels = Unicode(
+        help=(
+            "What kernels behind a gateway, and on other machines, are: a few words for people who decide about their"
+            " calls, as `one pod for each user, no network`. The card says it; no rule takes them for sandboxed."
+        )
+    ).tag(config=True)
+
+    trust_remote_outputs = Bool(
+        False,
+        help=(
+            "Whether outputs of kernels behind a gateway, and on other machines, may run code in the page as those of a"
+            " plain kernel may. Such code can decide in the place of the person who looks at it."
+        ),
+    ).tag(config=True)
+
     content_security_policy = Enum(
         ["auto", "always", "never"],
         default_value="auto",
@@ -560,12 +575,15 @@ class AgentBoxApp(ExtensionApp):
         )
         self._kernel_exits = KernelExits(kernels=server.kernel_manager, events=events, listener=kernel_exits)
         self._renames = Renames(events, self._follow_rename)
-        sandboxed = SandboxedKernels(cast(Any, server.kernel_spec_manager), server.kernel_manager)
+        sandboxed = SandboxedKernels(
+            cast(Any, server.kernel_spec_manager), server.kernel_manager, with_remote=not self.trust_remote_outputs
+        )
         self._pages = PageManager(
             has_sandboxed_kernels=sandboxed.exist,
             mode=cast(PolicyMode, self.content_security_policy),
             sources=self.content_security_policy_sources,
             has_hub_service=lambda: self._hub_requests.has_service,
+            remote=RemoteKernels(label=self.remote_kernels, are_trusted=self.trust_remote_outputs),
         )
         protect_pages(server.web_app, self._pages)
         self._pages.configure(self.settings)

@@ -317,7 +317,10 @@ def _open_terminal() -> Iterator[Terminal | None]:
 
 def _described(request: ApprovalRequest) -> str:
     arguments = json.dumps(request.tool_args, indent=2, ensure_ascii=False, default=str)
-    kernel = "a plain kernel" if request.isolation == Isolation.NONE.value else f"a sandbox ({request.isolation})"
+    kernel = {
+        Isolation.NONE.value: "a plain kernel",
+        Isolation.REMOTE.value: "a kernel on another machine",
+    }.get(request.isolation, f"a sandbox ({request.isolation})")
     odd = look_alikes(server=request.server_name, tool=request.tool_name, arguments=request.tool_args)
     lines = [
         f"{_name(request)} wants to run with",

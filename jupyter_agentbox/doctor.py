@@ -21,6 +21,7 @@ from jupyter_agentbox.audit_sinks.sinks import sink_of, with_names
 from jupyter_agentbox.composition import rule_files
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.rule_files import RuleBook
+from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
@@ -174,8 +175,7 @@ def _disabled() -> dict[str, Path]:
 
 def sandbox() -> Iterator[Check]:
     """Try each level of isolation."""
-    levels = [level for level in Isolation if level is not Isolation.NONE]
-    met = {level: _why_no_sandbox(level) for level in levels}
+    met = {level: _why_no_sandbox(level) for level in SANDBOX_LEVELS}
     works = [level.value for level, why in met.items() if not why]
     state: State = "ok" if works else "note"
     advice = "" if works else "plain kernels work; sandboxed ones need what the next lines say"

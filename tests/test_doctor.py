@@ -12,6 +12,7 @@ import pytest
 
 from jupyter_agentbox import __version__, doctor
 from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.storage.database import Database
 from tests.ports import kept_port
@@ -92,7 +93,7 @@ def test_each_level_of_isolation_says_what_it_met(monkeypatch: pytest.MonkeyPatc
     first, *others = doctor.sandbox()
     assert (first.state, first.text) == ("ok", "reached: landlock")
     assert {(other.name, other.state) for other in others} == {
-        (f"sandbox {level.value}", "note") for level in Isolation if level not in (Isolation.NONE, Isolation.LANDLOCK)
+        (f"sandbox {level.value}", "note") for level in SANDBOX_LEVELS if level is not Isolation.LANDLOCK
     }
 
 

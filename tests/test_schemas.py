@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.isolation import LADDER, Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Rule
 from jupyter_agentbox.core.rule_files import MAX_PATTERN, MAX_REASON, MAX_TIMEOUT, read_text
 from tests.core.test_rule_files import BASE, anything, entries
@@ -66,7 +66,7 @@ def test_what_is_not_read_does_not_fit_the_schema(changes: Any) -> None:
 
 def test_the_schema_has_the_names_and_bounds_of_the_code() -> None:
     assert RULE["effect"]["enum"] == [effect.value for effect in Effect]
-    assert RULE["isolation"]["enum"] == [level.value for level in Isolation]
+    assert RULE["isolation"]["enum"] == [level.value for level in LADDER]
     assert RULE["timeout"]["maximum"] == MAX_TIMEOUT
     assert RULE["reason"]["maxLength"] == MAX_REASON
     assert SCHEMA["$defs"]["pattern"]["maxLength"] == MAX_PATTERN

@@ -43,6 +43,8 @@ from jupyter_agentbox.protocol.messages import (
 )
 from jupyter_agentbox.protocol.sizes import MAX_VALUES, VALUE_SIZE, count_values, weight_of
 
+from .isolation import level_reached
+
 log = logging.getLogger(__name__)
 
 #: IOPub topics of comm messages are ``comm-<comm_id>``.
@@ -129,7 +131,7 @@ class ZmqKernelChannel:
     ) -> None:
         self._manager = manager
         self._warnings = Rate(_MOST_WARNINGS, _WARN_AGAIN)
-        self._session = Session(key=manager.session.key, signature_scheme=manager.session.signature_scheme, pack=_pack)
+        self._session = Session(key=manager.session.key, signature_scheme=manager.session.signature_scheme, pack=pack)
         self._client = AsyncKernelClient(session=self._session, context=context)
         # Not as arguments: traitlets would warn of those that it does not know, with the kernel's key in the warning.
         self._client.load_connection_info(manager.get_connection_info())
@@ -149,10 +151,13 @@ class ZmqKernelChannel:
             in_background(self._speak(), what=what, on_failure=on_failure),
         ]
 
+    #: What the two ends send each other arrives as long as the line is there.
+    is_lossy = False
+
     @property
     def isolation(self) -> Isolation:
-        """The level that whatever started the kernel reached; a provisioner that says nothing reached none."""
-        return Isolation(getattr(self._manager.provisioner, "isolation", Isolation.NONE))
+        """The level that whatever started the kernel reached."""
+        return level_reached(self._manager)
 
     def send(self, comm_id: str, message: JsonObject) -> None:
         """Queue a message for the kernel side that owns this comm."""
@@ -213,7 +218,7 @@ class ZmqKernelChannel:
         try:
             _, parts = self._session.feed_identities(list(frames))
             content = cast(bytes, parts[_CONTENT])
-            values = _check_size(frames, content)
+            values = check_size(sum(map(len, frames)), content)
             message = self._session.deserialize(parts)
             kind, content_read = message["msg_type"], message["content"]
         except TooLargeError as error:
@@ -236,7 +241,7 @@ class ZmqKernelChannel:
 
     def _warn(self, what: str) -> None:
         if self._warnings.allows(time.monotonic()):
-            log.warning("ignored %s from kernel %s", self._manager.kernel_id, what)
+            log.warning("ignored %s from kernel %s", what, self._manager.kernel_id)
 
     async def _speak(self) -> None:
         while True:
@@ -281,9 +286,14 @@ class ZmqKernelChannel:
             await self._control.recv_multipart()
 
 
-def _check_size(frames: Sequence[bytes], content: bytes) -> int:
-    """Return how many values the content has."""
-    size = sum(map(len, frames))
+def check_size(size: int, content: bytes) -> int:
+    """Return how many values the content of a message has, given the message's size in bytes.
+
+    Raises
+    ------
+    TooLargeError
+        If the message has too many bytes or values.
+    """
     if size > MAX_MESSAGE:
         raise TooLargeError(f"a message of {size:,} bytes; at most {MAX_MESSAGE:,} are allowed", id=head_id(content))
     values = count_values(content)
@@ -292,6 +302,6 @@ def _check_size(frames: Sequence[bytes], content: bytes) -> int:
     return values
 
 
-def _pack(value: object) -> bytes:
+def pack(value: object) -> bytes:
     """Return JSON in ASCII: a person's reason or a tool's text may hold a lone surrogate, which UTF-8 cannot."""
     return json.dumps(value, default=json_default, separators=(",", ":")).encode("ascii")

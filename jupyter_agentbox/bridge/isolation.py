@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from jupyter_client.localinterfaces import is_local_ip
+from jupyter_client.manager import KernelManager
 from jupyter_client.multikernelmanager import MultiKernelManager
 from jupyter_server.gateway.managers import GatewayKernelManager
 
 from jupyter_agentbox.core.isolation import Isolation
+
+
+def level_reached(manager: KernelManager) -> Isolation:
+    """Return the level that whatever started a kernel reached. What says nothing reached none here, or is elsewhere."""
+    level = getattr(manager.provisioner, "isolation", None)
+    if level is not None:
+        return Isolation(level)
+    is_here = manager.transport != "tcp" or manager.ip.startswith("127.") or is_local_ip(manager.ip)
+    return Isolation.NONE if is_here else Isolation.REMOTE
 
 
 class IsolationLookup:
@@ -28,12 +39,11 @@ class IsolationLookup:
             return None
         manager: Any = self._kernels.get_kernel(kernel_id)
         if isinstance(manager, GatewayKernelManager):
-            # It runs elsewhere and has no provisioner here: nothing on this machine keeps it from anything.
-            return Isolation.NONE
+            return Isolation.REMOTE
         if manager.provisioner is None:
             return None
+        level = level_reached(manager)
         if not hasattr(manager.provisioner, "isolation"):
-            return Isolation.NONE
-        level = Isolation(manager.provisioner.isolation)
+            return level
         # A provisioner that knows levels has none while its kernel starts anew: that is no plain kernel.
         return None if level is Isolation.NONE else level

@@ -1,4 +1,4 @@
-"""Whether a server can start sandboxed kernels, or runs one."""
+"""Whether a server can start kernels whose outputs are guarded, or runs one: sandboxed ones, and those elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .isolation import IsolationLookup
 
 
 class SandboxedKernels:
-    """The sandboxed kernels of a server, those that may come among them.
+    """The kernels of a server that are not the user, those that may come among them: what they show is guarded.
 
     Parameters
     ----------
@@ -25,9 +25,13 @@ class SandboxedKernels:
         The server's.
     kernels : MultiKernelManager
         The server's.
+    with_remote : bool
+        Whether those behind a gateway, or on another machine, are among them.
     """
 
-    def __init__(self, specs: KernelSpecManager, kernels: MultiKernelManager) -> None:
+    def __init__(self, specs: KernelSpecManager, kernels: MultiKernelManager, *, with_remote: bool = True) -> None:
+        self._others = (Isolation.NONE, None) if with_remote else (Isolation.NONE, None, Isolation.REMOTE)
+        self._with_remote = with_remote
         self._specs = specs
         self._kernels = kernels
         self._levels = IsolationLookup(kernels)
@@ -35,14 +39,12 @@ class SandboxedKernels:
     def exist(self) -> bool:
         """Whether a kernelspec names the sandbox's provisioner, or a kernel runs that it started."""
         return self._have_specs() or any(
-            self._levels.level_of(kernel_id) not in (Isolation.NONE, None)
-            for kernel_id in self._kernels.list_kernel_ids()
+            self._levels.level_of(kernel_id) not in self._others for kernel_id in self._kernels.list_kernel_ids()
         )
 
     def _have_specs(self) -> bool:
         if isinstance(self._specs, GatewayKernelSpecManager):
-            # Their kernels run elsewhere, and count as plain ones.
-            return False
+            return self._with_remote
         if inspect.iscoroutinefunction(self._specs.get_all_specs):
             # It cannot be asked now. Unknown counts as yes.
             return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Protocol
 from weakref import WeakValueDictionary
 
@@ -12,6 +12,8 @@ import zmq.asyncio
 from jupyter_client.manager import KernelManager
 from jupyter_client.multikernelmanager import MultiKernelManager
 from jupyter_events import EventLogger
+from jupyter_server.gateway.gateway_client import GatewayClient
+from jupyter_server.gateway.managers import GatewayKernelManager
 
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
@@ -20,6 +22,9 @@ from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
 from jupyter_agentbox.trusted_imports import in_kernel
 
 from .channel import Received, ZmqKernelChannel, make_context
+from .gateway_channel import GatewayKernelChannel
+from .gateway_loading import load_kernel_side
+from .gateway_shutdown import note_shutdowns
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +50,7 @@ class KernelListener(Protocol):
 
 
 class KernelLifecycle:
-    """Keeps a `ZmqKernelChannel` to every running kernel of a kernel manager.
+    """Keeps a line to every running kernel of a kernel manager: over ZeroMQ, or over its gateway's websocket.
 
     Parameters
     ----------
@@ -66,10 +71,11 @@ class KernelLifecycle:
         self._listener = listener
         self._load_kernel_side = load_kernel_side
         self._context: zmq.asyncio.Context | None = None
-        self._channels: dict[str, ZmqKernelChannel] = {}
+        self._channels: dict[str, ZmqKernelChannel | GatewayKernelChannel] = {}
         self._loads: dict[str, asyncio.Task[None]] = {}
         self._watched: dict[str, tuple[KernelManager, Callable[[], object]]] = {}
-        self._detaching: set[asyncio.Task[None]] = set()
+        self._following: set[asyncio.Task[None]] = set()
+        self._reattaching: dict[str, asyncio.Task[None]] = {}
         # One for each kernel: a tool that is slow to stop must not keep other kernels from starting. It lives
         # as long as somebody holds it or waits for it.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -86,6 +92,8 @@ class KernelLifecycle:
     async def aclose(self) -> None:
         """Hang up on all kernels, for good."""
         self._is_closed = True
+        for task in self._reattaching.values():
+            task.cancel()
         await asyncio.gather(*(self._detach_locked(kernel_id) for kernel_id in list(self._channels)))
         if self._context is not None:
             self._context.destroy()
@@ -111,11 +119,15 @@ class KernelLifecycle:
             log.exception("kernel %s cannot be reached: its code cannot call tools", kernel_id)
 
     def _connect(self, kernel_id: str, manager: KernelManager) -> None:
+        if isinstance(manager, GatewayKernelManager):
+            self._connect_gateway(kernel_id, manager)
+            return
         if manager.transport == "tcp" and not manager.control_port:
-            log.warning(
-                "kernel %s has no ports here: it is behind a gateway (`--gateway-url`). Its code cannot call tools:"
-                " start kernels on this server, or JupyterLab with jupyter-agentbox where the gateway is.",
-                kernel_id,
+            log.error(
+                "kernel %s has no ports that this server can reach: what started it (%s) gives none. Its code cannot"
+                " call tools. Start it by a kernel provisioner that gives the ports of its connection, or behind a"
+                " gateway (`--gateway-url`).",
+                *(kernel_id, type(manager.provisioner).__name__),
             )
             return
         if self._context is None:
@@ -141,12 +153,58 @@ class KernelLifecycle:
             loading = channel.execute_silently(LOAD_CODE)
             self._loads[kernel_id] = in_background(loading, what=f"loading the kernel extension in kernel {kernel_id}")
 
-    async def _detach(self, kernel_id: str) -> None:
-        self._unwatch(kernel_id)
+    def _connect_gateway(self, kernel_id: str, manager: GatewayKernelManager) -> None:
+        def receive(received: Received) -> None:
+            if not manager.shutting_down:  # as above
+                self._listener.message_received(kernel_id, received.comm_id, received.data, weight=received.weight)
+
+        def on_restart() -> None:
+            restarted = self._restarted(kernel_id, manager, channel)
+            self._soon(restarted, f"following the restart of kernel {kernel_id}")
+
+        def on_end(is_gone: bool) -> None:
+            if self._channels.get(kernel_id) is channel:
+                self._detach_soon(kernel_id)
+                if not is_gone and not self._is_closed:
+                    later = in_background(self._reattach(kernel_id), what=f"reaching kernel {kernel_id} again")
+                    self._reattaching[kernel_id] = later
+
+        if "shutdown_kernel" not in vars(manager):
+            note_shutdowns(manager)
+        channel = GatewayKernelChannel(manager=manager, receive=receive, on_restart=on_restart, on_end=on_end)
+        self._take_up(kernel_id, manager, channel)
+
+    def _take_up(self, kernel_id: str, manager: GatewayKernelManager, channel: GatewayKernelChannel) -> None:
+        self._channels[kernel_id] = channel
+        self._listener.kernel_started(kernel_id, channel)
+        if self._load_kernel_side:
+            loading = load_kernel_side(self._kernels, manager, channel)
+            self._loads[kernel_id] = in_background(loading, what=f"loading the kernel extension in kernel {kernel_id}")
+
+    async def _reattach(self, kernel_id: str) -> None:
+        """Try once more to reach a kernel that its gateway did not let be reached, and was not said to be gone."""
+        await asyncio.sleep(GatewayClient.instance().gateway_retry_interval_max)
+        async with self._lock_of(kernel_id):
+            del self._reattaching[kernel_id]
+            if kernel_id in self._kernels and kernel_id not in self._channels and not self._is_closed:
+                self._attach(kernel_id)
+
+    async def _restarted(self, kernel_id: str, manager: GatewayKernelManager, channel: GatewayKernelChannel) -> None:
+        async with self._lock_of(kernel_id):
+            if self._channels.get(kernel_id) is channel:
+                await self._stop_loading(kernel_id)
+                await self._listener.kernel_lost(kernel_id)
+                self._take_up(kernel_id, manager, channel)
+
+    async def _stop_loading(self, kernel_id: str) -> None:
         load = self._loads.pop(kernel_id, None)
         if load is not None:
             load.cancel()
             await asyncio.gather(load, return_exceptions=True)
+
+    async def _detach(self, kernel_id: str) -> None:
+        self._unwatch(kernel_id)
+        await self._stop_loading(kernel_id)
         channel = self._channels.pop(kernel_id, None)
         if channel is not None:
             await channel.close()
@@ -160,9 +218,12 @@ class KernelLifecycle:
             await self._detach(kernel_id)
 
     def _detach_soon(self, kernel_id: str) -> None:
-        task = in_background(self._detach_locked(kernel_id), what=f"disconnecting from kernel {kernel_id}")
-        self._detaching.add(task)
-        task.add_done_callback(self._detaching.discard)
+        self._soon(self._detach_locked(kernel_id), f"disconnecting from kernel {kernel_id}")
+
+    def _soon(self, work: Coroutine[object, object, None], what: str) -> None:
+        task = in_background(work, what=what)
+        self._following.add(task)
+        task.add_done_callback(self._following.discard)
 
     def _watch(self, kernel_id: str, manager: KernelManager) -> None:
         """Let go of the kernel also when it dies and is not started again, which no event says."""

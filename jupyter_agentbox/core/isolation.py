@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 
 class Isolation(str, Enum):
-    """A level of isolation, as it stands in requests, records and on cards. The strongest comes first."""
+    """A level of isolation, as it stands in requests, records and on cards."""
 
     BUBBLEWRAP = "bubblewrap"
     """Own namespaces of the Linux kernel: no network, no foreign process, only named files."""
@@ -23,7 +24,21 @@ class Isolation(str, Enum):
     NONE = "none"
     """A plain process of the user."""
 
+    REMOTE = "remote"
+    """A kernel on another machine, behind a gateway: nobody here knows what it is kept from there."""
+
     def at_least(self, level: Isolation) -> bool:
-        """Whether it keeps a kernel apart as far as another level does, or farther."""
-        order = list(Isolation)
-        return order.index(self) <= order.index(level)
+        """Whether it keeps a kernel apart as far as another level does, or farther; not where that is unknown."""
+        if self not in LADDER or level not in LADDER:
+            return False
+        return LADDER.index(self) <= LADDER.index(level)
+
+
+#: The levels that can be compared, the strongest first: those that a rule may ask for.
+LADDER: Final = (
+    Isolation.BUBBLEWRAP,
+    Isolation.BUBBLEWRAP_HOST_PROC,
+    Isolation.LANDLOCK,
+    Isolation.SRT,
+    Isolation.NONE,
+)

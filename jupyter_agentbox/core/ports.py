@@ -417,6 +417,10 @@ class KernelChannel(Protocol):
     def isolation(self) -> Isolation:
         """How far the kernel is kept from the rest of the machine."""
 
+    @property
+    def is_lossy(self) -> bool:
+        """Whether messages may be lost though both ends live."""
+
     def send(self, comm_id: str, message: JsonObject) -> None:
         """Queue a message of `jupyter_agentbox.protocol` for the kernel side that owns this comm."""
 

@@ -14,7 +14,7 @@ from .approvers import Approvers, approvers_from_json
 from .argument_conditions import problem_of
 from .audit_trail import ArgumentsKept, WhenDown
 from .calls import JsonObject, JsonValue
-from .isolation import Isolation
+from .isolation import LADDER, Isolation
 from .located_json import Lines, LocatedJsonError, Node, parse
 from .policy import Effect, Layer, Rule
 from .site_policy import MORE, Feature, HubPolicySource, Lock, ServerPattern, SiteAudit, SitePolicy
@@ -443,7 +443,7 @@ class RuleChecker:
             self.found.append((node.keys[key], f"`{key}` can stand in a site's file only"))
         self.check_keys(node, (*self._keys, *of_site), "a rule")
         self._check_choice(node, "effect", [effect.value for effect in Effect])
-        self._check_choice(node, "isolation", [level.value for level in Isolation], needed=False)
+        self._check_choice(node, "isolation", [level.value for level in LADDER], needed=False)
         tool = member(node, "tool")
         self.check_text(node, "server", MAX_PATTERN, missing=_hint(tool))
         self.check_text(node, "tool", MAX_PATTERN, missing="`tool` is missing")

@@ -56,6 +56,10 @@ class _Channel:
     def isolation(self) -> Isolation:
         return self.kernel.isolation
 
+    @property
+    def is_lossy(self) -> bool:
+        return False
+
     def send(self, comm_id: str, message: JsonObject) -> None:
         self.kernel.send_comm(comm_id, message)
 

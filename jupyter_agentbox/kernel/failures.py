@@ -21,7 +21,7 @@ _NO_KERNEL: Final = (
 _NO_ANSWER: Final = (
     "no agentbox server answered within {seconds:g} s, so nobody could approve and nothing ran. Open this notebook in a"
     " JupyterLab that has jupyter-agentbox (`jupyter server extension list` must show it as enabled), then run the cell"
-    " again. Behind a gateway (`--gateway-url`) tools cannot be called.{problem}"
+    " again. Of a kernel behind a gateway (`--gateway-url`) that JupyterLab's log says why it is not reached.{problem}"
 )
 _NO_SERVER: Final = (
     "no agentbox server is there ({why}), so nobody could approve and nothing ran. Where tools are needed, run the"
@@ -33,8 +33,8 @@ _LOST: Final = (
     "requests: the call may have run."
 )
 _RESTARTED: Final = (
-    "`{what}` was cut off because the Jupyter server was restarted. It may have had an effect: check "
-    "before you repeat it."
+    "`{what}` was cut off because the Jupyter server was restarted, or had lost this kernel. It may have had an effect:"
+    " check before you repeat it."
 )
 _TURN_CUT_OFF: Final = (
     "the agent's turn was cut off: {why}. What ran, ran: `%agent show` says how far it came, and the next `%%agent`"

@@ -20,6 +20,7 @@ from jupyter_agentbox.protocol.messages import (
     MAX_MESSAGE,
     Asked,
     Call,
+    Cancel,
     CodeRan,
     Failure,
     FromKernel,
@@ -34,6 +35,7 @@ from jupyter_agentbox.protocol.messages import (
     Reply,
     StartTurn,
     TurnNews,
+    Unfinished,
     Waiting,
     Welcome,
     from_server,
@@ -244,6 +246,8 @@ class Link:
             self.welcome = message
         elif isinstance(message, Pong):
             self._forgotten(message.unknown)
+        elif isinstance(message, Unfinished):
+            self._withdraw_unknown(message.ids)
         else:
             self._pending.receive(message)
 
@@ -382,6 +386,13 @@ class Link:
         for pending in self._pending.forgotten_by_server(ids):
             self.welcome = None
             pending.deliver(_local_failure(pending, "interrupted", str(_restarted(pending))))
+
+    def _withdraw_unknown(self, ids: list[str]) -> None:
+        """Say once more of what nobody waits for that it is withdrawn: the server has not heard it."""
+        waiting = set(self._pending.ids)
+        unknown = [id for id in ids if id not in waiting]
+        if unknown:
+            self._send(Cancel(ids=unknown))
 
     def _send(self, message: FromKernel) -> None:
         self.transport.send(to_json(message))

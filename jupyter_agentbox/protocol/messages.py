@@ -22,8 +22,10 @@ A decision is in none of these messages. ::
                    ◄──────────────────  Reply | Failure
     AgentCommand   ──────────────────►  Reply | Failure
     Ping           ──────────────────►  Pong         which of the calls that the kernel waits for are unknown here
+                   ◄──────────────────  Unfinished   what is unfinished here; answered with a Cancel of the unknown ids
 
 The kernel repeats a `Call` that nothing has answered; the server knows it by (comm id, call id) and acts once.
+`Unfinished` is for lines that lose messages: a kernel's `Ping` or `Cancel` may be among them.
 """
 
 from __future__ import annotations
@@ -271,6 +273,14 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """What this kernel side has asked for and the server has not answered yet: it is there, and works on these."""
+
+    type: ClassVar[str] = "unfinished"
+    ids: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pong:
     """Of the ids in a `Ping`, those that this server does not know: it was restarted, or never got them."""
 
@@ -289,7 +299,7 @@ Question = ListServers | GetModule | ListPending | Call | StartTurn | AgentComma
 #: What a kernel side is told of its turn until that ends.
 TurnNews = TurnEvent | RunCode | GetVariables
 FromKernel = Hello | Question | CodeRan | Cancel | Ping
-FromServer = Welcome | Waiting | Running | Asked | TurnNews | Reply | Failure | Pong
+FromServer = Welcome | Waiting | Running | Asked | TurnNews | Reply | Failure | Pong | Unfinished
 Message = FromKernel | FromServer
 
 _FROM_KERNEL: Final = {
@@ -300,7 +310,11 @@ _FROM_KERNEL: Final = {
     )
 }
 _FROM_SERVER: Final = {
-    cls.type: cls for cls in (Welcome, Waiting, Running, Asked, TurnEvent, RunCode, GetVariables, Reply, Failure, Pong)
+    cls.type: cls
+    for cls in (
+        *(Welcome, Waiting, Running, Asked, Reply, Failure),
+        *(TurnEvent, RunCode, GetVariables, Pong, Unfinished),
+    )
 }
 
 #: The fields of each type of message, and their types as they stand in its class.

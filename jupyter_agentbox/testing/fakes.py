@@ -402,6 +402,7 @@ class FakeKernelChannel:
     """A `KernelChannel` that writes down what was sent."""
 
     isolation = Isolation.NONE
+    is_lossy = False
 
     def __init__(self) -> None:
         self._record: _Record[tuple[str, JsonObject]] = _Record()

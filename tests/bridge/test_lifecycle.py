@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from jupyter_server.gateway.managers import GatewayKernelManager
+from jupyter_client.manager import KernelManager
 
 from .conftest import SEND, TIMEOUT, Kernels
 
@@ -122,9 +122,9 @@ async def test_nothing_is_kept_of_a_kernel_that_is_gone(kernels: Kernels) -> Non
     assert dict(kernels.lifecycle._locks) == {}
 
 
-async def test_a_kernel_behind_a_gateway_is_not_followed_and_the_log_says_what_to_do(
+async def test_a_kernel_that_gives_no_ports_is_not_followed_and_the_log_says_what_to_do(
     kernels: Kernels, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kernels.lifecycle._connect("k1", GatewayKernelManager())
+    kernels.lifecycle._connect("k1", KernelManager())
     assert kernels.heard.started == []
-    assert "behind a gateway (`--gateway-url`)" in caplog.text
+    assert "Start it by a kernel provisioner that gives the ports of its connection" in caplog.text

@@ -111,6 +111,11 @@ def test_a_pattern_that_allows_goes_no_step_up_in_a_path(effect: Effect, matches
         (Isolation.LANDLOCK, Isolation.BUBBLEWRAP_HOST_PROC, True),
         (Isolation.BUBBLEWRAP, Isolation.BUBBLEWRAP_HOST_PROC, False),
         (Isolation.BUBBLEWRAP, Isolation.BUBBLEWRAP, True),
+        # Nobody here knows what a remote kernel is kept from: only a rule for any kernel speaks of it.
+        (Isolation.NONE, Isolation.REMOTE, True),
+        (Isolation.SRT, Isolation.REMOTE, False),
+        (Isolation.BUBBLEWRAP, Isolation.REMOTE, False),
+        (Isolation.REMOTE, Isolation.BUBBLEWRAP, False),
     ],
 )
 def test_a_rule_can_speak_of_kernels_that_are_kept_apart_far_enough(

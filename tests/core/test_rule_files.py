@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.isolation import LADDER, Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.rule_files import HubPolicyStatus, RuleText, read_text, refusal, write_text
 from jupyter_agentbox.core.site_policy import Feature, HubPolicySource, Lock, ServerPattern, SiteAudit, SitePolicy
@@ -26,7 +26,7 @@ entries = st.fixed_dictionaries(
     optional={
         "arguments": st.dictionaries(names, conditions, min_size=1, max_size=2),
         "notebook": patterns,
-        "isolation": st.sampled_from([level.value for level in Isolation if level is not Isolation.NONE]),
+        "isolation": st.sampled_from([level.value for level in LADDER if level is not Isolation.NONE]),
         "timeout": st.floats(0.001, 1000),
         "reason": names,
     },
@@ -173,6 +173,10 @@ def test_what_is_wrong_is_told_with_its_place(text: str, problems: list[str]) ->
 def test_an_isolation_is_one_of_the_levels() -> None:
     (problem,) = read(of(isolation="bubblewarp")).problems
     assert problem.message.endswith("did you mean `bubblewrap`?")
+
+
+def test_no_rule_asks_for_what_is_no_more_and_no_less_than_another_level() -> None:
+    assert len(read(of(isolation="remote")).problems) == 1
 
 
 def test_of_many_problems_the_first_are_told() -> None:

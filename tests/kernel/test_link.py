@@ -33,8 +33,10 @@ from jupyter_agentbox.protocol.messages import (
     StartTurn,
     TurnEvent,
     TurnNews,
+    Unfinished,
     Waiting,
     Welcome,
+    to_json,
 )
 
 from .conftest import HASTY, PATIENT
@@ -242,6 +244,21 @@ def test_server_that_answers_pings_is_waited_for(link: Link, server: ServerEnd, 
     assert link.call("shop", "a", {}).value.done is True
     assert pings[0].ids == [server.calls[0].id]
     assert len(server.calls) == 1
+
+
+def test_what_the_server_takes_for_unfinished_and_nobody_waits_for_is_withdrawn_once_more(
+    link: Link, server: ServerEnd, transport: FakeTransport
+) -> None:
+    def answers(message: Any) -> Any:
+        server.received.append(message)
+        if isinstance(message, Call):
+            transport.receive(to_json(Unfinished(ids=["long ago", message.id])))
+            return [reply(message, structured={"done": True})]
+        return []
+
+    server.answers = answers  # type: ignore[method-assign]
+    assert link.call("shop", "a", {}).value.done is True
+    assert [message for message in server.received if isinstance(message, Cancel)] == [Cancel(ids=["long ago"])]
 
 
 def test_server_that_was_not_asked_for_a_long_time_is_not_taken_for_lost(

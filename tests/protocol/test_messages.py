@@ -30,6 +30,7 @@ from jupyter_agentbox.protocol.messages import (
     Running,
     StartTurn,
     TurnEvent,
+    Unfinished,
     Waiting,
     Welcome,
     from_kernel,
@@ -66,6 +67,7 @@ SERVER: list[FromServer] = [
     Reply(id="1", content={}, request_id="r"),
     Failure(id="1", code="rejected", message="no"),
     Failure(id="1", code="rejected", message="no", request_id="r", details={"reason": "no"}),
+    Unfinished(ids=["1"]),
     Pong(unknown=["1"]),
 ]
 

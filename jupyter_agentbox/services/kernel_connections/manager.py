@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, Origin, ToolCall, TurnRef
 from jupyter_agentbox.core.ports import KernelChannel, NotebookFinder, ToolCatalog
@@ -48,6 +49,9 @@ _MOST_WARNINGS: Final = 5
 _WARN_AGAIN: Final = 60.0
 #: A call of less is taken as long as its own kernel has room: what other kernels hold must not keep it out.
 SMALL: Final = 65_536
+#: Seconds after which a kernel behind a line that loses messages is told what is unfinished: well below the minute
+#: after which a kernel side takes a server that says nothing for lost.
+_TELL_AGAIN: Final = 5.0
 #: How many ids of answered messages are remembered. A kernel repeats a message for seconds at most.
 MOST_ANSWERED: Final = 10_000
 
@@ -63,6 +67,7 @@ class _Connection:
     warnings: Rate = field(default_factory=lambda: Rate(_MOST_WARNINGS, _WARN_AGAIN))
     weight: int = 0
     is_lost: bool = False
+    telling: asyncio.Task[None] | None = None
 
     def begin(self, key: tuple[str, str], task: asyncio.Task[None], weight: int) -> None:
         """Note that a message is being answered."""
@@ -139,6 +144,8 @@ class KernelConnectionManager:
         Whether the line that a call leaves in a notebook may have its arguments.
     askers_of : callable, optional
         Returns who has had code run in a kernel, given its id.
+    tell_again : float
+        Seconds after which a kernel behind a line that loses messages is told what is unfinished.
     """
 
     def __init__(
@@ -158,7 +165,9 @@ class KernelConnectionManager:
         agents: Callable[[], AgentCells] | None = None,
         saves_arguments: bool = True,
         askers_of: Callable[[str], tuple[Asker, ...]] = lambda _: (),
+        tell_again: float = _TELL_AGAIN,
     ) -> None:
+        self._tell_again = tell_again
         self._askers_of = askers_of
         self._saves_arguments = saves_arguments
         self._calls = calls
@@ -177,7 +186,10 @@ class KernelConnectionManager:
 
     def kernel_started(self, kernel_id: str, channel: KernelChannel) -> None:
         """Take the connection to a kernel that started."""
-        self._connections[kernel_id] = _Connection(channel)
+        self._connections[kernel_id] = connection = _Connection(channel)
+        if channel.is_lossy:
+            what = f"telling kernel {kernel_id} what is unfinished"
+            connection.telling = in_background(self._tell_unfinished(connection), what=what)
 
     async def kernel_lost(self, kernel_id: str) -> None:
         """Orphan what the kernel waited for and cancel what it had running."""
@@ -188,7 +200,8 @@ class KernelConnectionManager:
             )
         await self._approvals.orphan(kernel_id)
         if connection is not None:
-            await _cancel(connection.tasks.values())
+            telling = [] if connection.telling is None else [connection.telling]
+            await _cancel([*connection.tasks.values(), *telling])
         # Last: a lasting answer that was on its way to the disk is remembered by now.
         await self._grants.forget(kernel_id)
 
@@ -391,6 +404,15 @@ class KernelConnectionManager:
                 for request in self._approvals.pending_of(kernel_id)
             ]
         }
+
+    async def _tell_unfinished(self, connection: _Connection) -> None:
+        while True:
+            await asyncio.sleep(self._tell_again)
+            unfinished: dict[str, list[str]] = {}
+            for comm_id, id in connection.tasks:
+                unfinished.setdefault(comm_id, []).append(id)
+            for comm_id, ids in unfinished.items():
+                self._send(connection, comm_id, messages.Unfinished(ids=ids))
 
     def _send(self, connection: _Connection, comm_id: str, message: messages.FromServer) -> None:
         connection.channel.send(comm_id, messages.to_json(message))

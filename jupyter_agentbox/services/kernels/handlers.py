@@ -7,7 +7,6 @@ from typing import Final
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:kernels"
@@ -27,12 +26,12 @@ class KernelHandler(AgentBoxHandler):
         """
         level = self.services.isolation.level_of(kernel_id)
         end = self.services.kernel_exits.last_of(kernel_id)
-        is_sandboxed = level not in (None, Isolation.NONE)
+        is_guarded = self.services.pages.guards(level)
         self.finish_json(
             {
                 "id": kernel_id,
                 "isolation": level.value if level is not None else None,
-                "content_security_policy": self._late_policy() if is_sandboxed else None,
+                "content_security_policy": self._late_policy() if is_guarded else None,
                 "last_end": end.to_json() if end is not None else None,
             }
         )

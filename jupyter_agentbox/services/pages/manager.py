@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from jupyter_agentbox.core.content_security import check_sources, content_security_policy
+from jupyter_agentbox.core.isolation import Isolation
 
 #: Whether pages get the policy: if the server can start sandboxed kernels or runs one, always, or never.
 PolicyMode = Literal["auto", "always", "never"]
@@ -14,6 +16,22 @@ PolicyMode = Literal["auto", "always", "never"]
 PageConfigHook = Callable[[Any, dict[str, Any]], dict[str, Any]]
 
 _HOOK: Final = "page_config_hook"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteKernels:
+    """What an administrator says of kernels behind a gateway, and on other machines.
+
+    Parameters
+    ----------
+    label : str
+        What they are, for people who decide about their calls.
+    are_trusted : bool
+        Whether their outputs may do in a page what those of a plain kernel may.
+    """
+
+    label: str = ""
+    are_trusted: bool = False
 
 
 class PageManager:
@@ -29,6 +47,8 @@ class PageManager:
         Directive to further sources, for sites that need some.
     has_hub_service : callable
         Says whether there is a Hub service at which requests may wait.
+    remote : RemoteKernels, optional
+        What the administrator says of kernels that run elsewhere.
 
     Raises
     ------
@@ -43,13 +63,21 @@ class PageManager:
         mode: PolicyMode,
         sources: Mapping[str, Sequence[str]],
         has_hub_service: Callable[[], bool] = lambda: False,
+        remote: RemoteKernels | None = None,
     ) -> None:
+        self._remote = remote or RemoteKernels()
         check_sources(sources)
         self._has_hub_service = has_hub_service
         self._has_sandboxed_kernels = has_sandboxed_kernels
         self._mode = mode
         self._sources = sources
         self._hook: PageConfigHook | None = None
+
+    def guards(self, level: Isolation | None) -> bool:
+        """Whether pages guard what kernels of this level show. One that is not known is asked for again."""
+        if level is Isolation.REMOTE:
+            return not self._remote.are_trusted
+        return level not in (None, Isolation.NONE)
 
     def policy_for(self, host: str) -> str | None:
         """Return the Content-Security-Policy of a page that was asked of a host; ``None`` for none."""
@@ -77,6 +105,8 @@ class PageManager:
                 **config,
                 "agentboxSandboxedKernels": self._has_sandboxed_kernels(),
                 "agentboxHubService": self._has_hub_service(),
+                "agentboxRemoteKernels": self._remote.label,
+                "agentboxTrustsRemoteOutputs": self._remote.are_trusted,
             }
 
         settings[_HOOK] = self._hook = configure

@@ -38,10 +38,11 @@ async def delete_order(call: ToolCall, report: Any) -> Any:
 class Kernel:
     """A kernel side of the link, by hand."""
 
-    def __init__(self, services: Services, **options: Any) -> None:
+    def __init__(self, services: Services, *, is_lossy: bool = False, **options: Any) -> None:
         services.tools.tools["shop.delete_order"] = delete_order
         self.services = services
         self.channel = FakeKernelChannel()
+        self.channel.is_lossy = is_lossy
         self.links = KernelConnectionManager(
             calls=services.calls,
             approvals=services.approvals,
@@ -357,3 +358,14 @@ async def test_a_call_has_those_who_sent_code_to_its_kernel_whatever_the_kernel_
     waiting = await kernel.answer("waiting")
     origin = (await services.stored(str(waiting["request_id"]))).call.origin
     assert (origin.asked_by, origin.askers) == (None, (Asker(name="ada"), Asker(name="ben")))
+
+
+async def test_a_kernel_behind_a_line_that_loses_messages_is_told_what_is_unfinished(services: Services) -> None:
+    kernel = Kernel(services, is_lossy=True, tell_again=0.01)
+    kernel.say(CALL)
+    assert (await kernel.answer("unfinished"))["ids"] == ["1"]
+    kernel.say(Cancel(ids=["1"]))
+    await kernel.links.withdrawn("k1")
+    kernel.channel.sent.clear()
+    await kernel.links.aclose()
+    assert kernel.channel.sent == []

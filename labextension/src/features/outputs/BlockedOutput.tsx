@@ -69,7 +69,7 @@ export function BlockedOutput(props: IBlockedOutputProps): JSX.Element {
       </div>
       <p id={textId}>
         {props.isSandboxed
-          ? trans.__('It came from a sandboxed kernel.')
+          ? trans.__('It came from a sandboxed or remote kernel.')
           : trans.__('It is not known whether its kernel is sandboxed.')}{' '}
         {trans.__(
           'If run, it could act as you on this page: approve requests, run code in any kernel, and read or change your files.'

@@ -1,6 +1,7 @@
 /**
  * Whether a kernel is sandboxed, as the server says. The kernel itself is never asked.
  */
+import { PageConfig } from '@jupyterlab/coreutils';
 import type { Kernel, KernelSpec } from '@jupyterlab/services';
 
 import { RequestError } from '../../api/client';
@@ -58,7 +59,7 @@ export class KernelLevels {
       if (level === null) {
         return 'unknown';
       }
-      return level === 'none' ? 'plain' : 'sandboxed';
+      return isPlain(level) ? 'plain' : 'sandboxed';
     } catch (error) {
       const isAbsent = error instanceof RequestError && error.status === 404;
       return isAbsent ? this._askSpecs(kernel.name) : 'unknown';
@@ -75,6 +76,16 @@ export class KernelLevels {
   }
 
   private readonly _known = new Map<string, Level>();
+}
+
+/**
+ * Whether what a kernel of this level shows is trusted like the person's own. A remote one is not, if the administrator
+ * does not say so: it has no token of this server, and code in the page would be its way to act as the person.
+ */
+function isPlain(level: string): boolean {
+  const trustsRemote =
+    PageConfig.getOption('agentboxTrustsRemoteOutputs') === 'true';
+  return level === 'none' || (level === 'remote' && trustsRemote);
 }
 
 /** Whether a kernelspec is of a sandboxed kernel. */

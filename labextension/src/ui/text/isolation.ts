@@ -1,6 +1,7 @@
 /**
  * Says how far the kernel that asks is kept from the rest of the machine.
  */
+import { PageConfig } from '@jupyterlab/coreutils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 /** The level in words; a level that this page does not know is named as it is. */
@@ -19,6 +20,12 @@ export function describeIsolation(
       return trans.__('Sandboxed kernel (Landlock, no namespaces)');
     case 'srt':
       return trans.__('Sandboxed kernel (srt)');
+    case 'remote': {
+      const label = PageConfig.getOption('agentboxRemoteKernels');
+      return label
+        ? trans.__('Remote kernel: %1', label)
+        : trans.__('Remote kernel, with access that is not known here');
+    }
     case 'none':
     case undefined:
       return trans.__('Not sandboxed: this code runs with your permissions');

@@ -24,7 +24,9 @@ test('it has a name, says what it could do, and has one button', () => {
   const card = screen.getByRole('group', {
     name: 'Blocked output: JavaScript'
   });
-  expect(card.textContent).toContain('It came from a sandboxed kernel.');
+  expect(card.textContent).toContain(
+    'It came from a sandboxed or remote kernel.'
+  );
   expect(card.textContent).toContain('approve requests');
   const button = screen.getByRole('button', { name: 'Run this output' });
   expect(

@@ -1,3 +1,5 @@
+import { PageConfig } from '@jupyterlab/coreutils';
+
 import { RequestError } from '../../../src/api/client';
 import { KernelLevels } from '../../../src/features/outputs/levels';
 import type { ISpecSource } from '../../../src/features/outputs/levels';
@@ -25,12 +27,23 @@ function answering(...answers: (string | null | Error)[]): {
   return { getIsolation };
 }
 
+afterEach(() => {
+  PageConfig.setOption('agentboxTrustsRemoteOutputs', '');
+});
+
+test('a remote kernel is plain where the administrator trusts its outputs', async () => {
+  PageConfig.setOption('agentboxTrustsRemoteOutputs', 'true');
+  const levels = new KernelLevels(answering('remote'), specs({}));
+  expect(await levels.ask(KERNEL)).toBe('plain');
+});
+
 const ABSENT = new RequestError(404, 'Not Found', null, null);
 
 test.each([
   ['none', 'plain'],
   ['bubblewrap', 'sandboxed'],
   ['a level of tomorrow', 'sandboxed'],
+  ['remote', 'sandboxed'],
   [null, 'unknown'],
   [new Error('no answer'), 'unknown'],
   [new RequestError(500, 'broken', null, null), 'unknown'],
