@@ -64,6 +64,14 @@ def check_arguments(arguments: Mapping[str, JsonValue]) -> None:
     ToolArgumentsError
         With the parameter's name in `parameter`.
     """
+    try:
+        canonical_json(arguments)
+    except (TypeError, ValueError):
+        _check_each(arguments)
+
+
+def _check_each(arguments: Mapping[str, JsonValue]) -> None:
+    """Say which of the arguments is no JSON."""
     for name, value in arguments.items():
         try:
             canonical_json({name: value})

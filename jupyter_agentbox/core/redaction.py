@@ -130,9 +130,10 @@ class Redaction:
         secrets : frozenset of str
             What `call` returned of its call.
         """
-        if not self._patterns:
-            return request
         decision, outcome = request.decision, request.outcome
+        says_something = decision or request.votes or (outcome and (outcome.error or outcome.questions))
+        if not self._patterns or not says_something:
+            return request
         if decision is not None:
             edited = decision.arguments
             if edited is not None:

@@ -334,7 +334,9 @@ class SqlApprovalStore(SqlStore):
         """Return what is remembered of a new request, its row, and that of its long arguments."""
         call, secrets = self._redaction.call(request.call)
         is_redacted = call is not request.call
-        kept = replace(self._redaction.answer(request, secrets), call=call)
+        kept = self._redaction.answer(request, secrets)
+        if is_redacted:
+            kept = replace(kept, call=call)
         long_arguments = arguments_row(kept) if is_long else None
         row = new_row(
             kept,

@@ -19,6 +19,8 @@ def text_key(value: str) -> str:
 
     Different texts have different keys, and a text without a backslash is its own key.
     """
+    if value.isascii() and "\\" not in value and "\0" not in value:
+        return value
     escaped = value.replace("\\", "\\\\").replace("\0", "\\0")
     return escaped.encode("utf-8", "backslashreplace").decode("utf-8")
 

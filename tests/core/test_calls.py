@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -115,6 +116,7 @@ def test_an_argument_that_is_not_json_is_named(value: Any) -> None:
 
 def test_arguments_that_are_json_pass() -> None:
     check_arguments({"a": {"b": [1, "x", None]}, "\ud800": "\udfff"})
+    check_arguments(MappingProxyType({"a": 1}))  # it need not be a dict, only what is in it
 
 
 @pytest.mark.parametrize(("call", "digest"), VECTORS, ids=range(len(VECTORS)))
