@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from .calls import JsonValue
-from .globs import careful_matcher_of, matcher_of
+from .globs import careful_matcher_of, matcher_of, problem_of_pattern
 
 #: Whether a value meets a condition; ``None`` where that is unknown.
 Condition: TypeAlias = Callable[[JsonValue], bool | None]
@@ -33,6 +33,8 @@ def problem_of(condition: JsonValue) -> str:
         if any(isinstance(one, list) for one in condition):
             return "a list cannot contain a list"
         return next((problem for one in condition if (problem := problem_of(one))), "")
+    if isinstance(condition, str):
+        return problem_of_pattern(condition)
     return _problem_of_range(condition) if isinstance(condition, dict) else ""
 
 

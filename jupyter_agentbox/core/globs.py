@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 #: Says whether a text matches.
 Matcher: TypeAlias = Callable[[str], bool]
 
+_RANGE: Final = re.compile(r"(.)-(.)", re.DOTALL)
 _WILD: Final = re.compile(r"[*?[]")
 #: A step up in a path or a URL, also as browsers and programs decode it: they leave line breaks and tabs out.
 _STEP_UP: Final = re.compile(r"(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\;?#]|%2f|%5c|$)", re.IGNORECASE)
@@ -20,6 +21,25 @@ _LEFT_OUT: Final = re.compile(r"[\t\r\n]|%0[9ad]", re.IGNORECASE)
 def literal(text: str) -> str:
     """Return the pattern that matches this text and no other."""
     return re.sub(r"([*?\[])", r"[\1]", text)
+
+
+def problem_of_pattern(pattern: str) -> str:
+    """Return why a pattern cannot be meant as it is written; empty if it can.
+
+    ``fnmatch`` reads a ``[`` without its ``]`` as that letter, and of a class whose ranges are upside down it makes one
+    that has nothing, or with ``!`` everything: a rule that denies would never match, and one that allows always.
+    """
+    at = pattern.find("[")
+    while at >= 0:
+        first = at + 2 if pattern[at + 1 : at + 2] == "!" else at + 1
+        end = pattern.find("]", first + 1)  # a `]` that comes first is one of the letters
+        if end < 0:
+            return f"`{pattern[at:]:.40}` has no `]`; write `[[]` for the letter `[`"
+        for low, high in _RANGE.findall(pattern[first:end]):
+            if low > high:
+                return f"`{low}-{high}` in `{pattern[at : end + 1]:.40}` is upside down: write `{high}-{low}`"
+        at = pattern.find("[", end + 1)
+    return ""
 
 
 def is_literal(pattern: str) -> bool:

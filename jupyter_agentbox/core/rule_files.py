@@ -14,6 +14,7 @@ from .approvers import Approvers, approvers_from_json
 from .argument_conditions import problem_of
 from .audit_trail import ArgumentsKept, WhenDown
 from .calls import JsonObject, JsonValue
+from .globs import problem_of_pattern
 from .isolation import LADDER, Isolation
 from .located_json import Lines, LocatedJsonError, Node, parse
 from .policy import Effect, Layer, Rule
@@ -28,6 +29,8 @@ FILE_NAME: Final = "agentbox_rules.json"
 MAX_BYTES: Final = 1_000_000
 #: Characters of a pattern.
 MAX_PATTERN: Final = 1000
+#: What no path of a notebook has.
+_STEP: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
 #: Characters of a reason.
 MAX_REASON: Final = 4000
 #: Seconds that a rule may let a request wait: a year.
@@ -432,6 +435,9 @@ class RuleChecker:
         command = member(given, "command")
         if command is not None and not _is_command(command.value):
             self.say(command, f"`command` must be a list of strings, the program first; a last `{MORE}` is any others")
+        for part in items(given, "command"):
+            if isinstance(part.content, str) and (problem := problem_of_pattern(part.content)):
+                self.say(part, problem)
 
     def check_rule(self, node: Node) -> None:
         """Look at a rule."""
@@ -448,6 +454,8 @@ class RuleChecker:
         self.check_text(node, "server", MAX_PATTERN, missing=_hint(tool))
         self.check_text(node, "tool", MAX_PATTERN, missing="`tool` is missing")
         self.check_text(node, "notebook", MAX_PATTERN)
+        for name in ("server", "tool", "notebook"):
+            self._check_pattern(node, name)
         self.check_text(node, "reason", MAX_REASON, may_be_empty=True)
         self._check_timeout(member(node, "timeout"))
         self._check_arguments(member(node, "arguments"))
@@ -483,6 +491,18 @@ class RuleChecker:
             self.say(given, f"`{name}` is longer than {limit} characters")
         elif not given.content and not may_be_empty:
             self.say(given, f"`{name}` is empty; `*` matches everything")
+
+    def _check_pattern(self, node: Node, name: str) -> None:
+        given = member(node, name)
+        if given is None or not isinstance(given.content, str):
+            return
+        problem = problem_of_pattern(given.content)
+        if problem:
+            self.say(given, f"`{name}`: {problem}")
+        elif name == "notebook" and (given.content.startswith("/") or _STEP.search(given.content)):
+            self.say(
+                given, "`notebook` is a path below the server's root directory: no `/` first, no `.` or `..` in it"
+            )
 
     def _check_timeout(self, given: Node | None) -> None:
         if given is None:

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_agentbox.core.globs import careful_matcher_of, is_literal, literal, matcher_of
+from jupyter_agentbox.core.globs import careful_matcher_of, is_literal, literal, matcher_of, problem_of_pattern
 from tests.samples import texts
 
 patterns = st.text(st.sampled_from("ab*?[]!-./\n"), max_size=8)
@@ -15,6 +15,32 @@ patterns = st.text(st.sampled_from("ab*?[]!-./\n"), max_size=8)
 @given(patterns, st.text(st.sampled_from("ab[]!-./\n"), max_size=8))
 def test_a_pattern_means_what_it_means_to_fnmatch(pattern: str, text: str) -> None:
     assert matcher_of(pattern)(text) is fnmatchcase(text, pattern)
+
+
+@given(patterns)
+def test_a_pattern_without_a_problem_has_no_class_that_is_empty_and_no_lone_bracket(pattern: str) -> None:
+    said = problem_of_pattern(pattern)
+    never = "(?!)" in translate(pattern)
+    assert said or not never
+    if "has no `]`" in said:
+        assert "\\[" in translate(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*", "[ab]", "[a-z]*", "[]]", "[!]]", "[[]x]", "[-a]", "[a-]", "x[!0-9]", "", literal("[a")]
+)
+def test_a_pattern_as_people_write_them_has_no_problem(pattern: str) -> None:
+    assert problem_of_pattern(pattern) == ""
+
+
+@pytest.mark.parametrize("pattern", ["[", "[!", "a[b", "[]", "[!]", "[z-a]", "[!z-a]", "[a-c9-0]", "[ab]["])
+def test_a_pattern_that_cannot_be_meant_is_told(pattern: str) -> None:
+    assert problem_of_pattern(pattern)
+
+
+@given(texts)
+def test_a_literal_pattern_has_no_problem(text: str) -> None:
+    assert problem_of_pattern(literal(text)) == ""
 
 
 @given(texts, texts)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jupyter_agentbox.core.globs import problem_of_pattern
 from jupyter_agentbox.core.isolation import LADDER, Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.rule_files import HubPolicyStatus, RuleText, read_text, refusal, write_text
@@ -16,7 +17,10 @@ from jupyter_agentbox.core.tools import ConfigurationProblem
 from tests.samples import calls
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
-patterns = st.text(st.sampled_from("ab*?[].é/"), min_size=1, max_size=6)
+patterns = st.text(st.sampled_from("ab*?[].é/"), min_size=1, max_size=6).filter(
+    lambda pattern: not problem_of_pattern(pattern)
+)
+notebooks = patterns.filter(lambda path: {".", ".."}.isdisjoint(path.split("/")) and not path.startswith("/"))
 numbers = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
 ranges = st.lists(numbers, min_size=2, max_size=2).map(lambda two: {"min": min(two), "max": max(two)})
 simple = patterns | numbers | st.booleans() | st.none() | ranges | st.builds(lambda low: {"min": low}, numbers)
@@ -25,12 +29,13 @@ entries = st.fixed_dictionaries(
     {"effect": st.sampled_from([effect.value for effect in Effect]), "server": patterns, "tool": patterns},
     optional={
         "arguments": st.dictionaries(names, conditions, min_size=1, max_size=2),
-        "notebook": patterns,
+        "notebook": notebooks,
         "isolation": st.sampled_from([level.value for level in LADDER if level is not Isolation.NONE]),
         "timeout": st.floats(0.001, 1000),
         "reason": names,
     },
 )
+NO_NOTEBOOK = "`notebook` is a path below the server's root directory: no `/` first, no `.` or `..` in it"
 BASE = {"effect": "allow", "server": "shop", "tool": "list_*"}
 
 
@@ -146,6 +151,13 @@ def test_a_rule_has_all_that_the_file_says_of_it() -> None:
         (of(server=["shop"]), ["1:42: `server` must be a string"]),
         (of(tool="x" * 1001), ["1:58: `tool` is longer than 1000 characters"]),
         (of(notebook=1), ["1:80: `notebook` must be a string"]),
+        (of(tool="[ab"), ["1:58: `tool`: `[ab` has no `]`; write `[[]` for the letter `[`"]),
+        (of(server="x[z-a]"), ["1:42: `server`: `z-a` in `[z-a]` is upside down: write `a-z`"]),
+        (
+            of(arguments={"x": ["[!9-0]"]}),
+            ["1:87: the condition of `x`: `9-0` in `[!9-0]` is upside down: write `0-9`"],
+        ),
+        *((of(notebook=path), [f"1:80: {NO_NOTEBOOK}"]) for path in ("/home/*", "../*", "a/./b", "a/..")),
         (of(timeout=0), ["1:79: `timeout` must be a number of seconds, more than 0 and at most 31622400"]),
         (of(timeout=True), ["1:79: `timeout` must be a number of seconds, more than 0 and at most 31622400"]),
         (of(timeout="5"), ["1:79: `timeout` must be a number of seconds, more than 0 and at most 31622400"]),
@@ -266,6 +278,7 @@ def test_a_file_of_the_site_says_where_records_go() -> None:
         ({"servers": {"deny": [{"url": "example.org"}]}}, "`url` must begin with"),
         ({"servers": {"deny": [{"url": ""}]}}, "`url` is empty"),
         ({"feature": {}}, "unknown key `feature`: did you mean `features`?"),
+        ({"servers": {"deny": [{"command": ["/opt/[z-a]"]}]}}, "`z-a` in `[z-a]` is upside down: write `a-z`"),
     ],
 )
 def test_what_is_wrong_in_a_file_of_the_site_is_told(more: Any, problem: str) -> None:
