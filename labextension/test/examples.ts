@@ -131,9 +131,10 @@ export function summaryOf({
   id,
   status,
   call,
-  expires_at
+  expires_at,
+  ended_at
 }: IApproval): IRequestSummary {
-  return { id, status, digest: call.digest, expires_at };
+  return { id, status, digest: call.digest, expires_at, ended_at };
 }
 
 /** The same request after Ada allowed it. */

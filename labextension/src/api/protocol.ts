@@ -288,6 +288,8 @@ export interface IRequestSummary {
   status: Status;
   digest: string;
   expires_at: string | null;
+  /** When nothing could change it any more; `null` before, and where that is not known. */
+  ended_at?: string | null;
 }
 
 /** A page of summaries, newest first. */

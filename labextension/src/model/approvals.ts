@@ -13,7 +13,8 @@ import type {
   IApproval,
   IDecisionAnswer,
   IRequestSummary,
-  ISummaryPage
+  ISummaryPage,
+  Status
 } from '../api/protocol';
 import {
   isEnded,
@@ -47,6 +48,12 @@ const PAGE_SIZE = 500;
 
 /** How many requests to ask for by id at once. */
 const MAX_IDS = 100;
+
+/** How many summaries to ask for by id at once: an address of more is too long for some proxies. */
+const MAX_SUMMARY_IDS = 300;
+
+/** What ended without an answer; the summary of such a request says all that is new. */
+const LAPSED: readonly Status[] = ['cancelled', 'expired', 'orphaned'];
 
 /** Hinted requests are asked for by id up to here; beyond, what waits is asked for anew. */
 const MAX_HINTS = 100;
@@ -268,7 +275,47 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     const retries = [...this._tracked.keys()].filter(
       id => this._failed.get(id) === 'unreachable'
     );
-    await this._fetchAll([...others, ...retries]);
+    const left = await this._fetchLapsed(others);
+    await this._fetchAll([...left, ...retries]);
+  }
+
+  /**
+   * Take in which of many requests ended without an answer, as when a cell is interrupted, from their summaries. Returns the
+   * others.
+   */
+  private async _fetchLapsed(ids: readonly string[]): Promise<string[]> {
+    if (ids.length <= MAX_IDS) {
+      return [...ids];
+    }
+    const left = new Set(ids);
+    for (let start = 0; start < ids.length; start += MAX_SUMMARY_IDS) {
+      const part = ids.slice(start, start + MAX_SUMMARY_IDS);
+      try {
+        await this._ask(async question => {
+          const query = { ids: part, limit: part.length };
+          const { summaries } = await this._source.listSummaries(query);
+          const lapsed = summaries.flatMap(each => this._lapsed(each));
+          this._put(lapsed, question);
+          lapsed.forEach(({ id }) => left.delete(id));
+        });
+      } catch {
+        break; // it is asked for whole, and what fails then is said
+      }
+    }
+    return [...left];
+  }
+
+  /** The request of a summary, if it was pending when it was heard of last, and ended without an answer. */
+  private _lapsed(summary: IRequestSummary): IApproval[] {
+    const { id, status, digest, ended_at } = summary;
+    const known = this._known.get(id)?.approval;
+    const isKnown = known?.status === 'pending' && known.call.digest === digest;
+    if (!isKnown || !LAPSED.includes(status)) {
+      return [];
+    }
+    return [
+      { ...known, status, ended_at, tool: { ...known.tool, mark: null } }
+    ];
   }
 
   /** Whether nothing is new in a summary: then the request need not be asked for again. */

@@ -315,16 +315,45 @@ test('a poll that brings nothing new changes nothing', async () => {
   expect(model.pending[0]).toBe(before);
 });
 
-test('what many requests became is asked for by their ids', async () => {
-  const ids = Array.from({ length: 250 }, (_, index) => `a${index}`);
+test('what many requests became is asked for by their ids: of those that lapsed a summary, of others all', async () => {
+  const ids = Array.from({ length: 400 }, (_, index) => `a${index}`);
+  const server = new Server(...ids.map(id => approval({ id })));
+  const model = new ApprovalModel(server);
+  await model.refresh();
+  const tracked = model.track('a399');
+  const settled: IApproval[] = [];
+  model.settled.connect((_, one) => settled.push(one));
+  const ended_at = '2026-01-01T00:05:00Z';
+  server.put(
+    ...ids.map(id => approval({ id, status: 'cancelled', ended_at })),
+    ...ids.slice(0, 50).map(id => allowed({ id }))
+  );
+  server.approvals.delete('a60');
+  [server.lists, server.summaries] = [0, 0];
+  await model.refresh();
+  expect(model.pending).toEqual([]);
+  expect([server.gets, server.lists, server.summaries]).toEqual([0, 1, 3]);
+  expect(new Set(settled.map(({ id }) => id)).size).toBe(399);
+  const { call } = approval();
+  const { approval: last } = model.get('a399');
+  expect(last).toMatchObject({ status: 'cancelled', ended_at, call });
+  tracked.dispose();
+});
+
+test('what many requests became is asked for whole if their summaries do not come', async () => {
+  const ids = Array.from({ length: 150 }, (_, index) => `a${index}`);
   const server = new Server(...ids.map(id => approval({ id })));
   const model = new ApprovalModel(server);
   await model.refresh();
   server.put(...ids.map(id => approval({ id, status: 'orphaned' })));
+  const listSummaries = server.listSummaries.bind(server);
+  server.listSummaries = (query, known) =>
+    query.ids
+      ? Promise.reject(new TypeError('network'))
+      : listSummaries(query, known);
   server.lists = 0;
   await model.refresh();
-  expect(model.pending).toEqual([]);
-  expect([server.gets, server.lists]).toEqual([0, 3]);
+  expect([model.pending, server.lists]).toEqual([[], 2]);
 });
 
 test('cards that appear together ask together', async () => {

@@ -2,7 +2,8 @@
  * A React hook for what changes every second.
  *
  * All that counts does so at the same moment: each change of the page costs a frame, in which the browser looks again what
- * lies over every card, and fifty clocks of their own would make it draw fifty times a second.
+ * lies over every card, and fifty clocks of their own would make it draw fifty times a second. While the page is hidden,
+ * they stand still.
  */
 import { useEffect, useReducer, useState } from 'react';
 import type { RefObject } from 'react';
@@ -13,20 +14,42 @@ const listeners = new Set<() => void>();
 let timer = 0;
 
 function listen(listener: () => void): () => void {
-  listeners.add(listener);
-  if (listeners.size === 1) {
-    timer = window.setInterval(() => {
-      for (const each of [...listeners]) {
-        each();
-      }
-    }, TICK);
+  if (listeners.size === 0) {
+    document.addEventListener('visibilitychange', onVisibility);
   }
+  listeners.add(listener);
+  run();
   return () => {
     listeners.delete(listener);
     if (listeners.size === 0) {
-      window.clearInterval(timer);
+      document.removeEventListener('visibilitychange', onVisibility);
     }
+    run();
   };
+}
+
+function tick(): void {
+  for (const each of [...listeners]) {
+    each();
+  }
+}
+
+function onVisibility(): void {
+  if (!document.hidden) {
+    tick();
+  }
+  run();
+}
+
+/** Tick while somebody listens and can see it. */
+function run(): void {
+  const isWanted = listeners.size > 0 && !document.hidden;
+  if (isWanted && timer === 0) {
+    timer = window.setInterval(tick, TICK);
+  } else if (!isWanted) {
+    window.clearInterval(timer);
+    timer = 0;
+  }
 }
 
 /** Render again every second while active. */

@@ -35,3 +35,28 @@ test('clocks that began at different times go on at the same one, and none is le
   second.unmount();
   expect(jest.getTimerCount()).toBe(0);
 });
+
+test('clocks stand still while the page is hidden, and are right when it is seen again', () => {
+  const hidden = jest.spyOn(document, 'hidden', 'get');
+  const seen = (isSeen: boolean): void => {
+    hidden.mockReturnValue(!isSeen);
+    act(() => {
+      document.dispatchEvent(new Event('visibilitychange'));
+    });
+  };
+  let count = 0;
+  const Clock = (): JSX.Element => {
+    useTick(true);
+    count += 1;
+    return <span />;
+  };
+  const clock = render(<Clock />);
+  seen(false);
+  expect(jest.getTimerCount()).toBe(0);
+  count = 0;
+  seen(true);
+  expect([count, jest.getTimerCount()]).toEqual([1, 1]);
+  clock.unmount();
+  expect(jest.getTimerCount()).toBe(0);
+  hidden.mockRestore();
+});
