@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import time
 from dataclasses import dataclass
@@ -98,7 +99,7 @@ async def call(
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": {"id": id}}}
     last, until = "", time.monotonic() + WAIT
     while time.monotonic() < until:
-        text, heard = bytearray(), [time.monotonic()]
+        text, heard = bytearray(), [math.inf]  # before an answer begins, nobody knows that there is a pulse
 
         def take(data: bytes, text: bytearray = text, heard: list[float] = heard) -> None:
             text.extend(data)
@@ -141,10 +142,9 @@ async def _code(request: HTTPRequest, heard: list[float]) -> int:
     fetching.add_done_callback(asyncio.Future.exception)  # one that was silent is left alone, and nobody looks
     try:
         while not fetching.done():
-            left = heard[0] + SILENCE - time.monotonic()
-            if left <= 0:
+            if heard[0] + SILENCE < time.monotonic():
                 return 599
-            await asyncio.wait([fetching], timeout=left)
+            await asyncio.wait([fetching], timeout=1)
         return int(fetching.result().code)
     except ConnectionRefusedError:
         raise

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import psutil
 
 from .hub_clients import Approver, Told, call
-from .hub_service import Service
+from .hub_service import WAIT, Service
 
 #: Calls of one user that the service lets run at the same time.
 MOST = 50
@@ -114,8 +114,7 @@ async def load(service: Service, arguments: argparse.Namespace, database_pid: in
     table = Table()
     wanted = f"{os.getloadavg()[0]:.1f} of {os.cpu_count()} processors"
     print(f"{len(users)} users; {wanted} are wanted by what runs on this machine")
-    await asyncio.gather(*(call(service, user, "allowed", f"first-{user}") for user in users))
-
+    await _connected(service, users, table)
     await _steady(service, users, arguments, database_pid, table)
     for server in ("bench", "slow") if arguments.spans else ():
         await _flood(service, arguments, server, table)
@@ -165,24 +164,39 @@ async def _flood(service: Service, arguments: argparse.Namespace, server: str, t
     table.row("how much longer that is", 100 * (p95(flooded.whole) / p95(calm.whole) - 1), "%", 20)
 
 
+async def _ask(service: Service, users: Sequence[str], count: int) -> list[asyncio.Task[Told]]:
+    """Let users in turn call a tool that an approver is asked about, until all of these calls wait."""
+    asked: list[asyncio.Task[Told]] = []
+    while len(asked) < count:
+        numbers = range(len(asked), min(count, len(asked) + len(users)))
+        events = [asyncio.Event() for _ in numbers]
+        asked += [
+            asyncio.create_task(call(service, users[number % len(users)], "asked", f"{count}-{number}", event))
+            for number, event in zip(numbers, events, strict=True)
+        ]
+        async with asyncio.timeout(WAIT):
+            await asyncio.gather(*(event.wait() for event in events))
+    return asked
+
+
+async def _connected(service: Service, users: Sequence[str], table: Table) -> None:
+    """Let each server be connected, with a call that waits; before that one of them has done all that once."""
+    approver = Approver(service)
+    for some in (users[:1], users):
+        before = service.memory
+        asked = await _ask(service, some, len(some))
+        used = service.memory - before
+        while await approver.allow_all():
+            pass
+        await asyncio.gather(*asked)
+    print(f"each of the {len(users)} servers is connected, with a call that waits")
+    table.row("memory of the service for each", used / len(users), "MB", 1)
+
+
 async def _waiting(
     service: Service, users: Sequence[str], arguments: argparse.Namespace, database_pid: int | None, table: Table
 ) -> None:
-    before = service.memory
-
-    async def ask(numbers: range) -> list[asyncio.Task[Told]]:
-        events = [asyncio.Event() for _ in numbers]
-        asked = [
-            asyncio.create_task(call(service, users[number % len(users)], "asked", f"w{number}", event))
-            for number, event in zip(numbers, events, strict=True)
-        ]
-        await asyncio.gather(*(event.wait() for event in events))
-        return asked
-
-    asked = await ask(range(len(users)))
-    print(f"each of the {len(users)} servers is connected, with a call that waits")
-    table.row("memory of the service for each", (service.memory - before) / len(users), "MB", 1)
-    asked += await ask(range(len(users), arguments.waiting))
+    asked = await _ask(service, users, arguments.waiting)
     processors, times = Processors(service, database_pid), []
     for _ in range(20):
         began = time.perf_counter()

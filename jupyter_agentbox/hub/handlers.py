@@ -12,7 +12,7 @@ from jupyterhub.services.auth import HubOAuth, HubOAuthenticated
 from tornado import web
 
 from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.exceptions import AgentBoxError, NotAnApproverError
+from jupyter_agentbox.exceptions import AgentBoxError, NotAnApproverError, StorageError
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.handlers import status_code_of
 from jupyter_agentbox.services.json_answers import answer_text
@@ -106,7 +106,9 @@ class HubServiceHandler(HubOAuthenticated, web.RequestHandler):  # type: ignore[
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
         """Log an `AgentBoxError` as one line: it is an answer, not a defect."""
         if isinstance(value, AgentBoxError):
-            log.info("%s %s: %s", self.request.method, self.request.path, value.code)
+            level = logging.WARNING if isinstance(value, StorageError) else logging.INFO
+            said = str(value) if isinstance(value, StorageError) else value.code
+            log.log(level, "%s %s: %s", self.request.method, self.request.path, said)
         else:
             super().log_exception(typ, value, tb)
 
@@ -170,7 +172,7 @@ class JsonHandler(HubServiceHandler):
         error = kwargs.get("exc_info", (None, None, None))[1]
         if isinstance(error, AgentBoxError):
             self.set_status(status_of_error(error))
-            self.finish_json({"message": str(error), "reason": error.code})
+            self.finish_json({"message": told_of(error), "reason": error.code})
         else:
             message = error.log_message if isinstance(error, web.HTTPError) and status_code < 500 else None
             self.finish_json({"message": message or self._reason, "reason": None})
@@ -198,7 +200,7 @@ class PageHandler(HubServiceHandler):
             status_code = status_of_error(error)
             self.set_status(status_code)
         is_ours = isinstance(error, AgentBoxError) or (isinstance(error, web.HTTPError) and status_code < 500)
-        message = str(error) if isinstance(error, AgentBoxError) else getattr(error, "log_message", None)
+        message = told_of(error) if isinstance(error, AgentBoxError) else getattr(error, "log_message", None)
         self.render(
             "error.html",
             prefix=self.parts.prefix,
@@ -216,6 +218,13 @@ class NoPageHandler(PageHandler):
 
     def check_xsrf_cookie(self) -> None:
         """Check nothing: nothing can be changed here."""
+
+
+def told_of(error: AgentBoxError) -> str:
+    """Return what users are told of an error: not where the database is, which is in the log."""
+    if isinstance(error, StorageError):
+        return "the service's database cannot be used now, and its log says why: try again later"
+    return str(error)
 
 
 def status_of_error(error: AgentBoxError) -> int:

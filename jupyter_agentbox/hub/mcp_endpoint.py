@@ -21,11 +21,11 @@ from tornado.iostream import StreamClosedError
 import jupyter_agentbox
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
-from jupyter_agentbox.exceptions import AgentBoxError, TooManyRequestsError, UnknownApprovalError
+from jupyter_agentbox.exceptions import AgentBoxError, StorageError, TooManyRequestsError, UnknownApprovalError
 from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.services.json_answers import answer_text
 
-from .handlers import HubServiceHandler
+from .handlers import HubServiceHandler, told_of
 from .open_calls import OpenCall, OpenCalls, event_id, from_event_id
 from .reviews import approvers_of
 
@@ -82,7 +82,7 @@ class McpHandler(HubServiceHandler):
         told = error.log_message if isinstance(error, web.HTTPError) and status_code < 500 else None
         if isinstance(error, AgentBoxError):
             self.set_status(503)
-            told = str(error)
+            told = told_of(error)
         if not self._headers_written:
             self._finish_error(None, _INTERNAL_ERROR, told or self._reason)
 
@@ -164,7 +164,7 @@ class McpHandler(HubServiceHandler):
                 try:
                     tools = await self.parts.calls.list_tools(server, self.caller)
                 except AgentBoxError as error:
-                    self._finish_error(id, _INTERNAL_ERROR, str(error))
+                    self._finish_error(id, _INTERNAL_ERROR, told_of(error))
                 else:
                     self._finish_result(id, {"tools": [tool_to_json(tool) for tool in tools]})
             case "tools/call":
@@ -291,7 +291,9 @@ async def _outcome(call: asyncio.Task[FinishedCall]) -> dict[str, Any]:
             "isError": True,
         }
     except AgentBoxError as error:
-        return failure(str(error))
+        if isinstance(error, StorageError):
+            log.warning("a call of a central tool failed: %s", error)
+        return failure(told_of(error))
     except Exception:
         # A boundary: whatever an adapter raises, who waits is told that it failed, and the log has the rest.
         log.exception("a call of a central tool failed")

@@ -508,6 +508,11 @@ async def test_a_database_that_can_only_be_read_is_not_ready(
             set_read_only("on")
             assert await codes() == [503, 503, 503]
             assert (await service.get("health/live")).code == 200
+            params = {"name": "query", "arguments": {"sql": "select 1"}}
+            call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            _, said = await service.post("mcp/warehouse", call, {"Authorization": "Bearer ada"})
+            assert "database cannot be used now" in said
+            assert "postgresql" not in said  # where it is, is none of a user's business
             set_read_only("off")
             assert (await codes())[1:] == [200, 200]  # the first finds out that its connection was ended
 
@@ -517,6 +522,7 @@ async def test_health_says_whether_the_process_answers_and_the_store_can_be_read
         assert (await service.get("health/live")).code == 200
         assert (await service.get("health/ready")).code == 200
         await service.box.store.aclose()
+        assert "sqlite" not in (await service.get("api/requests", token="ada")).body.decode()
         assert (await service.get("health/live")).code == 200
         assert (await service.get("health/ready")).code == 503
 
