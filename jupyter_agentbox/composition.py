@@ -18,6 +18,7 @@ from jupyter_agentbox.core.policy import Layer, Policy
 from jupyter_agentbox.core.ports import Announcer, RuleSource, ToolCaller, ToolCatalog
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
 from jupyter_agentbox.core.reviewers import DecideWith
+from jupyter_agentbox.core.spawn_profile import profile_of
 from jupyter_agentbox.core.tools import LogMessage, ToolDescription
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
@@ -356,6 +357,7 @@ def rule_files(*, user: Path | None) -> HubPolicies:
     files = RuleFiles(
         user=user,
         sites=[SitePlace(path=path, is_environments=is_environments) for path, is_environments in site_rules_paths()],
+        profile=profile_of(os.environ),
     )
     user_of_hub = os.environ.get("JUPYTERHUB_USER", "")
     return HubPolicies(files, path=hub_policy_path(), user=user_of_hub, clock=SystemClock())

@@ -69,6 +69,8 @@ class Rule:
         does not match.
     isolation : Isolation
         Limits the rule to kernels that are kept apart at least as far.
+    below : Isolation
+        Limits the rule to kernels that are kept apart less far; ``NONE`` for no such limit. No file says so.
     timeout : float or None
         How long a call that this rule asks about waits for a decision, in seconds; ``None`` for as long as others.
     kernel_id : str or None
@@ -99,6 +101,7 @@ class Rule:
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
     notebook: str | None = None
     isolation: Isolation = Isolation.NONE
+    below: Isolation = Isolation.NONE
     timeout: float | None = None
     kernel_id: str | None = None
     definition: str | None = None
@@ -118,7 +121,8 @@ class Rule:
         is_bound = bool(self.groups) or any(
             limit is not None for limit in (self.kernel_id, self.notebook, self.definition)
         )
-        object.__setattr__(self, "_is_anywhere", not is_bound and self.isolation is Isolation.NONE)
+        levels = (self.isolation, self.below)
+        object.__setattr__(self, "_is_anywhere", not is_bound and all(level is Isolation.NONE for level in levels))
 
     @classmethod
     def of_tool(cls, call: ToolCall, effect: Effect, *, layer: Layer, reason: str = "") -> Rule:
@@ -148,6 +152,8 @@ class Rule:
         if self.kernel_id is not None and self.kernel_id != origin.kernel_id:
             return False
         if self.isolation is not Isolation.NONE and not origin.isolation.at_least(self.isolation):
+            return False
+        if self.below is not Isolation.NONE and origin.isolation.at_least(self.below):
             return False
         if self._notebook is not None and (origin.notebook_path is None or not self._notebook(origin.notebook_path)):
             return False
@@ -200,6 +206,7 @@ class Rule:
             "arguments": dict(self.arguments) or None,
             "notebook": self.notebook,
             "isolation": None if self.isolation is Isolation.NONE else self.isolation.value,
+            "below": None if self.below is Isolation.NONE else self.below.value,
             "timeout": self.timeout,
             "groups": list(self.groups) or None,
             "approvers": None if self.approvers is None else self.approvers.to_json(),

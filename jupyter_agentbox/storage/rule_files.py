@@ -74,13 +74,16 @@ class RuleFiles:
         The user's file; ``None`` to leave it out.
     sites : sequence of SitePlace
         Where the site's may be.
+    profile : RuleText or None
+        What variables of the server's environment say, as one more file of the site.
     """
 
-    def __init__(self, *, user: Path | None, sites: Sequence[SitePlace] = ()) -> None:
+    def __init__(self, *, user: Path | None, sites: Sequence[SitePlace] = (), profile: RuleText | None = None) -> None:
+        self._profile = () if profile is None else (_Found(profile),)
         self._user = None if user is None else _WatchedFile(user, _read_user)
         self._sites = [_WatchedFile(place.path, _reader_of(place)) for place in sites]
         self._files = [*self._sites, *([] if self._user is None else [self._user])]
-        self._parts: list[_Found] = []
+        self._parts: list[_Found] | None = None
         self._looked = Turn()
         self._book = RuleBook()
 
@@ -92,15 +95,15 @@ class RuleFiles:
         if self._looked.is_same:
             return self._book
         parts = [file.load() for file in self._files]
-        if len(parts) != len(self._parts) or any(map(_is_other, parts, self._parts)):
+        if self._parts is None or any(map(_is_other, parts, self._parts)):
             self._parts = parts
             self._book = self._read(parts)
         self._looked.begin()
         return self._book
 
     def _read(self, parts: Sequence[_Found]) -> RuleBook:
-        sites, users = parts[: len(self._sites)], parts[len(self._sites) :]
-        problems = tuple(problem for part in parts for problem in part.text.problems)
+        sites, users = (*parts[: len(self._sites)], *self._profile), parts[len(self._sites) :]
+        problems = tuple(problem for part in (*sites, *users) for problem in part.text.problems)
         for problem in problems:
             log.warning("rules: %s", problem)
         return RuleBook(
