@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import psutil
+from sqlalchemy import create_engine, text
 
 from .hub_clients import Approver, Told, call
 from .hub_service import WAIT, Service
@@ -126,7 +127,7 @@ async def load(service: Service, arguments: argparse.Namespace, database_pid: in
 async def _steady(
     service: Service, users: Sequence[str], arguments: argparse.Namespace, database_pid: int | None, table: Table
 ) -> None:
-    processors = Processors(service, database_pid)
+    processors, size = Processors(service, database_pid), _size(service)
     measured = await at_rate(service, users, rate=arguments.rate, seconds=arguments.seconds, server="bench")
     of_service, of_database = processors.used()
     count = sum(measured.states.values())
@@ -136,6 +137,18 @@ async def _steady(
     table.row("processor time of the service for a call", 1000 * of_service / count, "ms")
     if database_pid is not None:
         table.row("processor time of the database for a call", 1000 * of_database / count, "ms")
+        table.row("growth of the database for a call", (_size(service) - size) / 1000 / count, "kB")
+
+
+def _size(service: Service) -> float:
+    """Return the bytes of a database of PostgreSQL; 0 of any other."""
+    if not service.database_url.startswith("postgresql"):
+        return 0.0
+    engine = create_engine(service.database_url)
+    with engine.connect() as connection:
+        size = connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one()
+    engine.dispose()
+    return float(size)
 
 
 async def _flood(service: Service, arguments: argparse.Namespace, server: str, table: Table) -> None:
