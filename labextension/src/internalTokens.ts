@@ -184,8 +184,8 @@ export interface IServersModel {
   /** Begin a person's sign-in to a remote server; nothing opens. */
   beginSignIn(name: string): Promise<ISignInPage>;
   signOut(name: string): Promise<void>;
-  /** Raise the request that asks whether to trust a server of the project. */
-  review(name: string): Promise<void>;
+  /** Raise the request that asks whether to trust a server of the project; answer its id. */
+  review(name: string): Promise<string>;
 }
 
 /** The threads of agents. */

@@ -167,8 +167,8 @@ export interface IAgentBoxClient {
   ): Promise<void>;
   /** The servers that other programs have. */
   listOtherServers(): Promise<IOtherServer[]>;
-  /** Ask whether to trust an MCP server of the project: a request, like all others. */
-  reviewServer(name: string): Promise<void>;
+  /** Ask whether to trust an MCP server of the project: a request, like all others, whose id this is. */
+  reviewServer(name: string): Promise<string>;
   /** Begin a person's sign-in to a remote MCP server. */
   beginSignIn(name: string): Promise<ISignInPage>;
   /** Forget the sign-in to a server. */
@@ -404,9 +404,10 @@ export class AgentBoxClient implements IAgentBoxClient {
     await this._request('DELETE', path);
   }
 
-  async reviewServer(name: string): Promise<void> {
+  async reviewServer(name: string): Promise<string> {
     const path = URLExt.join('servers', encodeURIComponent(name), 'trust');
-    await this._request('POST', path, '{}');
+    const request = await this._request('POST', path, '{}');
+    return plain<{ id: string }>(request).id;
   }
 
   async getPolicy(): Promise<IPolicy> {

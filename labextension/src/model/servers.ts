@@ -133,9 +133,9 @@ export class ServersModel implements IServersModel {
     }
   }
 
-  async review(name: string): Promise<void> {
+  async review(name: string): Promise<string> {
     try {
-      await this._source.reviewServer(name);
+      return await this._source.reviewServer(name);
     } finally {
       await this.refresh();
     }

@@ -15,7 +15,7 @@ class Server {
   }
 
   readonly runServer = jest.fn(() => Promise.reject(new Error('broken')));
-  readonly reviewServer = jest.fn(() => Promise.resolve());
+  readonly reviewServer = jest.fn(() => Promise.resolve('a1'));
   readonly beginSignIn = jest.fn(() => Promise.reject(new Error('none')));
   readonly signOut = jest.fn(() => Promise.resolve());
   readonly listTools = jest.fn(() => Promise.resolve(null));

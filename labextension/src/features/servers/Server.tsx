@@ -26,7 +26,7 @@ export interface IServerProps {
 
 export function Server(props: IServerProps): JSX.Element {
   const trans = useTrans();
-  const { server, servers } = props;
+  const { server, servers, trying } = props;
   const { run, isBusy, failure } = useDoing();
   const [page, setPage] = React.useState<ISignInPage | null>(null);
   const line = React.useRef<HTMLDivElement>(null);
@@ -34,6 +34,10 @@ export function Server(props: IServerProps): JSX.Element {
   const signIn = async (): Promise<void> => {
     setPage(null); // what was shown is given up by the next
     setPage(await servers.beginSignIn(server.name));
+  };
+  const review = async (): Promise<void> => {
+    const id = await servers.review(server.name);
+    trying?.showRequest(id); // who wants to see it need not look for it
   };
   const name = label(server.name);
   const changed = servers.list?.changed_tools?.[server.name] ?? 0;
@@ -59,7 +63,7 @@ export function Server(props: IServerProps): JSX.Element {
               {describeState(server.state, trans)}
             </span>
             <span className="jp-AgentBox-serverButtons">
-              {buttonsOf(server, servers, signIn, trans).map(
+              {buttonsOf(server, servers, { signIn, review }, trans).map(
                 ({ text, what, action }) => (
                   <DecisionButton
                     key={`${server.state} ${text}`} // another state puts another button in its place
@@ -123,7 +127,7 @@ interface IButton {
 function buttonsOf(
   server: IServer,
   servers: IServersModel,
-  signIn: () => Promise<void>,
+  { signIn, review: look }: Record<'signIn' | 'review', () => Promise<void>>,
   trans: TranslationBundle
 ): IButton[] {
   const name = label(server.name);
@@ -146,7 +150,7 @@ function buttonsOf(
   const review: IButton = {
     text: trans.__('Review…'),
     what: trans.__('Review %1', name),
-    action: () => servers.review(server.name)
+    action: look
   };
   const signOut: IButton = {
     text: trans.__('Sign out'),

@@ -4,6 +4,7 @@ import React from 'react';
 
 import type { IListedTool, IServer } from '../../../src/api/protocol';
 import { ServerList } from '../../../src/features/servers/ServerList';
+import type { ITrying } from '../../../src/features/servers/TryTool';
 import type { IServersModel } from '../../../src/internalTokens';
 import { layOut, setCovered, waitForButtons } from '../../layout';
 import { byPerson } from '../../person';
@@ -40,6 +41,8 @@ function toolsOf(...names: string[]): IListedTool[] {
   }));
 }
 
+const showRequest = jest.fn();
+
 function show(
   server: Partial<IServer>,
   tools: IListedTool[] = [],
@@ -64,7 +67,7 @@ function show(
     changed: new Signal<object, void>({}),
     list: { servers, problems: [], changed_tools: changed },
     run: jest.fn(done),
-    review: jest.fn(done),
+    review: jest.fn(() => Promise.resolve('a1')),
     beginSignIn: jest.fn(() => Promise.resolve(PAGE)),
     signOut: jest.fn(done),
     refresh: jest.fn(done),
@@ -74,7 +77,12 @@ function show(
       Promise.resolve({ ...tools.find(tool => tool.name === name), ...WHOLE })
     )
   } as unknown as IServersModel;
-  render(<ServerList servers={model} />);
+  render(
+    <ServerList
+      servers={model}
+      trying={{ approvals: {} as ITrying['approvals'], showRequest }}
+    />
+  );
   return model;
 }
 
@@ -98,6 +106,7 @@ test('a server of the project that is not trusted is reviewed, not restarted', a
   expect(screen.queryByRole('button', { name: 'Restart db' })).toBeNull();
   await press('Review db');
   expect(model.review).toHaveBeenCalledWith('db');
+  expect(showRequest).toHaveBeenCalledWith('a1'); // its card says what would start
   expect(model.run).not.toHaveBeenCalled();
 });
 
