@@ -18,7 +18,8 @@ def attack(facts: dict[str, Any]) -> Any:
         taken.append(os.fork())
         if taken[-1] == 0:
             os.close(end)
-            _kept = bytearray(b"x" * size)
+            kept = bytearray(size)
+            kept[::4096] = b"x" * (size // 4096)  # a byte of each page: Linux gives all of it
             os.write(feed, b"x")
             os.close(feed)
             os.read(alive, 1)  # until all have what they want
