@@ -70,6 +70,8 @@ log = logging.getLogger(__name__)
 _LARGE: Final = 100_000
 #: Bytes that wait to be sent from which on nothing is taken from the kernel.
 _FULL: Final = 8_000_000
+#: Bytes that a message takes in memory beside its text, about.
+_OVERHEAD: Final = 1_000
 #: Bytes of the largest message that a gateway takes: the limit of Tornado's websockets, which none of them raises.
 _LARGEST_SENT: Final = 10_485_760 - 10_000
 #: Seconds between two questions whether the gateway is there, and without any sign of life after which it is not.
@@ -170,7 +172,7 @@ class GatewayKernelChannel:
         if size < _LARGE:
             # Serialised here, so that who sends what cannot be sent is told.
             content = _comm_content(comm_id, message)
-            size = len(content)
+            size = len(content) + _OVERHEAD
         is_repeatable = message.get("type") not in _ONCE
         self._put(
             _Outgoing(channel="control", kind="comm_msg", content=content, size=size, is_repeatable=is_repeatable)
@@ -295,7 +297,7 @@ class GatewayKernelChannel:
             # Jupyter says 404 also where the gateway's name cannot be looked up.
             answered = isinstance(error.__cause__, httpclient.HTTPClientError)
             return answered and error.status_code == 404
-        except (OSError, httpclient.HTTPError):
+        except _BROKEN:
             return False
         return False
 
@@ -411,7 +413,7 @@ class GatewayKernelChannel:
                 content = await asyncio.to_thread(_large_content, *content)
             self._outbox.popleft()
             self._unsent -= outgoing.size
-            outgoing.number, outgoing.content, outgoing.size = next(self._numbers), content, len(content)
+            outgoing.number, outgoing.content, outgoing.size = next(self._numbers), content, len(content) + _OVERHEAD
             self._keep_taken(outgoing)
             is_v1 = _is_v1(socket)
             data = write(
@@ -483,4 +485,6 @@ def _reason(error: BaseException) -> str:
     """Return what went wrong, in one line and without addresses."""
     if isinstance(error, httpclient.HTTPError):
         return f"it answered HTTP {error.code}"
+    if isinstance(error, ValueError | LookupError):
+        return f"{type(error).__name__}: its address or a header cannot be"  # which may hold the token
     return f"{type(error).__name__}: {error}"[:200]

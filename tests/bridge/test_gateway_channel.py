@@ -303,6 +303,18 @@ async def test_a_gateway_that_refuses_is_asked_so_often_and_the_log_says_what_to
     await line.channel.close()
 
 
+async def test_a_token_that_no_header_can_have_is_not_in_the_log(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    GatewayClient.instance().auth_token = "hidden\nwords"
+    line = Line(gateway)
+    await gateway.until(lambda: line.ends == [False])
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("jupyter_agentbox")]
+    assert "cannot be reached at the gateway" in ours[-1]
+    assert not any("hidden" in said for said in ours)
+    await line.channel.close()
+
+
 @pytest.mark.parametrize(
     ("state", "restarts", "ends"), [("restarting", 1, []), ("starting", 1, []), ("dead", 0, [True])]
 )
