@@ -8,21 +8,22 @@ import os
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from jupyter_core.paths import jupyter_config_path, jupyter_path
 
-from jupyter_agentbox import __version__
+from jupyter_agentbox import __version__, hub_doctor
 from jupyter_agentbox.audit_sinks.sinks import sink_of, with_names
 from jupyter_agentbox.composition import rule_files
-from jupyter_agentbox.core.isolation import Isolation
+from jupyter_agentbox.core.isolation import LADDER, Isolation
 from jupyter_agentbox.core.rule_files import RuleBook
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
-from jupyter_agentbox.core.text import visible
+from jupyter_agentbox.doctor_checks import Check, State
 from jupyter_agentbox.exceptions import SandboxRefusedError
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.sign_ins import usable_keyring
@@ -36,8 +37,6 @@ OK: Final = 0
 #: Something does not work.
 PROBLEMS: Final = 1
 
-State = Literal["ok", "note", "problem"]
-
 _PACKAGES: Final = ("jupyter_server", "jupyterlab", "notebook", "ipykernel", "ipywidgets", "jupyterhub", "mcp")
 _NEEDED: Final = ("jupyter_server", "ipykernel", "ipywidgets", "mcp")
 _EXTENSION: Final = "jupyter-agentbox"
@@ -46,39 +45,14 @@ _HUB_VARIABLES: Final = ("JUPYTERHUB_API_URL", "JUPYTERHUB_API_TOKEN", "JUPYTERH
 _PORTS: Final = {"https": 443, "http": 80, "syslog+tls": 6514, "syslog+tcp": 601}
 #: Seconds for a place of records to take a connection.
 _PATIENCE: Final = 3.0
-_WORDS: Final = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """What was found of one thing.
-
-    Parameters
-    ----------
-    name : str
-        What was looked at.
-    state : str
-        ``ok``, ``note`` (it works, and somebody may want to know) or ``problem``.
-    text : str
-        What was found; never a secret.
-    advice : str
-        What to do; empty if nothing need be done.
-    """
-
-    name: str
-    state: State
-    text: str
-    advice: str = ""
-
-    def __str__(self) -> str:
-        advice = f" -> {self.advice}" if self.advice else ""
-        return visible(f"{_WORDS[self.state]}  {self.name}: {self.text}{advice}").replace("\n", " ")
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     options = _parser().parse_args(argv)
     checks = list(examine(database=options.database, environment=os.environ))
+    if options.hub:
+        checks += examine_hub(os.environ)
     if options.json:
         sys.stdout.write(json.dumps([asdict(check) for check in checks], indent=2) + "\n")
     else:
@@ -108,6 +82,21 @@ def examine(*, database: Path | None, environment: Mapping[str, str]) -> Iterato
     for address in book.site.audit.sinks:
         yield sink(address, book.site.audit.token_file, names=names_of(environment))
     yield hub(environment)
+
+
+def examine_hub(environment: Mapping[str, str]) -> Iterator[Check]:
+    """Look at what an administrator of a Hub set up, as it holds in this user's server. Changes nothing."""
+    answer = hub_doctor.ask_hub(environment)
+    book = rule_files(user=None).load()
+    yield hub_doctor.token(answer)
+    yield from hub_doctor.configuration(environment, [path for path, _ in site_rules_paths()])
+    yield hub_doctor.kernelspecs([Path(one) for one in jupyter_path("kernels")])
+    reached = [level for level in LADDER if level is not Isolation.NONE and not _why_no_sandbox(level)]
+    yield hub_doctor.level(reached, environment)
+    yield hub_doctor.sinks(book)
+    yield hub_doctor.public_url(environment)
+    yield hub_doctor.clock(answer, datetime.now(UTC))
+    yield hub_doctor.policy(book)
 
 
 def versions() -> Iterator[Check]:
@@ -328,6 +317,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Check that everything approvals need is there. Changes nothing.",
     )
     parser.add_argument("--json", action="store_true", help="a JSON list of what was found")
+    parser.add_argument("--hub", action="store_true", help="look also at what a Hub's administrator set up")
     parser.add_argument(
         "--database",
         metavar="PATH",

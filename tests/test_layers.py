@@ -51,6 +51,8 @@ HEIGHTS = {
     "hold_commands": 8,
     "history_commands": 9,
     "database_commands": 9,
+    "hub_doctor": 8,
+    "doctor_checks": 3,
     "doctor": 9,
     "server_commands": 9,
     "cli": 10,

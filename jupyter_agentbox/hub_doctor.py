@@ -1,0 +1,212 @@
+"""``jupyter agentbox doctor --hub``: whether what an administrator of a Hub set up holds in a user's server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from jupyter_agentbox.core.isolation import LADDER, Isolation
+from jupyter_agentbox.core.reviewers import DECIDE_SCOPE
+from jupyter_agentbox.core.rule_files import RuleBook
+from jupyter_agentbox.core.spawn_profile import MIN_ISOLATION
+from jupyter_agentbox.doctor_checks import Check
+from jupyter_agentbox.sandbox.server.site import is_site
+from jupyter_agentbox.storage.protection import why_unprotected
+
+#: Seconds that the Hub may take to answer.
+_PATIENCE: Final = 10.0
+#: Seconds that a clock may differ: a policy that is signed further ahead is refused after some minutes.
+_MOST_DIFFERENCE: Final = 30.0
+#: Scopes with which code of a user, which can read the token, could do more than a server has to.
+_BROAD: Final = ("admin", "servers", "tokens", "access:servers", "users", "groups", "proxy", "shutdown", "self", "all")
+#: What a server's token has by itself, each for this server or this user.
+_OWN: Final = ("access:servers!server=", "users:activity!user=", "read:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubAnswer:
+    """What the Hub said to the server's token.
+
+    Parameters
+    ----------
+    scopes : tuple of str
+        What the token may.
+    at : datetime or None
+        The Hub's clock.
+    problem : str
+        Why it said nothing; empty if it did.
+    """
+
+    scopes: tuple[str, ...] = ()
+    at: datetime | None = None
+    problem: str = ""
+
+
+def ask_hub(environment: Mapping[str, str]) -> HubAnswer:
+    """Ask the Hub whose token this server has."""
+    url, token = environment.get("JUPYTERHUB_API_URL", ""), environment.get("JUPYTERHUB_API_TOKEN", "")
+    if not url.startswith(("http://", "https://")) or not token:
+        return HubAnswer(problem="JUPYTERHUB_API_URL and JUPYTERHUB_API_TOKEN are not set: this is no server of a Hub")
+    request = Request(f"{url}/user", headers={"Authorization": f"token {token}"})  # noqa: S310  # checked above
+    try:
+        with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310
+            said: Any = json.load(answer)
+            date = answer.headers.get("Date")
+    except HTTPError as error:
+        return HubAnswer(problem=f"the Hub does not take this server's token: {error.code}")
+    except (URLError, OSError, ValueError) as error:
+        return HubAnswer(problem=f"the Hub does not answer: {getattr(error, 'reason', error)}")
+    scopes = said.get("scopes") if isinstance(said, dict) else None
+    return HubAnswer(
+        scopes=tuple(str(scope) for scope in scopes or ()), at=None if date is None else parsedate_to_datetime(date)
+    )
+
+
+def token(answer: HubAnswer) -> Check:
+    """Check that the server's token, which code in plain kernels can read, may do no more than it has to."""
+    name = "Hub token"
+    if answer.problem:
+        return Check(name=name, state="problem", text=answer.problem, advice="start the server anew from the Hub")
+    decides = [scope for scope in answer.scopes if scope.partition("!")[0] == DECIDE_SCOPE]
+    broad = [scope for scope in answer.scopes if scope.startswith(_BROAD) and not scope.startswith(_OWN)]
+    if decides or broad:
+        return Check(
+            name=name,
+            state="problem",
+            text=f"the server's own token has {', '.join([*decides, *broad])}, and code in plain kernels can read it",
+            advice="take these out of `c.Spawner.server_token_scopes`, or of the role `server`",
+        )
+    return Check(name=name, state="ok", text=f"the server's own token has {', '.join(answer.scopes) or 'no scope'}")
+
+
+def clock(answer: HubAnswer, now: datetime) -> Check:
+    """Compare this machine's clock with the Hub's."""
+    if answer.at is None:
+        return Check(name="clock", state="note", text="it cannot be compared: the Hub did not say its time")
+    difference = (now - answer.at.astimezone(UTC)).total_seconds()
+    if abs(difference) > _MOST_DIFFERENCE:
+        where = "ahead of" if difference > 0 else "behind"
+        return Check(
+            name="clock",
+            state="problem",
+            text=f"it is {abs(difference):.0f} s {where} the Hub's: times in records are wrong, and a signed policy is"
+            " taken for old or refused",
+            advice="keep both with NTP",
+        )
+    return Check(name="clock", state="ok", text=f"within {_MOST_DIFFERENCE:.0f} s of the Hub's")
+
+
+def configuration(environment: Mapping[str, str], sites: Iterable[Path]) -> Iterator[Check]:
+    """Check that users write neither the configuration that their server loads, nor the site's rules."""
+    if environment.get("JUPYTERHUB_DISABLE_USER_CONFIG", "") in ("", "0"):
+        yield Check(
+            name="configuration",
+            state="problem",
+            text="the user's own files of configuration are loaded, and can change any setting of the server",
+            advice="set `c.Spawner.disable_user_config = True`",
+        )
+    else:
+        yield Check(name="configuration", state="ok", text="the user's own files of configuration are not loaded")
+    there = [path for path in sites if path.exists()]
+    if not there:
+        yield Check(
+            name="site's rules",
+            state="note",
+            text="there are none",
+            advice="write `agentbox_rules.json` where only root writes",
+        )
+    for path in there:
+        why = why_unprotected(path)
+        advice = "give the file, and every directory above it, to root, writable for nobody else" if why else ""
+        text = f"{path}: {why}" if why else f"{path} is not the user's to write"
+        yield Check(name="site's rules", state="problem" if why else "ok", text=text, advice=advice)
+
+
+def kernelspecs(places: Sequence[Path]) -> Check:
+    """Check that no kernelspec in a directory of the user's stands in for one of the site's.
+
+    Parameters
+    ----------
+    places : sequence of Path
+        The directories of kernelspecs, in the order in which Jupyter looks.
+    """
+    seen: dict[str, Path] = {}
+    hidden: list[str] = []
+    for place in places:
+        for spec in sorted(place.glob("*/kernel.json")):
+            name = spec.parent.name.lower()
+            if name not in seen:
+                seen[name] = place
+            elif is_site(spec.parent) and not is_site(seen[name]):
+                hidden.append(f"`{name}` of {place} by that of {seen[name]}")
+    if hidden:
+        return Check(
+            name="kernelspecs",
+            state="problem",
+            text=f"hidden: {'; '.join(hidden)}",
+            advice="set `c.ServerApp.kernel_spec_manager_class` to the package's `SandboxedKernelSpecManager`",
+        )
+    return Check(name="kernelspecs", state="ok", text=f"{len(seen)} found; none hides one of the site's")
+
+
+def level(reached: Sequence[Isolation], environment: Mapping[str, str]) -> Check:
+    """Check that the machine reaches a sandbox, and the level that the spawn profile asks for."""
+    name, wanted = "sandbox level", environment.get(MIN_ISOLATION, "")
+    best = min(reached, key=LADDER.index, default=None)
+    if best is None:
+        advice = "see the lines above, and `docs/how-to/on-kubernetes.md` for pods"
+        return Check(name=name, state="problem", text="no sandbox works here, so kernels are plain ones", advice=advice)
+    if wanted in [one.value for one in LADDER] and not best.at_least(Isolation(wanted)):
+        text = f"{best.value} is reached, and `{MIN_ISOLATION}` asks for {wanted}: no kernel can call a tool"
+        return Check(name=name, state="problem", text=text, advice="change the profile, or the machine")
+    return Check(name=name, state="ok", text=f"{best.value}")
+
+
+def sinks(book: RuleBook) -> Check:
+    """Check that records go to a place that users do not own."""
+    if not book.site.audit.sinks:
+        return Check(
+            name="audit sinks",
+            state="problem",
+            text="the site's rules name no place for records: the only record is the user's own file",
+            advice='write `"audit": {"sinks": [...]}` into the site\'s `agentbox_rules.json`',
+        )
+    return Check(name="audit sinks", state="ok", text=f"{len(book.site.audit.sinks)}, of the site's rules")
+
+
+def public_url(environment: Mapping[str, str]) -> Check:
+    """Check that the server knows its public address."""
+    found = environment.get("JUPYTERHUB_PUBLIC_URL", "")
+    if not found:
+        return Check(
+            name="public URL",
+            state="problem",
+            text="it is not known, so links in texts have only a path",
+            advice="set `c.JupyterHub.public_url`",
+        )
+    return Check(name="public URL", state="ok", text=found)
+
+
+def policy(book: RuleBook) -> Check:
+    """Check that the policy that the site's rules name was signed by the key that they name, and holds."""
+    name, found = "policy of the Hub service", book.hub_policy
+    if found is None:
+        return Check(name=name, state="ok", text="none is named in the site's rules")
+    if found.version is None:
+        return Check(
+            name=name,
+            state="problem",
+            text=f"none holds, so everything is denied: {found.problem or 'none has come'}",
+            advice="compare `public_key` with what `jupyter agentbox hub --show-policy-key` prints; reach the service",
+        )
+    if found.problem:
+        text = f"version {found.version} holds until {found.expires_at}, and no newer one comes: {found.problem}"
+        return Check(name=name, state="note", text=text, advice="see that the service is reached")
+    return Check(name=name, state="ok", text=f"version {found.version}, signed for {found.hub}")
