@@ -33,6 +33,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "QuestionHandler": ("questions", "{question}"),
     "PolicyHandler": ("policy",),
     "HealthHandler": ("health",),
+    "HubRequestsHandler": ("hub-requests",),
     "ServersHandler": ("servers",),
     "OtherServersHandler": ("other-servers",),
     "ServerToolsHandler": ("servers", "shop", "tools"),
