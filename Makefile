@@ -12,6 +12,7 @@ VENV := .venv
 VENV_IK630 := .venv-ik630
 VENV_PEER := .venv-peer
 VENV_OLDEST := .venv-oldest-lab
+VENV_HUB5 := .venv-hub5
 BIN := $(VENV)/bin
 PATH := $(CURDIR)/$(BIN):$(PATH):$(CURDIR)/node_modules/.bin
 export PATH
@@ -27,6 +28,7 @@ ARGS ?=
 PYTHON_READY := $(VENV)/.stamp-python
 IK630_READY := $(VENV_IK630)/.stamp-python
 OLDEST_READY := $(VENV_OLDEST)/.stamp-python
+HUB5_READY := $(VENV_HUB5)/.stamp-python
 NODE_READY := node_modules/.stamp-node
 LAB_BUILT := jupyter_agentbox/labextension/package.json
 LAB_LINKED := $(VENV)/.stamp-labextension
@@ -60,6 +62,12 @@ $(IK630_READY): pyproject.toml | $(PYTHON_READY)
 $(OLDEST_READY): pyproject.toml | $(PYTHON_READY)
 	@[ -x $(VENV_OLDEST)/bin/python ] || $(BIN)/python -m venv $(VENV_OLDEST)
 	SKIP_JUPYTER_BUILDER=1 $(VENV_OLDEST)/bin/python -m pip install --quiet 'jupyterlab==4.4.*' 'notebook==7.4.*' ipywidgets --editable .
+	@touch $@
+
+# The built lab extension is copied into it.
+$(HUB5_READY): pyproject.toml $(LAB_BUILT) | $(PYTHON_READY)
+	@[ -x $(VENV_HUB5)/bin/python ] || $(BIN)/python -m venv $(VENV_HUB5)
+	SKIP_JUPYTER_BUILDER=1 $(VENV_HUB5)/bin/python -m pip install --quiet --editable '.[dev]' 'jupyterhub==5.*'
 	@touch $@
 
 $(NODE_READY): package.json $(wildcard yarn.lock .yarnrc.yml) | $(PYTHON_READY)
@@ -140,8 +148,9 @@ pytest: install $(IK630_READY) system-packages ## Run the Python tests: unit, in
 	    $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 .PHONY: test-versions
-test-versions: install $(OLDEST_READY) system-packages ## Run the tests of the page in the oldest JupyterLab and Notebook
+test-versions: install $(OLDEST_READY) $(HUB5_READY) system-packages ## Run the tests of the page in the oldest JupyterLab and Notebook, and those of a Hub with JupyterHub 5
 	AGENTBOX_TEST_OLDEST_LAB=$(CURDIR)/$(VENV_OLDEST)/bin/python $(BIN)/python -m pytest -n 0 tests/browser/test_versions.py $(ARGS)
+	PATH="$(CURDIR)/$(VENV_HUB5)/bin:$$PATH" $(VENV_HUB5)/bin/python -m pytest -n 0 tests/hub $(ARGS)
 
 #: What depends on who runs it, one of each kind: limits, processes, files, system calls, sockets, the server's own.
 USER_TESTS := tests/sandbox/test_limits.py tests/sandbox/watch/test_cgroups.py tests/sandbox/test_probes.py \
@@ -186,6 +195,6 @@ bench: $(PYTHON_READY) ## Compare with ipybox, Osprey and Codex: A B A B, tables
 
 .PHONY: clean
 clean: ## Remove everything that was built or installed here
-	rm -rf $(VENV) $(VENV_IK630) $(VENV_PEER) $(VENV_OLDEST) node_modules .demo .demo-hub dist docs/_build jupyter_agentbox/labextension labextension/lib \
+	rm -rf $(VENV) $(VENV_IK630) $(VENV_PEER) $(VENV_OLDEST) $(VENV_HUB5) node_modules .demo .demo-hub dist docs/_build jupyter_agentbox/labextension labextension/lib \
 	    .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache *.tsbuildinfo
 	find jupyter_agentbox tests -name __pycache__ -type d -prune -exec rm -rf {} +

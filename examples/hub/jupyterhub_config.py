@@ -25,6 +25,8 @@ c.JupyterHub.db_url = "sqlite:///hub.sqlite"
 c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{proxy}"
 c.ConfigurableHTTPProxy.command = [os.environ.get("DEMO_HUB_PROXY") or shutil.which("configurable-http-proxy")]
 
+c.JupyterHub.log_level = "WARN"  # so that what is printed below is still in sight once all runs
+
 c.JupyterHub.authenticator_class = "dummy"
 c.DummyAuthenticator.password = password
 c.Authenticator.allowed_users = {"ada", "bob"}
@@ -81,7 +83,7 @@ Log in at {url} as `ada`, in another browser (or a private window) as `bob`; the
   ada: start your server, open a notebook, and run
          from jupyter_agentbox import tools
          tools.shop.list_orders()      # allowed
-         tools.shop.delete_order(1210)   # waits for a keeper of the shop
+         tools.shop.delete_order(order_id=1210)   # waits for a keeper of the shop
   bob: start your server, too; what waits for you is in the panel at the right, and at {url}services/agentbox/
 Ctrl-C ends it. Everything is in {root}.
 

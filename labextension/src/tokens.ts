@@ -46,7 +46,7 @@ export interface IPanelSection {
   readonly id: string;
   /** The title, in the language of the page: of the tab, too, if it has one of its own. */
   readonly label: string;
-  /** Sections stand in the order of their ranks: requests have 100, what waits at the Hub 110, the history 200, servers 300, rules 350, lasting answers 360, agents 400. */
+  /** Sections stand in the order of their ranks: what waits at the Hub has 95, requests have 100, the history 200, servers 300, rules 350, lasting answers 360, agents 400. */
   readonly rank: number;
   /**
    * The id of the section whose tab it shares: `pending`, `history`, `servers`, `rules`, `threads`, or another

@@ -36,7 +36,7 @@ export const hubRequestsSectionPlugin: JupyterFrontEndPlugin<void> = {
         section = panel.addSection({
           id: 'hub-requests',
           label: context.trans.__('Waiting for you at the Hub'),
-          rank: 110,
+          rank: 95,
           tab: 'pending',
           widget: new Section(content, () => undefined)
         });
