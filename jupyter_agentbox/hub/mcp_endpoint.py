@@ -12,6 +12,7 @@ import json
 import logging
 import secrets
 from collections.abc import Mapping
+from math import ceil
 from typing import Any, Final
 
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -27,6 +28,7 @@ from jupyter_agentbox.services.json_answers import answer_text
 
 from .handlers import HubServiceHandler, told_of
 from .open_calls import OpenCall, OpenCalls, event_id, from_event_id
+from .pace import LONGEST
 from .reviews import approvers_of
 
 log = logging.getLogger(__name__)
@@ -67,8 +69,10 @@ class McpHandler(HubServiceHandler):
             try:
                 await self.parts.pace.turn(hashlib.sha256(token.encode()).hexdigest())
             except TooManyRequestsError as error:
-                self.set_header("Retry-After", "5")
-                raise web.HTTPError(429, str(error).replace("%", "%%")) from None
+                self.set_status(429)
+                self.set_header("Retry-After", str(ceil(LONGEST)))  # an error that is raised would lose it
+                self._finish_error(None, _INTERNAL_ERROR, str(error))
+                return
         caller = await self.caller_by_header(use_cache=False)
         if caller is None:
             raise web.HTTPError(403, "a token of a user who may use this service is needed")

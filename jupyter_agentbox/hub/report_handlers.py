@@ -35,8 +35,10 @@ class ReportsHandler(JsonHandler):
         try:
             taken = await self.parts.reports.take(self.request.body, self.caller)
         except TooManyReportsError as error:
-            self.set_header("Retry-After", str(error.seconds))
-            raise web.HTTPError(429, str(error)) from None
+            self.set_status(429)
+            self.set_header("Retry-After", str(error.seconds))  # an error that is raised would lose it
+            self.finish_json({"message": str(error), "reason": None})
+            return
         self.finish_json({"accepted": taken.accepted, "duplicates": taken.duplicates})
 
     async def get(self) -> None:

@@ -145,9 +145,13 @@ class Service:
 
     async def post(self, path: str, body: Any, headers: Mapping[str, str]) -> tuple[int, Any]:
         """Send anything; return the status and the JSON of the answer."""
-        text = body if isinstance(body, str) else json.dumps(body)
-        answer = await _fetch(f"{self.url}{path}", method="POST", body=text, headers=dict(headers))
+        answer = await self.send(path, body, headers)
         return answer.code, json.loads(answer.body) if answer.body.startswith(b"{") else answer.body.decode()
+
+    async def send(self, path: str, body: Any, headers: Mapping[str, str]) -> HTTPResponse:
+        """Send anything; return the whole answer."""
+        text = body if isinstance(body, str) else json.dumps(body)
+        return await _fetch(f"{self.url}{path}", method="POST", body=text, headers=dict(headers))
 
     async def press(self, request: Any, user: str, button: str, reason: str = "") -> HTTPResponse:
         """Press a button of a request's page."""

@@ -83,7 +83,9 @@ async def test_the_service_refuses_a_flood_before_it_asks_the_hub_whose_it_is(tm
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     async with running_service(tmp_path, a_policy(), call_rate=0.1) as service:
         ada, bob = ({"Authorization": f"Bearer {name}"} for name in ("ada", "bob"))
-        answers = await asyncio.gather(*(service.post("mcp/warehouse", ping, ada) for _ in range(4)))
-        assert sorted(code for code, _ in answers) == [200, 429, 429, 429]
-        assert "0.1 messages a second" in json.dumps(answers)
+        answers = await asyncio.gather(*(service.send("mcp/warehouse", ping, ada) for _ in range(4)))
+        refused = [answer for answer in answers if answer.code == 429]
+        assert sorted(answer.code for answer in answers) == [200, 429, 429, 429]
+        assert {answer.headers.get("Retry-After") for answer in refused} == {"5"}
+        assert "0.1 messages a second" in json.loads(refused[0].body)["error"]["message"]
         assert (await service.post("mcp/warehouse", ping, bob))[0] == 200
