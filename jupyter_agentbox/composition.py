@@ -337,11 +337,13 @@ def _facts(policies: PolicyManager, tools: McpServers) -> Facts:
     """Return what is looked at for changes that the record is to have."""
     book = policies.book
     site: list[JsonValue] = [rule.to_json() for rule in book.rules if rule.layer is Layer.SITE]
-    features = book.site.to_json()
+    says_something = bool(site or book.site.features)
     return Facts(
         rules_file=book.user.path if book.user is not None else "",
         rules=book.user.revision if book.user is not None else "",
-        site_rules=digest_of([canonical_json({"rules": site, "features": features})]) if site else "",
+        site_rules=digest_of([canonical_json({"rules": site, "features": book.site.to_json()})])
+        if says_something
+        else "",
         servers={status.name: tools.trust_key(status.name) for status in tools.servers()},
     )
 

@@ -47,7 +47,8 @@ class ChangeRecorder:
         self._look = look
         self._known: Facts | None = None
         self._is_looking = False
-        self._authors: list[Reviewer] = []
+        self._author = WHOEVER
+        self._turn = asyncio.Lock()
         self._keeping: set[asyncio.Task[bool]] = set()
 
     def start(self) -> None:
@@ -58,26 +59,26 @@ class ChangeRecorder:
         """Record, in the background, what has changed since the last look."""
         if (before := self._known) is None or (now := self._look_again()) is None:
             return
-        author = self._authors[-1] if self._authors else WHOEVER
         for change, about in now.changes_since(before):
-            self._keep(change, about, author)
+            self._keep(change, about, self._author)
 
     @asynccontextmanager
     async def by(self, reviewer: Reviewer) -> AsyncIterator[None]:
-        """Record what changes within as this person's doing; at the end, it is kept.
+        """Record what changes within as this person's doing; at the end, it is kept. One person after another.
 
         Raises
         ------
         StorageError
             What changed could not be recorded.
         """
-        self.notice()
-        self._authors.append(reviewer)
-        try:
-            yield
+        async with self._turn:
             self.notice()
-        finally:
-            self._authors.remove(reviewer)
+            self._author = reviewer
+            try:
+                yield
+                self.notice()
+            finally:
+                self._author = WHOEVER
         await self._all_kept()
 
     @contextmanager

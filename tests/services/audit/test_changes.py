@@ -132,6 +132,30 @@ def facts(servers: dict[str, str]) -> Facts:
     return Facts(servers=dict(servers))
 
 
+async def test_of_two_who_change_something_at_once_each_is_named_for_what_they_changed() -> None:
+    store = MemoryApprovalStore()
+    digests = {"shop": "k1"}
+    changes = ChangeRecorder(store=store, clock=FakeClock(), ids=FakeIds(), look=lambda: facts(digests))
+    changes.start()
+    go = {name: asyncio.Event() for name in ("ada", "bob")}
+
+    async def change(name: str) -> None:
+        async with changes.by(Reviewer(name=name)):
+            await go[name].wait()
+            digests[f"of-{name}"] = "k2"
+
+    ada, bob = (asyncio.create_task(change(name)) for name in go)
+    await asyncio.sleep(0)  # both have begun
+    go["ada"].set()
+    await ada
+    go["bob"].set()
+    await bob
+
+    found = (await store.list(ApprovalQuery())).approvals
+    authors = {one.call.arguments["name"]: one.decision.reviewer.name for one in found if one.decision is not None}
+    assert authors == {"of-ada": "ada", "of-bob": "bob"}
+
+
 async def test_what_a_recorded_call_changes_is_not_recorded_twice() -> None:
     store = MemoryApprovalStore()
     digests = {"shop": "k1"}

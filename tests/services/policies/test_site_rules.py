@@ -17,6 +17,7 @@ from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.grant_uses import Scope
 from jupyter_agentbox.core.grants import GrantTerms
 from jupyter_agentbox.core.policy import Effect, Policy, Rule
+from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ServerState, ToolDescription
 from jupyter_agentbox.exceptions import LockedError, ServerConfigurationError, ToolCallRejectedError
@@ -114,6 +115,18 @@ async def test_lasting_answers_and_edits_that_the_site_turned_off_are_refused(si
         assert isinstance(error, LockedError)
         assert f"set by your administrator ({site_file})" in str(error)
     assert not isinstance(await ask(box, {"answer": Answer.ALLOW_ONCE}), LockedError)
+    await box.aclose()
+
+
+async def test_a_file_of_the_site_that_has_features_and_no_rules_is_recorded_as_a_change(
+    site_file: Path, tmp_path: Path
+) -> None:
+    box = a_box(tmp_path)
+    await box.start()
+    async with box.changes.by(ADA):
+        await write(site_file, json.dumps({"rules": [], "features": {"edit": "force-off"}}))
+    [record] = (await box.store.list(ApprovalQuery())).approvals
+    assert (record.call.tool, record.call.arguments["from"]) == ("change_site_rules", None)
     await box.aclose()
 
 
