@@ -185,7 +185,7 @@ class KernelLifecycle:
         """Try once more to reach a kernel that its gateway did not let be reached, and was not said to be gone."""
         await asyncio.sleep(GatewayClient.instance().gateway_retry_interval_max)
         async with self._lock_of(kernel_id):
-            del self._reattaching[kernel_id]
+            self._reattaching.pop(kernel_id, None)  # it may have been lost again meanwhile
             if kernel_id in self._kernels and kernel_id not in self._channels and not self._is_closed:
                 self._attach(kernel_id)
 
