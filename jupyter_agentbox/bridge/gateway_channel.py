@@ -486,5 +486,5 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, httpclient.HTTPError):
         return f"it answered HTTP {error.code}"
     if isinstance(error, ValueError | LookupError):
-        return f"{type(error).__name__}: its address or a header cannot be"  # which may hold the token
+        return f"{type(error).__name__}: its address or a header is not valid"  # which may hold the token
     return f"{type(error).__name__}: {error}"[:200]

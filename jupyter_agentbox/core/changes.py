@@ -43,7 +43,7 @@ _TITLES: Final = {
     Change.SERVER_ADDED: "Add an MCP server",
     Change.SERVER_CHANGED: "Change an MCP server",
     Change.SERVER_REMOVED: "Remove an MCP server",
-    Change.SERVER_DISTRUSTED: "Trust an MCP server no longer",
+    Change.SERVER_DISTRUSTED: "Stop trusting an MCP server",
     Change.SERVER_STARTED: "Start an MCP server",
     Change.SERVER_STOPPED: "Stop an MCP server",
     Change.SERVER_RESTARTED: "Restart an MCP server",
@@ -61,9 +61,7 @@ def is_change(call: ToolCall) -> bool:
     return call.server == OWN_SERVER and call.tool in [change.value for change in Change]
 
 
-def change_record(
-    change: Change, about: JsonObject, *, by: Reviewer, at: datetime, id: str, policy_version: int | None = None
-) -> ApprovalRequest:
+def change_record(change: Change, about: JsonObject, *, by: Reviewer, at: datetime, id: str) -> ApprovalRequest:
     """Return the record of a change that was made.
 
     Parameters
@@ -78,15 +76,13 @@ def change_record(
         When.
     id : str
         The record's.
-    policy_version : int or None
-        The version of the Hub service's policy that holds then.
     """
     call = ToolCall(server=OWN_SERVER, tool=change.value, arguments=about)
     return ApprovalRequest(
         id=id,
         call=call,
         tool=ToolDescription(name=change.value, title=_TITLES[change]),
-        evaluation=Evaluation(effect=Effect.ASK, policy_version=policy_version),
+        evaluation=Evaluation(effect=Effect.ASK),
         created_at=at,
         status=Status.APPROVED,
         decision=Decision(answer=Answer.ALLOW_ONCE, digest=call.digest, reviewer=by, decided_at=at),

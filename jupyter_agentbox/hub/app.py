@@ -253,7 +253,7 @@ class HubService(Application):
             box.policy.begin_signing(self._signer)  # counts its versions, and so comes after the claim on the database
             front.application = make_application(box, hub_auth, self.public_url)
             if self.standby:
-                log.info("this replica holds the database since %s, and answers", box.claim.since)
+                log.info("this replica has held the database since %s, and answers", box.claim.since)
             else:
                 self._listen(server)
             watching = in_background(_set_with(box.claim.lost, stopped), what="watching the claim on the database")

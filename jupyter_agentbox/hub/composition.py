@@ -304,13 +304,13 @@ def _caller_of(call: ToolCall | None) -> Person:
 def _why_otherwise(request: ApprovalRequest, policy: PolicyFile, policies: PolicyManager) -> str:
     """Return why a request that waits cannot be allowed as it stands; empty if today nobody else would be asked."""
     if request.call.server not in policy.servers:
-        return f"`{request.call.server}` is no central server any more"
+        return f"`{request.call.server}` is no longer a central server"
     today = policies.evaluate(request.call, request.tool)
     if today.effect is Effect.DENY:
         rule = today.rule
-        return f"a rule denies it by now: {rule.reason or rule}" if rule is not None else "it is denied by now"
+        return f"a rule now denies it: {rule.reason or rule}" if rule is not None else "it is now denied"
     if today.effect is Effect.ASK and (None if today.rule is None else today.rule.approvers) != approvers_of(request):
-        return "the policy has changed since it was asked, and other persons have to approve it"
+        return "the policy has changed since it was asked, and other people have to approve it"
     return ""
 
 

@@ -194,7 +194,7 @@ class PolicyInForce:
             log.info("the policy file says what is in force: version %s", self.version)
             return
         self._state = self._state_of(policy, signer)
-        log.info("the policy has changed: version %s is in force, before %s", self.version, _version(before))
+        log.info("the policy has changed: version %s is in force; before, it was %s", self.version, _version(before))
         for changed in self._followers:
             changed(before, policy)
 

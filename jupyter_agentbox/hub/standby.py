@@ -77,7 +77,7 @@ class StandbyReadyHandler(HubServiceHandler):
     def get(self) -> None:
         """Say why not."""
         since = self.settings[_SINCE_KEY]()
-        held = f"another replica holds the database since {since}"
+        held = f"another replica has held the database since {since}"
         why = "this replica waits for the database" if since is None else held
         self.set_status(503)
         self.set_header("Retry-After", str(RETRY_AFTER))

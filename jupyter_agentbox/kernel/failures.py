@@ -21,7 +21,8 @@ _NO_KERNEL: Final = (
 _NO_ANSWER: Final = (
     "no agentbox server answered within {seconds:g} s, so nobody could approve and nothing ran. Open this notebook in a"
     " JupyterLab that has jupyter-agentbox (`jupyter server extension list` must show it as enabled), then run the cell"
-    " again. Of a kernel behind a gateway (`--gateway-url`) that JupyterLab's log says why it is not reached.{problem}"
+    " again. If the kernel is behind a gateway (`--gateway-url`), that JupyterLab's log says why it is not reached."
+    "{problem}"
 )
 _NO_SERVER: Final = (
     "no agentbox server is there ({why}), so nobody could approve and nothing ran. Where tools are needed, run the"

@@ -205,7 +205,7 @@ class ServiceClaim:
                 if not has_looked or self.other_since != since_of(claim):
                     self.other_since = since_of(claim)
                     log.info(
-                        "process %d on %s holds this database since %s: this one takes over when it has ended",
+                        "process %d on %s has held this database since %s: this one takes over when it has ended",
                         *(claim.process.pid, claim.process.host, self.other_since),
                     )
                 has_looked, is_away = True, False

@@ -80,8 +80,8 @@ async def test_a_changed_file_holds_without_a_restart_and_a_broken_one_changes_n
     ("policy", "words"),
     [
         (a_policy(DENY), "stock-taking"),
-        (a_policy(ask("query", group="auditors")), "other persons"),
-        ({**a_policy(ask("query", group="data-stewards")), "mcpServers": {}}, "no central server any more"),
+        (a_policy(ask("query", group="auditors")), "other people"),
+        ({**a_policy(ask("query", group="data-stewards")), "mcpServers": {}}, "no longer a central server"),
     ],
 )
 async def test_what_waits_is_judged_by_the_policy_of_the_moment_in_which_it_is_decided(

@@ -47,7 +47,7 @@ async def test_who_stands_by_takes_over_with_what_waits_and_the_call_runs_once(
         while (told := await two.until(503))["database_held_since"] is None:
             pass
         assert told == {
-            "status": f"another replica holds the database since {since}",
+            "status": f"another replica has held the database since {since}",
             "database_held_since": since,
         }
         works = asyncio.Event()
