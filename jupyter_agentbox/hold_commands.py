@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import Request, build_opener
 
 from jupyter_agentbox.core.text import one_line, visible
+from jupyter_agentbox.no_redirects import NoRedirects
 from jupyter_agentbox.times import parse_time
 
 #: Seconds that the service may take.
@@ -69,13 +70,6 @@ def run_hold_command(options: argparse.Namespace) -> None:
         _write(service.ask(f"api/holds/{quote(options.id, safe='')}/release", {"reason": options.reason}))
 
 
-class _NoRedirect(HTTPRedirectHandler):
-    """Follows nothing: the token is for this address."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
 class _Service:
     """The Hub service, and who asks it."""
 
@@ -90,7 +84,7 @@ class _Service:
         data = None if body is None else json.dumps(body).encode()
         request = Request(f"{self._url}/{path}", data=data, headers=self._headers)  # noqa: S310  # checked above
         try:
-            with build_opener(_NoRedirect).open(request, timeout=_PATIENCE) as answer:
+            with build_opener(NoRedirects).open(request, timeout=_PATIENCE) as answer:
                 return json.load(answer)
         except HTTPError as error:
             raise OSError(f"the Hub service answered {error.code}: {_message(error)}") from None

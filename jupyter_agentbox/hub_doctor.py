@@ -10,13 +10,14 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.request import Request, build_opener
 
 from jupyter_agentbox.core.isolation import LADDER, Isolation
 from jupyter_agentbox.core.reviewers import DECIDE_SCOPE
 from jupyter_agentbox.core.rule_files import RuleBook
 from jupyter_agentbox.core.spawn_profile import MIN_ISOLATION
 from jupyter_agentbox.doctor_checks import Check
+from jupyter_agentbox.no_redirects import NoRedirects
 from jupyter_agentbox.sandbox.server.site import is_site
 from jupyter_agentbox.storage.protection import why_unprotected
 
@@ -56,17 +57,16 @@ def ask_hub(environment: Mapping[str, str]) -> HubAnswer:
         return HubAnswer(problem="JUPYTERHUB_API_URL and JUPYTERHUB_API_TOKEN are not set: this is no server of a Hub")
     request = Request(f"{url}/user", headers={"Authorization": f"token {token}"})  # noqa: S310  # checked above
     try:
-        with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310
+        with build_opener(NoRedirects).open(request, timeout=_PATIENCE) as answer:
             said: Any = json.load(answer)
             date = answer.headers.get("Date")
+            at = None if date is None else parsedate_to_datetime(date)
     except HTTPError as error:
         return HubAnswer(problem=f"the Hub does not take this server's token: {error.code}")
     except (URLError, OSError, ValueError) as error:
         return HubAnswer(problem=f"the Hub does not answer: {getattr(error, 'reason', error)}")
     scopes = said.get("scopes") if isinstance(said, dict) else None
-    return HubAnswer(
-        scopes=tuple(str(scope) for scope in scopes or ()), at=None if date is None else parsedate_to_datetime(date)
-    )
+    return HubAnswer(scopes=tuple(str(scope) for scope in scopes or ()), at=at)
 
 
 def token(answer: HubAnswer) -> Check:

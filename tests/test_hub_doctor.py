@@ -29,7 +29,10 @@ def hub() -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             is_known = (self.path, self.headers["Authorization"]) == ("/hub/api/user", "token hunter2")
-            self.send_response(200 if is_known else 403)
+            is_moved = self.path == "/moved/user"
+            self.send_response(302 if is_moved else 200 if is_known else 403)
+            if is_moved:
+                self.send_header("Location", "/hub/api/user")
             self.end_headers()
             self.wfile.write(json.dumps({"name": "ada", "scopes": [*OWN, DECIDES]}).encode())
 
@@ -58,8 +61,9 @@ def test_the_hub_is_asked_and_no_line_has_the_token(hub: str) -> None:
         {"JUPYTERHUB_API_TOKEN": "other"},
         {"JUPYTERHUB_API_TOKEN": ""},
         {"JUPYTERHUB_API_URL": "http://127.0.0.1:1"},
+        {"JUPYTERHUB_API_URL": hub.replace("/hub/api", "/moved")},
     ):
-        assert hub_doctor.token(hub_doctor.ask_hub({**environment, **changed})).state == "problem"
+        assert hub_doctor.ask_hub({**environment, **changed}).problem
 
 
 def a_policy(version: int | None, problem: str = "") -> RuleBook:

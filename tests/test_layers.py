@@ -19,6 +19,7 @@ HEIGHTS = {
     "exceptions": 0,
     "core": 1,
     "background": 1,
+    "no_redirects": 1,
     "loop_turns": 1,
     "no_follow": 1,
     "protocol": 2,
