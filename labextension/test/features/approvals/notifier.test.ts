@@ -4,6 +4,7 @@ import { Signal } from '@lumino/signaling';
 import type { IApproval } from '../../../src/api/protocol';
 import { Notifier } from '../../../src/features/approvals/notifier';
 import type { INotifierOptions } from '../../../src/features/approvals/notifier';
+import { AVOID_INTERVAL } from '../../../src/features/approvals/standingNotification';
 import { ApprovalModel } from '../../../src/model/approvals';
 import { GUARD_TIME } from '../../../src/ui/guarded/guardTime';
 import { KeyGuard } from '../../../src/ui/guarded/keyGuard';
@@ -161,6 +162,47 @@ test('the focus follows its button to the card in the panel, however long the wa
   expect(ready).toHaveBeenLastCalledWith(true);
   watching.dispose();
   card.remove();
+});
+
+test('where a card waits in its corner it is in the list only, and comes out when the corner is free', async () => {
+  const shown = (): unknown[] =>
+    Notification.manager.notifications.map(({ options }) => options.autoClose);
+  const size = { value: 1000, configurable: true };
+  const root = document.documentElement;
+  Object.defineProperties(root, { clientWidth: size, clientHeight: size });
+  const card = document.createElement('div');
+  card.className = 'jp-AgentBox-card';
+  card.dataset.status = 'pending';
+  const lay = (node: Element, top: number, bottom: number): void => {
+    const box = { left: 100, right: 980, top, bottom } as DOMRect;
+    jest.spyOn(node, 'getBoundingClientRect').mockReturnValue(box);
+  };
+  const put = (top: number): void => {
+    lay(card, top, top + 300);
+  };
+  put(200);
+  document.body.append(card);
+  await arrive('a1');
+  expect(shown()).toEqual([false]);
+  put(650);
+  await jest.advanceTimersByTimeAsync(AVOID_INTERVAL);
+  expect(shown()).toEqual([0]);
+  put(200);
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(shown()).toEqual([false]);
+  // Others push it up, and what it lay over then counts from now on.
+  const [{ id }] = Notification.manager.notifications;
+  const toast = document.createElement('div');
+  toast.id = id;
+  lay(toast, 400, 490);
+  document.body.append(toast);
+  await jest.advanceTimersByTimeAsync(AVOID_INTERVAL);
+  toast.remove();
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(shown()).toEqual([0]);
+  card.remove();
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(shown()).toEqual([false]);
 });
 
 test('a notifier that was disposed says nothing', async () => {
