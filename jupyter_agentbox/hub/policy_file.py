@@ -290,6 +290,9 @@ class _Reader:
                 yield self._path.parent / str(given.content)
 
     def _secret(self, file: str, node: Node) -> str:
+        if "\0" in file:
+            self._checker.say(node, "the file of the secret cannot be read: its name has a null character")
+            return ""
         try:
             return (self._path.parent / file).read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:

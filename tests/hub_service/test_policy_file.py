@@ -132,6 +132,10 @@ def test_a_users_name_is_no_variable(tmp_path: Path) -> None:
             '{"rules": [], "secrets": {"A": "missing"}}',
             ["1:32: the file of the secret cannot be read: No such file or directory"],
         ),
+        (
+            '{"rules": [], "secrets": {"A": "half\\u0000"}}',
+            ["1:32: the file of the secret cannot be read: its name has a null character"],
+        ),
         ('{"rules": [], "auditors": [""]}', ["1:28: the name of a group must be a string that is not empty"]),
     ],
 )
