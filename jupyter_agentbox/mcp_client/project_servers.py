@@ -18,7 +18,7 @@ from typing import Final
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, canonical_json
 from jupyter_agentbox.core.tools import ConfigurationProblem
-from jupyter_agentbox.exceptions import ServerConfigurationError
+from jupyter_agentbox.exceptions import ServerConfigurationError, UnknownServerError
 
 from .configuration import (
     Configuration,
@@ -198,9 +198,13 @@ class ProjectServers:
 
         Raises
         ------
+        UnknownServerError
+            If the project names none of that name, and none was trusted.
         ServerConfigurationError
             If that cannot be kept.
         """
+        if name not in self.load().servers and name not in self._trusted.read(self.path):
+            raise UnknownServerError(f"`{self.path}` names no MCP server `{name}`, and none of that name is trusted")
         self._keep(name, None)
 
     def _keep(self, name: str, entry: JsonObject | None) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox.core.tools import ServerState
-from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
+from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError, UnknownServerError
 from jupyter_agentbox.mcp_client.configuration import StdioServer, UnusableServer
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.limits import ServerLimits
@@ -141,6 +141,15 @@ def test_trust_can_be_taken_back(project: Project) -> None:
     found = project.server()
     assert isinstance(found, UnusableServer)
     assert "is not trusted yet" in found.error
+
+
+def test_trust_in_a_server_that_the_project_names_no_longer_can_be_taken_back(project: Project) -> None:
+    project.write(db=ENTRY)
+    project.trust()
+    project.write()
+    project.servers.distrust("db")
+    with pytest.raises(UnknownServerError, match="names no MCP server `db`"):
+        project.servers.distrust("db")
 
 
 def test_variables_are_shown_as_they_are_written_and_expanded_only_when_trusted(project: Project) -> None:

@@ -135,7 +135,7 @@ class RegistrationManager:
 
         Raises
         ------
-        ServerConfigurationError
+        UnknownServerError, ServerConfigurationError
         """
         if self._project is None:
             raise ServerConfigurationError("servers of projects are not read here")

@@ -80,7 +80,7 @@ class Project(Protocol):
 
         Raises
         ------
-        ServerConfigurationError
+        UnknownServerError, ServerConfigurationError
         """
 
 

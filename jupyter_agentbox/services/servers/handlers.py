@@ -54,6 +54,19 @@ class ServersAPIHandler(AgentBoxHandler):
         """The servers."""
         return self.services.catalog
 
+    def status_of(self, name: str) -> ServerStatus:
+        """Return how a server is doing.
+
+        Raises
+        ------
+        UnknownServerError
+            No server of that name is configured.
+        """
+        for status in self.catalog.servers():
+            if status.name == name:
+                return status
+        raise UnknownServerError(f"no MCP server `{name}` is configured")
+
 
 class ServersHandler(ServersAPIHandler):
     """All configured servers."""
@@ -196,11 +209,7 @@ class ServerLogHandler(ServersAPIHandler):
     @authorized
     async def get(self, name: str) -> None:
         """Read the last lines of the server's log."""
-        for status in self.catalog.servers():
-            if status.name == name:
-                self.finish_json({"name": name, "log": list(status.log)})
-                return
-        raise UnknownServerError(f"no MCP server `{name}` is configured")
+        self.finish_json({"name": name, "log": list(self.status_of(name).log)})
 
 
 class ServerCallsHandler(ServersAPIHandler):
@@ -224,9 +233,11 @@ class ServerCallHandler(ServersAPIHandler):
 
     @web.authenticated
     @authorized
-    async def get(self, name: str, request_id: str) -> None:  # noqa: ARG002  # the id tells which
-        """Read what became of it; both fields are null before its end."""
+    async def get(self, name: str, request_id: str) -> None:
+        """Read what became of it; both fields are null before its end. The result outlives the server's entry."""
         end = self.services.manual_calls.result(request_id)
+        if end is None:
+            self.status_of(name)
         self.finish_json({"id": request_id, "known": end is not None, **(end or {"result": None, "error": None})})
 
     @web.authenticated

@@ -116,6 +116,12 @@ async def test_a_server_that_is_not_configured_is_404(fetch: Any, action: str) -
     assert "`other`" in body["message"]
 
 
+async def test_no_call_of_a_server_that_is_not_configured_is_known(fetch: Any) -> None:
+    assert (await fetch("servers", "mini", "calls", "r1"))[1]["known"] is False
+    code, body = await fetch("servers", "other", "calls", "r1")
+    assert (code, "`other`" in body["message"]) == (404, True)
+
+
 async def test_a_tool_that_changed_is_marked_until_a_person_looked(fetch: Any, jp_serverapp: Any) -> None:
     await fetch("servers", "mini", "tools", body={})
     _, body = await fetch("servers", "mini", "tools")
@@ -330,3 +336,5 @@ class TestProject:
     async def test_server_that_the_project_does_not_name_is_refused(self, fetch: Any) -> None:
         code, body = await fetch("servers", "other", "trust", body={})
         assert (code, "names no MCP server `other`" in body["message"]) == (409, True)
+        code, body = await fetch("servers", "other", "trust", method="DELETE")
+        assert (code, "names no MCP server `other`" in body["message"]) == (404, True)
