@@ -337,11 +337,13 @@ def _facts(policies: PolicyManager, tools: McpServers) -> Facts:
     """Return what is looked at for changes that the record is to have."""
     book = policies.book
     site: list[JsonValue] = [rule.to_json() for rule in book.rules if rule.layer is Layer.SITE]
-    says_something = bool(site or book.site.features)
+    says_something = bool(site or book.site.features or book.site.allowed is not None or book.site.denied)
     return Facts(
         rules_file=book.user.path if book.user is not None else "",
         rules=book.user.revision if book.user is not None else "",
-        site_rules=digest_of([canonical_json({"rules": site, "features": book.site.to_json()})])
+        site_rules=digest_of(
+            [canonical_json({"rules": site, "features": book.site.to_json(), "servers": book.site.servers_to_json()})]
+        )
         if says_something
         else "",
         servers={status.name: tools.trust_key(status.name) for status in tools.servers()},

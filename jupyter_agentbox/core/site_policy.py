@@ -315,6 +315,13 @@ class SitePolicy:
             for feature in Feature
         }
 
+    def servers_to_json(self) -> JsonObject:
+        """Return which servers users may have, as a file says it; `allow` is null for any."""
+        return {
+            "allow": None if self.allowed is None else [pattern.to_json() for pattern in self.allowed],
+            "deny": [pattern.to_json() for pattern in self.denied],
+        }
+
     def _why_off(self) -> str:
         if self.is_off(Feature.LOCAL_SERVERS):
             return f"{_IN_WORDS[Feature.LOCAL_SERVERS]}: set by your administrator ({', '.join(self.files)})"

@@ -76,6 +76,7 @@ class PolicyInForce:
         self._environment = environment
         self._clock = clock
         self._make_signer: MakeSigner = lambda _: None
+        self._is_signing = False
         self._state = self._state_of(policy, None)
         self._problems: tuple[ConfigurationProblem, ...] = ()
         self._stamps = _stamps(policy.files)
@@ -111,8 +112,9 @@ class PolicyInForce:
         OSError, ValueError
             The key or the last version cannot be read or kept.
         """
-        self._make_signer = make
         self._state = self._state_of(self.current, make(self.current), since=self._state.since)
+        self._make_signer = make
+        self._is_signing = True
 
     def follow(self, changed: Callable[[PolicyFile, PolicyFile], None]) -> None:
         """Have it called with the policy before and the one that holds from now on."""
@@ -131,7 +133,9 @@ class PolicyInForce:
             await self._read()
 
     def read_soon(self) -> None:
-        """Read the file again, in the background."""
+        """Read the file again, in the background. Before it is known what signs, nothing is read: a look follows."""
+        if not self._is_signing:
+            return
         self._reading = in_background(self.reload(), what="reading the policy file")
 
     def to_json(self) -> JsonObject:
@@ -173,15 +177,24 @@ class PolicyInForce:
         self._stamps = await asyncio.to_thread(_stamps, self._watched)  # before it is read, so that nothing is missed
         try:
             policy = await asyncio.to_thread(read_policy_file, path, self._environment)
-            signer = await asyncio.to_thread(self._make_signer, policy)
+            signer = await self._sign(policy)
         except PolicyFileError as error:
             self._refuse(error.problems)
-        except (OSError, ValueError) as error:
-            self._refuse([ConfigurationProblem(path=str(path), message=f"it cannot be signed: {error}")])
+        except Exception as error:
+            # The boundary of a task that must go on: what held still holds, and the file is said not to be in force.
+            log.exception("the policy file cannot be read")
+            self._refuse([ConfigurationProblem(path=str(path), message=f"it cannot be read: {type(error).__name__}")])
         else:
             if policy.files != self._watched:
                 self._stamps = await asyncio.to_thread(_stamps, policy.files)
             self._take(policy, signer)
+
+    async def _sign(self, policy: PolicyFile) -> PolicySigner | None:
+        try:
+            return await asyncio.to_thread(self._make_signer, policy)
+        except (OSError, ValueError) as error:
+            problem = ConfigurationProblem(path=str(policy.path), message=f"it cannot be signed: {error}")
+            raise PolicyFileError([problem]) from error
 
     def _refuse(self, problems: Sequence[ConfigurationProblem]) -> None:
         self._problems = tuple(problems)
@@ -196,7 +209,11 @@ class PolicyInForce:
         self._state = self._state_of(policy, signer)
         log.info("the policy has changed: version %s is in force; before, it was %s", self.version, _version(before))
         for changed in self._followers:
-            changed(before, policy)
+            try:
+                changed(before, policy)
+            except Exception:
+                # Others follow, too, and the file is looked at again.
+                log.exception("not everything follows version %s of the policy", self.version)
 
     def _state_of(self, policy: PolicyFile, signer: PolicySigner | None, *, since: datetime | None = None) -> _State:
         book = RuleBook(rules=policy.policy.rules)

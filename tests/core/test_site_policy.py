@@ -209,6 +209,11 @@ def test_a_pattern_is_written_as_it_stands_in_a_file() -> None:
     )
 
 
+def test_the_servers_of_a_site_are_written_as_they_stand_in_a_file() -> None:
+    assert SitePolicy(denied=(CENTRAL,)).servers_to_json() == {"allow": None, "deny": [CENTRAL.to_json()]}
+    assert SitePolicy(allowed=(UVX,)).servers_to_json() == {"allow": [UVX.to_json()], "deny": []}
+
+
 def test_records_go_to_the_places_of_all_files_and_of_the_rest_the_first_says() -> None:
     first = SiteAudit(sinks=("stdout:", "syslog:///dev/log"), when_down="deny")
     second = SiteAudit(sinks=("syslog:///dev/log", "file:///x"), when_down="spool", arguments="digest")

@@ -14,6 +14,10 @@ import pytest
 
 from bench.hub import Service as Process
 from jupyter_agentbox.core.calls import ToolCall
+from jupyter_agentbox.hub import policy_in_force
+from jupyter_agentbox.hub.policy_file import read_policy_file
+from jupyter_agentbox.hub.policy_in_force import PolicyInForce
+from jupyter_agentbox.system import SystemClock
 
 from .service import TIMEOUT, Service, a_policy, ask, running_service
 
@@ -139,6 +143,39 @@ async def test_users_servers_get_the_new_version_of_their_policy(tmp_path: Path)
     assert after > before
     assert old != new
     assert json.loads(base64.b64decode(json.loads(new)["payload"]))["version"] == after
+
+
+async def test_whatever_goes_wrong_with_a_new_policy_the_file_is_still_followed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Caught: a watch that ends at the first error that nobody thought of, while all seems to be in force."""
+    path = tmp_path / "policy.json"
+
+    def write_rule(reason: str) -> None:
+        write(tmp_path, {"rules": [{**DENY, "reason": reason}]})
+
+    def fail(*_: object) -> Any:
+        raise RuntimeError
+
+    write_rule("one")
+    policy = PolicyInForce(read_policy_file(path, {}), {}, clock=SystemClock())
+    seen: list[str] = []
+    policy.follow(fail)
+    policy.follow(lambda _, now: seen.append(now.policy.rules[0].reason))
+    with caplog.at_level(logging.ERROR):
+        write_rule("second")
+        await policy.look()
+        assert seen == ["second"]
+        assert "not everything follows" in caplog.text
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(policy_in_force, "read_policy_file", fail)
+        write_rule("the third")
+        await policy.look()
+    assert (seen, [problem.message for problem in policy.problems]) == (["second"], ["it cannot be read: RuntimeError"])
+    write_rule("the fourth one")
+    await policy.look()
+    assert (seen, policy.problems) == (["second", "the fourth one"], ())
 
 
 async def test_a_running_service_follows_the_file_and_reads_it_on_sighup(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ class HubRequestManager:
             return HubList(problem=f"the Hub service answers {answer.code} {answer.reason}")
         try:
             return _read(json.loads(answer.body), self._base)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return HubList(problem="the Hub service answers something that is no list of requests")
 
     def _note(self, problem: str) -> None:

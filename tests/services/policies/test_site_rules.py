@@ -118,13 +118,16 @@ async def test_lasting_answers_and_edits_that_the_site_turned_off_are_refused(si
     await box.aclose()
 
 
-async def test_a_file_of_the_site_that_has_features_and_no_rules_is_recorded_as_a_change(
-    site_file: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    "said", [{"features": {"edit": "force-off"}}, {"servers": {"deny": [{"url": "https://old.example.org/*"}]}}]
+)
+async def test_a_file_of_the_site_that_has_no_rules_is_recorded_as_a_change(
+    site_file: Path, tmp_path: Path, said: dict[str, Any]
 ) -> None:
     box = a_box(tmp_path)
     await box.start()
     async with box.changes.by(ADA):
-        await write(site_file, json.dumps({"rules": [], "features": {"edit": "force-off"}}))
+        await write(site_file, json.dumps({"rules": [], **said}))
     [record] = (await box.store.list(ApprovalQuery())).approvals
     assert (record.call.tool, record.call.arguments["from"]) == ("change_site_rules", None)
     await box.aclose()
