@@ -72,7 +72,9 @@ export class Origins implements IOrigins {
       return trans.__('a console');
     }
     if (path === null) {
-      return trans.__('code outside a notebook');
+      return approval.call.kernel_id === null
+        ? trans.__('outside a notebook')
+        : trans.__('code outside a notebook');
     }
     const panel = this._notebook(approval.call);
     const cell = panel && this._cell(panel, approval);

@@ -205,12 +205,14 @@ function Head({ approval, count, titleId }: IHeadProps): JSX.Element {
         <span className="jp-AgentBox-isolation">
           {describeIsolation(call.isolation, trans)}
         </span>
-        <LinkButton
-          label={trans.__('Go to cell')}
-          onClick={() => {
-            void origins.reveal(approval);
-          }}
-        />
+        {call.notebook_path !== null || origins.isOpen(approval) ? (
+          <LinkButton
+            label={trans.__('Go to cell')}
+            onClick={() => {
+              void origins.reveal(approval);
+            }}
+          />
+        ) : null}
       </div>
     </div>
   );

@@ -22,7 +22,7 @@ import { OpenForms } from './forms';
 import { useKeptWaiting } from './useKeptWaiting';
 import { LookAlikes } from './LookAlikes';
 import { Outcome } from './Outcome';
-import { Facts, Mark, RiskLine, Says } from './ToolFacts';
+import { askedBy, Facts, Mark, RiskLine, Says } from './ToolFacts';
 import { UnseenNote, UnseenReport, useUnseen } from '../components/Unseen';
 import { useSending } from './useSending';
 import { useTogetherLetter } from './together';
@@ -43,6 +43,8 @@ export interface ICardProps {
   /** Lets the request wait longer; says whether it does. */
   onExtend?: () => Promise<boolean>;
   onReveal?: (approval: IApproval) => void;
+  /** Whether there is no cell to go to. */
+  isWithoutCell?: boolean;
   /** Fetches arguments that were left out; without it they are no longer kept. */
   onShowArguments?: () => void;
   /** Opens the form of a rule that is prefilled from the request. */
@@ -209,15 +211,26 @@ function Header(props: ICardProps & { titleId: string }): JSX.Element {
   );
 }
 
-function Origin({ approval, origin, onReveal }: ICardProps): JSX.Element {
+function Origin(props: ICardProps): JSX.Element {
   const trans = useTrans();
+  const nameOf = useNameOf();
+  const { approval, origin, onReveal, isWithoutCell = false } = props;
+  const { kernel_id, notebook_path, askers = [] } = approval.call;
+  const isByCode =
+    kernel_id !== null || notebook_path !== null || askers.length === 0;
   return (
     <div className="jp-AgentBox-origin">
-      <span>{trans.__('From %1', origin)}</span>
-      <span className="jp-AgentBox-isolation">
-        {describeIsolation(approval.call.isolation, trans)}
+      <span>
+        {isByCode
+          ? trans.__('From %1', origin)
+          : trans.__('Asked by %1', label(askedBy(askers, nameOf, trans)))}
       </span>
-      {onReveal ? (
+      {isByCode ? (
+        <span className="jp-AgentBox-isolation">
+          {describeIsolation(approval.call.isolation, trans)}
+        </span>
+      ) : null}
+      {onReveal && !isWithoutCell ? (
         <LinkButton
           label={trans.__('Go to cell')}
           title={trans.__('Go to the source of this call: %1', origin)}

@@ -83,6 +83,9 @@ function OneRequest(props: IRequestCardProps): JSX.Element {
       <Card
         approval={approval}
         origin={origins.describe(approval)}
+        isWithoutCell={
+          approval.call.notebook_path === null && !origins.isOpen(approval)
+        }
         now={() => model.now()}
         onDecide={(shown, answer) => model.decide(shown, answer)}
         present={() => model.get(requestId).approval}

@@ -184,7 +184,7 @@ const PERSON = {
 };
 
 /** Who may have asked: of several people who use a kernel, it can be any. */
-function askedBy(
+export function askedBy(
   askers: readonly IAsker[],
   nameOf: NameOf,
   trans: TranslationBundle

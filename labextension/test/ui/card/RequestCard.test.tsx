@@ -47,6 +47,32 @@ test('another request is another card, with buttons of its own', () => {
   Signal.clearData(shared.model);
 });
 
+test('what a person asked for without any code says who asked, and leads to no cell', () => {
+  const shared = context();
+  const asker = { kind: 'user', display_name: null, via: 'browser' } as const;
+  const call = {
+    ...approval().call,
+    kernel_id: null,
+    notebook_path: null,
+    cell_id: null,
+    askers: [{ ...asker, name: 'ada' }]
+  };
+  shared.model.remember([approval({ id: 'a3', call })]);
+  const card = (id: string): JSX.Element => (
+    <CardProvider value={shared}>
+      <RequestCard requestId={id} hasLink={true} />
+    </CardProvider>
+  );
+  const { container, rerender } = render(card('a3'));
+  const origin = (): string =>
+    container.querySelector('.jp-AgentBox-origin')?.textContent ?? '';
+  expect(origin()).toBe('Asked by Ada');
+  rerender(card('a2'));
+  expect(origin()).toContain('From orders.ipynb, cell 3');
+  expect(origin()).toContain('Go to cell');
+  Signal.clearData(shared.model);
+});
+
 test('in a widget there is no button that decides, but one that leads to the panel', () => {
   const opened: string[] = [];
   const shared = context(id => opened.push(id));
