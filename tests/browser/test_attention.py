@@ -65,7 +65,7 @@ def test_notification_of_a_request_out_of_view_shows_it(person: Person, notebook
     expect(person.cell(0)).to_contain_text("another notebook")
     lab.decide(lab.approvals(path)[0])
     # one for the first request may come, and go, before it
-    toast = person.toasts.filter(has_text=f"shop.list_orders needs your approval ({path}, cell 2)")
+    toast = person.toasts.filter(has_text=f"shop.list_orders(limit=1) needs your approval ({path}, cell 2)")
     # the request's card comes another way than its notification, which would show the panel in its stead
     expect(person.page.locator(".jp-NotebookPanel .jp-AgentBox-card[data-request-id]")).to_have_count(2)
     toast.get_by_role("button", name="Show").click()

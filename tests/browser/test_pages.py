@@ -59,7 +59,7 @@ def test_second_tab_shows_the_request_and_can_decide_it(
     first.open(path)
     second.open(other)
     first.run(0)
-    expect(second.toasts).to_contain_text(f"shop.list_orders needs your approval ({path})")
+    expect(second.toasts).to_contain_text(f"shop.list_orders(limit=1) needs your approval ({path})")
     second.open_panel()
     decide(second.item("shop.list_orders"), "Allow once")
     expect(first.card()).to_contain_text(re.compile(r"Allowed by another browser \(\w{6}\)\. Done in"))

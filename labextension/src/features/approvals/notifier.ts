@@ -4,7 +4,6 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { IDisposable } from '@lumino/disposable';
 
-import { qualifiedName } from '../../api/protocol';
 import type { IApproval } from '../../api/protocol';
 import type {
   IApprovalModel,
@@ -12,6 +11,7 @@ import type {
   IOrigins
 } from '../../internalTokens';
 import { withFocusToFollow } from '../../ui/guarded/keyGuard';
+import { callLine } from '../../ui/text/callLine';
 import { label } from '../../ui/text/visibleText';
 import { RENDER_TIME, StandingNotification } from './standingNotification';
 
@@ -120,8 +120,9 @@ export class Notifier implements IDisposable {
     return count === 1
       ? trans.__(
           '%1 needs your approval (%2)',
-          label(qualifiedName(first.call), 60),
-          label(origins.describe(first), 60)
+          // JupyterLab shows 140 characters of a message.
+          label(`${first.call.server}.${callLine(first)}`, 66),
+          label(origins.describe(first), 50)
         )
       : trans._n(
           '%1 tool call needs your approval',

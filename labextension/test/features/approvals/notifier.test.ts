@@ -80,11 +80,29 @@ async function press(): Promise<void> {
 test('one notification counts all that wait out of view', async () => {
   await arrive('a1');
   expect(messages()).toEqual([
-    'shop.delete_order needs your approval (orders.ipynb, cell 3)'
+    'shop.delete_order(order_id=7) needs your approval (orders.ipynb, cell 3)'
   ]);
   inView.add('a3');
   await arrive('a2', 'a3');
   expect(messages()).toEqual(['2 tool calls need your approval']);
+});
+
+test('it names the call in one short line, with what cannot be seen in it made visible', async () => {
+  const named = (tool: string, text: string): IApproval => {
+    const { call } = approval();
+    return approval({ id: tool, call: { ...call, tool, arguments: { text } } });
+  };
+  model.remember([named('note', 'a\u202Eb\n<b>')]);
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  expect(messages()).toEqual([
+    'shop.note(text="a\\u202eb\\n<b>") needs your approval (orders.ipynb, cell 3)'
+  ]);
+  inView.add('note');
+  model.remember([named('x'.repeat(50), 'y'.repeat(50))]);
+  await jest.advanceTimersByTimeAsync(A_WHILE);
+  const [message] = messages();
+  expect(message).toMatch(/^shop\.x+.*… needs your approval \(orders/);
+  expect(message.length).toBeLessThanOrEqual(140);
 });
 
 test('it goes when the last request is decided, or comes into view', async () => {
