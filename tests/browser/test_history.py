@@ -78,11 +78,16 @@ def test_the_page_says_what_ran_who_allowed_it_and_what_became_of_it(
 
 
 def test_the_panel_leads_to_the_page(person: Person, notebook: Callable[..., str]) -> None:
-    person.open(notebook("1 + 1"))
+    person.open(notebook(RESTOCK))
+    person.run(0)
+    decide(person.card(0), "Allow once")
     person.open_panel()
     person.show_tab("History")
     person.history.get_by_role("button", name="Show all history").click()
     expect(person.page.get_by_role("tab", name="AgentBox history")).to_have_attribute("aria-selected", "true")
+    # Beside the panel, in a window of 1280 pixels, a call is still legible.
+    call = person.page.get_by_role("columnheader", name="Call").evaluate("cell => cell.clientWidth")
+    assert call >= 200
 
 
 def test_the_page_says_that_it_could_not_be_loaded_and_tries_again(
