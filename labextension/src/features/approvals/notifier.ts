@@ -121,8 +121,8 @@ export class Notifier implements IDisposable {
       ? trans.__(
           '%1 needs your approval (%2)',
           // JupyterLab shows 140 characters of a message.
-          label(`${first.call.server}.${callLine(first)}`, 66),
-          label(origins.describe(first), 50)
+          label(`${first.call.server}.${callLine(first)}`, 57),
+          label(origins.describe(first), 60)
         )
       : trans._n(
           '%1 tool call needs your approval',
