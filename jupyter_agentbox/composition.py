@@ -18,6 +18,7 @@ from jupyter_agentbox.core.policy import Layer, Policy
 from jupyter_agentbox.core.ports import Announcer, RuleSource, ToolCaller, ToolCatalog
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
 from jupyter_agentbox.core.reviewers import DecideWith
+from jupyter_agentbox.core.site_policy import Feature
 from jupyter_agentbox.core.spawn_profile import profile_of
 from jupyter_agentbox.core.tools import LogMessage, ToolDescription
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
@@ -337,12 +338,13 @@ def _facts(policies: PolicyManager, tools: McpServers) -> Facts:
     """Return what is looked at for changes that the record is to have."""
     book = policies.book
     site: list[JsonValue] = [rule.to_json() for rule in book.rules if rule.layer is Layer.SITE]
+    features: JsonObject = {feature.value: book.site.lock(feature).value for feature in Feature}
     says_something = bool(site or book.site.features or book.site.allowed is not None or book.site.denied)
     return Facts(
         rules_file=book.user.path if book.user is not None else "",
         rules=book.user.revision if book.user is not None else "",
         site_rules=digest_of(
-            [canonical_json({"rules": site, "features": book.site.to_json(), "servers": book.site.servers_to_json()})]
+            [canonical_json({"rules": site, "features": features, "servers": book.site.servers_to_json()})]
         )
         if says_something
         else "",

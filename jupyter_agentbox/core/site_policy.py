@@ -16,6 +16,7 @@ from jupyter_agentbox.exceptions import LockedError
 from .calls import JsonObject
 from .globs import careful_matcher_of, is_literal, matcher_of
 from .hosts import canonical_host
+from .policy import Layer
 
 #: Stands at the end of a command's pattern for any further arguments.
 MORE: Final = "..."
@@ -227,6 +228,8 @@ class SitePolicy:
         Whether one of them is not understood, so that what it says of the rest is unknown.
     hub_policy : HubPolicySource or None
         The Hub service whose policy holds as well; of several files, the first that names one counts.
+    named_by : mapping
+        Which of the files turn each feature off; of a feature that is not in it, all of them.
     """
 
     features: Mapping[Feature, Lock] = field(default_factory=dict)
@@ -236,6 +239,7 @@ class SitePolicy:
     files: tuple[str, ...] = ()
     is_closed: bool = False
     hub_policy: HubPolicySource | None = None
+    named_by: Mapping[Feature, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
     @classmethod
     def closed(cls, file: str) -> SitePolicy:
@@ -250,6 +254,10 @@ class SitePolicy:
         """Whether nobody can use a feature."""
         return self.lock(feature) is Lock.FORCE_OFF
 
+    def off_by(self, feature: Feature) -> tuple[str, ...]:
+        """Return the files that turn a feature off; none if it is on."""
+        return self.named_by.get(feature, self.files) if self.is_off(feature) else ()
+
     def check(self, feature: Feature) -> None:
         """Refuse a feature that is off.
 
@@ -258,11 +266,11 @@ class SitePolicy:
         LockedError
         """
         if self.is_off(feature):
-            raise LockedError(f"{_IN_WORDS[feature]}: set by your administrator ({', '.join(self.files)})")
+            raise LockedError(self._why_off(feature))
 
     def why_no_command(self, command: Sequence[str], variables: Sequence[str]) -> str:
         """Return why users may not have a server that starts this with these variables; empty if they may."""
-        if why := self._why_off():
+        if why := self._why_off(Feature.LOCAL_SERVERS):
             return why
         if any(pattern.matches_command(command, careful=False) for pattern in self.denied):
             return self._forbidden("what it starts")
@@ -275,7 +283,7 @@ class SitePolicy:
 
     def why_no_url(self, url: str) -> str:
         """Return why users may not have a server that is there; empty if they may."""
-        if why := self._why_off():
+        if why := self._why_off(Feature.LOCAL_SERVERS):
             return why
         if any(pattern.matches_url(url, careful=False) for pattern in self.denied):
             return self._forbidden("its address")
@@ -303,14 +311,17 @@ class SitePolicy:
             files=files,
             is_closed=self.is_closed or other.is_closed,
             hub_policy=self.hub_policy or other.hub_policy,
+            named_by={feature: (*self.off_by(feature), *other.off_by(feature)) for feature in Feature},
         )
 
     def to_json(self) -> JsonObject:
-        """Return the policy as the REST API sends it: each feature, and why what is off is off."""
+        """Return the policy as the REST API sends it: each feature, and why, and by whom, what is off is off."""
         return {
             feature.value: {
                 "lock": self.lock(feature).value,
                 "message": f"{_IN_WORDS[feature]}: set by your administrator" if self.is_off(feature) else None,
+                "layer": Layer.SITE.value if self.is_off(feature) else None,
+                "files": [*self.off_by(feature)],
             }
             for feature in Feature
         }
@@ -322,9 +333,9 @@ class SitePolicy:
             "deny": [pattern.to_json() for pattern in self.denied],
         }
 
-    def _why_off(self) -> str:
-        if self.is_off(Feature.LOCAL_SERVERS):
-            return f"{_IN_WORDS[Feature.LOCAL_SERVERS]}: set by your administrator ({', '.join(self.files)})"
+    def _why_off(self, feature: Feature) -> str:
+        if self.is_off(feature):
+            return f"{_IN_WORDS[feature]}: set by your administrator ({', '.join(self.off_by(feature))})"
         return ""
 
     def _forbidden(self, what: str) -> str:

@@ -41,7 +41,8 @@ def profile_of(environment: Mapping[str, str]) -> RuleText | None:
     rules = (_at_least(Isolation(level)),) if level in _LEVELS else ()
     off = {feature: Lock.FORCE_OFF for name, feature in _FEATURES.items() if given.get(name) == _OFF}
     files = tuple(f"${name}" for name, feature in _FEATURES.items() if feature in off)
-    return RuleText(rules=rules, problems=problems, site=SitePolicy(features=off, files=files))
+    named_by = {feature: (f"${name}",) for name, feature in _FEATURES.items() if feature in off}
+    return RuleText(rules=rules, problems=problems, site=SitePolicy(features=off, files=files, named_by=named_by))
 
 
 def _problems(given: Mapping[str, str]) -> Iterator[ConfigurationProblem]:

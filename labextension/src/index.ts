@@ -27,6 +27,7 @@ import { historyPagePlugin } from './features/history/historyPagePlugin';
 import { historySectionPlugin } from './features/history/historySectionPlugin';
 import { panelPlugin } from './features/approvals/panelPlugin';
 import { publicApprovalsPlugin } from './features/approvals/publicApprovalsPlugin';
+import { rulesPlugin } from './features/rules/rulesPlugin';
 import { rulesSectionPlugin } from './features/rules/rulesSectionPlugin';
 import { serversSectionPlugin } from './features/servers/serversSectionPlugin';
 import { sidePanelPlugin } from './shell/sidePanelPlugin';
@@ -48,6 +49,7 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   approvalsPlugin,
   historyPlugin,
   grantsPlugin,
+  rulesPlugin,
   originsPlugin,
   questionsPlugin,
   hubRequestsPlugin,

@@ -30,6 +30,7 @@ import type {
   QuestionAction
 } from './api/protocol';
 import type { IThread } from './api/threads';
+import type { IRulesModel as Rules } from './model/rules';
 import type { ICardContext as CardContext } from './ui/context';
 
 /** What a page knows about one request. */
@@ -298,6 +299,13 @@ export const IHistoryModel = new Token<IHistoryModel>(
 export const IGrantsModel = new Token<IGrantsModel>(
   'jupyter-agentbox:IGrantsModel',
   'The lasting answers that people gave.'
+);
+
+export type IRulesModel = Rules;
+
+export const IRulesModel = new Token<IRulesModel>(
+  'jupyter-agentbox:IRulesModel',
+  'The rules in force, and what the site turned off.'
 );
 
 export const IQuestionsModel = new Token<IQuestionsModel>(

@@ -28,7 +28,12 @@ def test_what_is_off_is_refused_with_the_file_that_says_so(feature: Feature) -> 
     with pytest.raises(LockedError, match=r"set by your administrator .*/etc/jupyter"):
         policy.check(feature)
     said = policy.to_json()
-    assert said[feature.value] == {"lock": "force-off", "message": str(said[feature.value]["message"])}  # type: ignore[index,call-overload]  # an object
+    assert said[feature.value] == {
+        "lock": "force-off",
+        "message": str(said[feature.value]["message"]),  # type: ignore[index,call-overload]  # an object
+        "layer": "site",
+        "files": ["/etc/jupyter/agentbox_rules.json"],
+    }
     others = [name for name, one in said.items() if isinstance(one, dict) and one["message"] is None]
     assert len(others) == len(Feature) - 1
 
@@ -200,6 +205,15 @@ def test_of_two_files_the_stricter_holds() -> None:
     )
     assert one.with_stricter(other) == both
     assert SitePolicy().with_stricter(one) == one == one.with_stricter(SitePolicy())
+
+
+def test_of_two_files_only_the_one_that_turns_a_feature_off_is_named() -> None:
+    one = SitePolicy(features={Feature.EDIT: Lock.FORCE_OFF}, files=("a",))
+    other = SitePolicy(features={Feature.GRANTS: Lock.FORCE_OFF, Feature.EDIT: Lock.FORCE_ON}, files=("b",))
+    both = SitePolicy(files=("c",)).with_stricter(one).with_stricter(other)
+    assert (both.off_by(Feature.EDIT), both.off_by(Feature.GRANTS), both.off_by(Feature.AGENTS)) == (("a",), ("b",), ())
+    with pytest.raises(LockedError, match=r"set by your administrator \(a\)"):
+        both.check(Feature.EDIT)
 
 
 def test_a_pattern_is_written_as_it_stands_in_a_file() -> None:

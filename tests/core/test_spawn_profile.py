@@ -38,6 +38,7 @@ def test_features_are_turned_off_and_the_reason_names_the_variable() -> None:
     assert profile is not None
     assert [feature for feature in Feature if profile.site.is_off(feature)] == [Feature.GRANTS, Feature.LOCAL_SERVERS]
     assert profile.site.files == ("$JUPYTER_AGENTBOX_GRANTS", "$JUPYTER_AGENTBOX_LOCAL_SERVERS")
+    assert profile.site.off_by(Feature.GRANTS) == ("$JUPYTER_AGENTBOX_GRANTS",)
     assert profile.problems == ()
 
 

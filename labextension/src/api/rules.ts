@@ -46,7 +46,15 @@ export interface IHubPolicy {
 export interface IFeatureLock {
   lock: 'user-choice' | 'force-on' | 'force-off';
   message: string | null;
+  /** Whose word it is that it is off. */
+  layer?: string | null;
+  /** The files, or variables, that turn it off; an older server names none. */
+  files?: string[];
 }
+
+/** What an administrator can turn off. */
+export type FeatureName =
+  'grants' | 'edit' | 'local_servers' | 'agents' | 'models';
 
 /** Where the rule of an evaluation stands, if it is in a file. */
 export interface IRulePlace {

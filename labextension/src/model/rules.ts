@@ -8,7 +8,7 @@ import type { IAgentBoxClient } from '../api/client';
 import { namesOf } from '../api/json';
 import type { IJsonObject, JsonValue } from '../api/json';
 import type { IApproval } from '../api/protocol';
-import type { IDryRun, IPolicy } from '../api/rules';
+import type { FeatureName, IDryRun, IFeatureLock, IPolicy } from '../api/rules';
 
 /** The rules that are in force. */
 export interface IRulesModel {
@@ -17,6 +17,8 @@ export interface IRulesModel {
   readonly policy: IPolicy | null;
   /** A rule that a person began to make from a request. */
   readonly proposal: IJsonObject | null;
+  /** Who turned a feature off; `null` if nobody did, or if that is not known. */
+  lockOf(feature: FeatureName): IFeatureLock | null;
   refresh(): Promise<void>;
   /** Replace the user's rules of a revision. Rejects with `RequestError`. */
   save(rules: IJsonObject[], revision: string): Promise<void>;
@@ -43,6 +45,11 @@ export class RulesModel implements IRulesModel {
 
   get proposal(): IJsonObject | null {
     return this._proposal;
+  }
+
+  lockOf(feature: FeatureName): IFeatureLock | null {
+    const lock = this._policy?.features?.[feature];
+    return lock?.lock === 'force-off' ? lock : null;
   }
 
   async refresh(): Promise<void> {

@@ -17,21 +17,30 @@ const FIRST_CELL = '%%agent\n';
 export interface IAgentNotebookOptions {
   kernelspecs: Pick<KernelSpec.IManager, 'ready' | 'specs'>;
   trans: TranslationBundle;
+  /** Why there are no agents; empty if there are. */
+  whyOff: () => string;
 }
 
 /** Add the command. Its argument `cwd` says where the notebook is made; by default, where the file browser is. */
 export function addAgentNotebookCommand(
   registry: CommandRegistry,
-  { kernelspecs, trans }: IAgentNotebookOptions
+  { kernelspecs, trans, whyOff }: IAgentNotebookOptions
 ): void {
   registry.addCommand(NEW_AGENT_NOTEBOOK, {
     label: ({ isLauncher }) =>
       isLauncher ? trans.__('Agent Notebook') : trans.__('New Agent Notebook'),
-    caption: trans.__(
-      'Create a notebook in which an agent works, and asks before it runs anything'
-    ),
+    caption: () =>
+      whyOff() ||
+      trans.__(
+        'Create a notebook in which an agent works, and asks before it runs anything'
+      ),
+    isEnabled: () => !whyOff(),
     icon: ({ isPalette }) => (isPalette ? undefined : approvalIcon),
     execute: async ({ cwd }) => {
+      const why = whyOff();
+      if (why) {
+        throw new Error(why); // the launcher shows it, and has no cards that are disabled
+      }
       await kernelspecs.ready;
       const panel: unknown = await registry.execute('notebook:create-new', {
         ...(cwd === undefined ? {} : { cwd }),

@@ -6,7 +6,9 @@ import { ICommandPalette } from '@jupyterlab/apputils';
 import { ILauncher } from '@jupyterlab/launcher';
 import { ITranslator } from '@jupyterlab/translation';
 
+import { IRulesModel } from '../internalTokens';
 import { languageOf } from '../ui/text/language';
+import { lockText } from '../ui/text/locks';
 import { addAgentNotebookCommand, NEW_AGENT_NOTEBOOK } from './agentNotebook';
 
 /** Adds a command, and a card in the launcher, for notebooks that begin with a `%%agent` cell. */
@@ -15,16 +17,24 @@ export const agentNotebookPlugin: JupyterFrontEndPlugin<void> = {
   description:
     'Adds a command and a launcher card for notebooks with an agent.',
   autoStart: true,
-  optional: [ILauncher, ICommandPalette, ITranslator],
+  optional: [ILauncher, ICommandPalette, ITranslator, IRulesModel],
   activate: (
     { commands, serviceManager }: JupyterFrontEnd,
     launcher: ILauncher | null,
     palette: ICommandPalette | null,
-    translator: ITranslator | null
+    translator: ITranslator | null,
+    rules: IRulesModel | null
   ): void => {
     const { trans } = languageOf(translator);
     const { kernelspecs } = serviceManager;
-    addAgentNotebookCommand(commands, { kernelspecs, trans });
+    const whyOff = (): string => {
+      const lock = rules?.lockOf('agents');
+      return lock ? lockText('agents', lock, trans) : '';
+    };
+    addAgentNotebookCommand(commands, { kernelspecs, trans, whyOff });
+    rules?.changed.connect(() => {
+      commands.notifyCommandChanged(NEW_AGENT_NOTEBOOK);
+    });
     launcher?.add({
       command: NEW_AGENT_NOTEBOOK,
       args: { isLauncher: true },

@@ -3,9 +3,12 @@
  */
 import type { IEditorFactoryService } from '@jupyterlab/codeeditor';
 import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
+import { Signal } from '@lumino/signaling';
+import type { ISignal } from '@lumino/signaling';
 import React from 'react';
 
 import type { ICellUpdate } from '../api/protocol';
+import type { FeatureName, IFeatureLock } from '../api/rules';
 import type {
   IApprovalModel,
   IOrigins,
@@ -16,6 +19,13 @@ import type { ILanguage } from './text/language';
 import type { NameOf } from './text/reviewers';
 import { label } from './text/visibleText';
 
+/** What the site's administrator turned off. */
+export interface ISiteLocks {
+  readonly changed: ISignal<object, void>;
+  /** Who turned a feature off; `null` if nobody did, or if that is not known. */
+  lockOf(feature: FeatureName): IFeatureLock | null;
+}
+
 /** What every view of requests needs. */
 export interface ICardContext extends ILanguage {
   model: IApprovalModel;
@@ -24,6 +34,8 @@ export interface ICardContext extends ILanguage {
   nameOf: NameOf;
   /** What servers ask; a page may have no such model. */
   questions?: IQuestionsModel | null;
+  /** What the site turned off; a page may not ask. */
+  locks?: ISiteLocks | null;
   /** Makes editors for code; an application may have none. */
   editors?: IEditorFactoryService | null;
   /** Show the panel and go to a request in it; views that are in the panel have no need of it. */
@@ -48,6 +60,14 @@ const Names = React.createContext<NameOf>(({ reviewer }) => label(reviewer));
 
 const Editors = React.createContext<IEditorFactoryService | null>(null);
 
+const NOTHING_OFF: ISiteLocks = {
+  changed: new Signal<object, void>({}),
+  lockOf: () => null
+};
+
+/** What is off; see `useLock`. */
+export const Locks = React.createContext<ISiteLocks>(NOTHING_OFF);
+
 const Cards = React.createContext<ICardContext | null>(null);
 
 /** Gives the components within it their language. */
@@ -56,6 +76,16 @@ export function LanguageProvider(
 ): JSX.Element {
   return (
     <Language.Provider value={props.value}>{props.children}</Language.Provider>
+  );
+}
+
+/** Tells the components within it what the site turned off; nothing where that cannot be known. */
+export function LocksProvider(
+  props: React.PropsWithChildren<{ value: ISiteLocks | null }>
+): JSX.Element {
+  const { value, children } = props;
+  return (
+    <Locks.Provider value={value ?? NOTHING_OFF}>{children}</Locks.Provider>
   );
 }
 
@@ -68,7 +98,9 @@ export function CardProvider(
     <Language.Provider value={value}>
       <Names.Provider value={value.nameOf}>
         <Editors.Provider value={value.editors ?? null}>
-          <Cards.Provider value={value}>{children}</Cards.Provider>
+          <Locks.Provider value={value.locks ?? NOTHING_OFF}>
+            <Cards.Provider value={value}>{children}</Cards.Provider>
+          </Locks.Provider>
         </Editors.Provider>
       </Names.Provider>
     </Language.Provider>

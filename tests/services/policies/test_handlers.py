@@ -82,6 +82,18 @@ async def test_without_rules_there_are_none(fetch: Any, rules_file: Path) -> Non
     )
 
 
+async def test_of_what_the_site_turned_off_it_says_whose_word_it_is(fetch: Any, site_file: Path) -> None:
+    site_file.write_text(json.dumps({"rules": [], "features": {"edit": "force-off"}}))
+    features = (await fetch("GET"))[1]["features"]
+    assert features["edit"] == {
+        "lock": "force-off",
+        "message": "arguments cannot be edited: set by your administrator",
+        "layer": "site",
+        "files": [str(site_file)],
+    }
+    assert features["grants"] == {"lock": "user-choice", "message": None, "layer": None, "files": []}
+
+
 async def test_what_is_put_is_what_is_got_and_what_the_file_says(fetch: Any, rules_file: Path) -> None:
     code, put = await fetch("PUT", body={"rules": [ALLOW, DENY]})
     assert (code, put["rules"]) == (200, [ALLOW, DENY])

@@ -12,7 +12,8 @@ import {
   IApprovalModel,
   ICardContext,
   IOrigins,
-  IQuestionsModel
+  IQuestionsModel,
+  IRulesModel
 } from '../../internalTokens';
 import { languageOf } from '../../ui/text/language';
 import { reviewerNames } from '../../ui/text/reviewers';
@@ -25,7 +26,7 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
   autoStart: true,
   provides: ICardContext,
   requires: [IApprovalModel, IOrigins, IUserManager, IAgentBoxClient],
-  optional: [IQuestionsModel, IEditorServices, ITranslator],
+  optional: [IQuestionsModel, IEditorServices, ITranslator, IRulesModel],
   activate: (
     app: JupyterFrontEnd,
     model: IApprovalModel,
@@ -34,7 +35,8 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
     client: IAgentBoxClient,
     questions: IQuestionsModel | null,
     services: IEditorServices | null,
-    translator: ITranslator | null
+    translator: ITranslator | null,
+    locks: IRulesModel | null
   ): ICardContext => {
     const language = languageOf(translator);
     const nameOf = reviewerNames(user, language.trans);
@@ -48,6 +50,7 @@ export const cardContextPlugin: JupyterFrontEndPlugin<ICardContext> = {
       origins,
       nameOf,
       questions,
+      locks,
       editors,
       makeRule,
       proposeUpdate: client.proposeUpdate.bind(client)

@@ -6,6 +6,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { isObject, namesOf, stringify } from '../../api/json';
 import type { IJsonObject } from '../../api/json';
 import type { Effect, IDryRun, IPolicy } from '../../api/rules';
+import { offText } from '../../ui/text/locks';
 import { label } from '../../ui/text/visibleText';
 
 /** What a rule does. */
@@ -23,16 +24,9 @@ export function lockedTexts(
   policy: IPolicy,
   trans: TranslationBundle
 ): string[] {
-  const texts: Record<string, string> = {
-    grants: trans.__('Lasting answers that allow are off.'),
-    edit: trans.__('Arguments cannot be edited.'),
-    local_servers: trans.__('MCP servers of your own are off.'),
-    agents: trans.__('Agents are off.'),
-    models: trans.__('The model of agents cannot be chosen.')
-  };
   return Object.entries(policy.features ?? {})
     .filter(([, { lock }]) => lock === 'force-off')
-    .map(([name]) => texts[name] ?? label(name, 80));
+    .map(([name]) => offText(name, trans));
 }
 
 /** How it stands with the policy that the Hub service sends. */

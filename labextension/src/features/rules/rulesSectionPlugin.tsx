@@ -6,9 +6,8 @@ import { ITranslator } from '@jupyterlab/translation';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import { onPageReturn } from '../../integrations/pageReturn';
-import { IAgentBoxClient, IApprovalModel } from '../../internalTokens';
-import { RulesModel, ruleFrom } from '../../model/rules';
+import { IApprovalModel, IRulesModel } from '../../internalTokens';
+import { ruleFrom } from '../../model/rules';
 import { IAgentBoxPanel } from '../../tokens';
 import { Section } from '../../ui/components/Section';
 import { LanguageProvider } from '../../ui/context';
@@ -21,18 +20,16 @@ export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:rules-section',
   description: 'Shows the rules in the side panel.',
   autoStart: true,
-  requires: [IAgentBoxPanel, IAgentBoxClient, IApprovalModel],
+  requires: [IAgentBoxPanel, IRulesModel, IApprovalModel],
   optional: [ITranslator],
   activate: (
     app: JupyterFrontEnd,
     panel: IAgentBoxPanel,
-    client: IAgentBoxClient,
+    rules: IRulesModel,
     approvals: IApprovalModel,
     translator: ITranslator | null
   ): void => {
     const language = languageOf(translator);
-    const rules = new RulesModel(client);
-    const refresh = (): void => void rules.refresh();
     const content = (): JSX.Element => (
       <LanguageProvider value={language}>
         <RuleList rules={rules} />
@@ -42,13 +39,11 @@ export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
       id: 'rules',
       label: language.trans.__('Rules'),
       rank: 350,
-      widget: new Section(content, refresh)
+      widget: new Section(content, () => void rules.refresh())
     });
     rules.changed.connect(() => {
       section.problem = problemOf(rules, language.trans);
     });
-    onPageReturn(refresh);
-    refresh();
     app.commands.addCommand(MAKE_RULE, {
       label: language.trans.__('Make a Rule…'),
       execute: async args => {
@@ -67,7 +62,7 @@ export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-function problemOf({ policy }: RulesModel, trans: TranslationBundle): string {
+function problemOf({ policy }: IRulesModel, trans: TranslationBundle): string {
   return policy?.problems.length
     ? trans.__('A file of rules cannot be used.')
     : '';

@@ -7,6 +7,8 @@ import type { IServersModel } from '../../internalTokens';
 import { VisibleText } from '../../ui/components/VisibleText';
 import { useTrans } from '../../ui/context';
 import { PersonButton } from '../../ui/guarded/PersonButton';
+import type { IPersonButtonProps } from '../../ui/guarded/PersonButton';
+import { LockedButton, useWhyLocked } from '../../ui/locks';
 import { AddServer } from './AddServer';
 import { EMPTY } from './newServer';
 import type { INewServer } from './newServer';
@@ -74,19 +76,22 @@ interface IPlaceProps extends IConfigurationProps {
 function Place(props: IPlaceProps): JSX.Element {
   const trans = useTrans();
   const { servers, openDocument, closed, onAdd, onImport } = props;
+  const why = useWhyLocked('local_servers');
   const file = servers.list?.file;
   const document = file?.document ?? null;
   return (
     <>
       <div className="jp-AgentBox-buttons">
-        <PersonButton
+        <OwnServersButton
           label={trans.__('Add server…')}
+          why={why}
           isFocused={closed === 'add'}
           onActivate={onAdd}
         />
-        <PersonButton
+        <OwnServersButton
           label={trans.__('Import…')}
           name={trans.__('Import servers of other programs')}
+          why={why}
           isFocused={closed === 'import'}
           onActivate={onImport}
         />
@@ -105,5 +110,17 @@ function Place(props: IPlaceProps): JSX.Element {
         </p>
       ) : null}
     </>
+  );
+}
+
+/** A button that leads to a server of the user's own, unless the site lets them have none. */
+function OwnServersButton(
+  props: IPersonButtonProps & { why: string }
+): JSX.Element {
+  const { why, onActivate, ...rest } = props;
+  return why ? (
+    <LockedButton {...rest} why={why} />
+  ) : (
+    <PersonButton {...rest} onActivate={onActivate} />
   );
 }

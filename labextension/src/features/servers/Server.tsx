@@ -6,12 +6,14 @@ import React from 'react';
 
 import type { ServerAction } from '../../api/client';
 import type { IServer, ISignInPage, ServerState } from '../../api/protocol';
+import type { IFeatureLock } from '../../api/rules';
 import type { IServersModel } from '../../internalTokens';
 import { useTrans } from '../../ui/context';
 import { DecisionButton } from '../../ui/guarded/DecisionButton';
 import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { useDoing } from '../../ui/hooks/useDoing';
 import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
+import { LockedButton, useLock, useWhyLocked } from '../../ui/locks';
 import { label } from '../../ui/text/visibleText';
 import { ServerLog } from './ServerLog';
 import { SignIn } from './SignIn';
@@ -28,6 +30,8 @@ export function Server(props: IServerProps): JSX.Element {
   const trans = useTrans();
   const { server, servers, trying } = props;
   const { run, isBusy, failure } = useDoing();
+  const lock = useLock('local_servers');
+  const why = useWhyLocked('local_servers');
   const [page, setPage] = React.useState<ISignInPage | null>(null);
   const line = React.useRef<HTMLDivElement>(null);
   useKeptFocus(line);
@@ -40,6 +44,11 @@ export function Server(props: IServerProps): JSX.Element {
     trying?.showRequest(id); // who wants to see it need not look for it
   };
   const name = label(server.name);
+  const locked = lockedOf(server, lock, trans);
+  const buttons =
+    locked.length > 0
+      ? []
+      : buttonsOf(server, servers, { signIn, review }, trans);
   const changed = servers.list?.changed_tools?.[server.name] ?? 0;
   const isOld = server.last_error !== '' && server.last_error !== server.error;
   return (
@@ -63,20 +72,21 @@ export function Server(props: IServerProps): JSX.Element {
               {describeState(server.state, trans)}
             </span>
             <span className="jp-AgentBox-serverButtons">
-              {buttonsOf(server, servers, { signIn, review }, trans).map(
-                ({ text, what, action }) => (
-                  <DecisionButton
-                    key={`${server.state} ${text}`} // another state puts another button in its place
-                    kind="neutral"
-                    label={text}
-                    name={what}
-                    isBusy={isBusy}
-                    onActivate={() => {
-                      run(action);
-                    }}
-                  />
-                )
-              )}
+              {locked.map(({ text, what }) => (
+                <LockedButton key={text} label={text} name={what} why={why} />
+              ))}
+              {buttons.map(({ text, what, action }) => (
+                <DecisionButton
+                  key={`${server.state} ${text}`} // another state puts another button in its place
+                  kind="neutral"
+                  label={text}
+                  name={what}
+                  isBusy={isBusy}
+                  onActivate={() => {
+                    run(action);
+                  }}
+                />
+              ))}
             </span>
           </div>
         </Guarded>
@@ -174,6 +184,21 @@ function buttonsOf(
     failed: [start, ...leave]
   };
   return buttons[server.state] ?? [];
+}
+
+/** What the site turned off: to trust a server of the project, and to start one of the user's own. */
+function lockedOf(
+  server: IServer,
+  lock: IFeatureLock | null,
+  trans: TranslationBundle
+): Pick<IButton, 'text' | 'what'>[] {
+  const name = label(server.name);
+  if (lock && server.state === 'needs_trust') {
+    return [{ text: trans.__('Review…'), what: trans.__('Review %1', name) }];
+  }
+  return lock?.message && server.error.startsWith(lock.message)
+    ? [{ text: trans.__('Start'), what: trans.__('Start %1', name) }]
+    : [];
 }
 
 function facts(server: IServer, trans: TranslationBundle): string {

@@ -10,11 +10,12 @@ import React from 'react';
 import {
   IApprovalModel,
   IApprovalPanel,
+  IRulesModel,
   IServersModel
 } from '../../internalTokens';
 import { IAgentBoxPanel } from '../../tokens';
 import { Section } from '../../ui/components/Section';
-import { LanguageProvider } from '../../ui/context';
+import { LanguageProvider, LocksProvider } from '../../ui/context';
 import { languageOf } from '../../ui/text/language';
 import { ServerList } from './ServerList';
 
@@ -24,7 +25,7 @@ export const serversSectionPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Shows the MCP servers in the side panel.',
   autoStart: true,
   requires: [IAgentBoxPanel, IServersModel, IApprovalModel],
-  optional: [IApprovalPanel, IDocumentManager, ITranslator],
+  optional: [IApprovalPanel, IDocumentManager, ITranslator, IRulesModel],
   activate: (
     _: JupyterFrontEnd,
     panel: IAgentBoxPanel,
@@ -32,7 +33,8 @@ export const serversSectionPlugin: JupyterFrontEndPlugin<void> = {
     approvals: IApprovalModel,
     requests: IApprovalPanel | null,
     docManager: IDocumentManager | null,
-    translator: ITranslator | null
+    translator: ITranslator | null,
+    locks: IRulesModel | null
   ): void => {
     const language = languageOf(translator);
     const trying = requests && {
@@ -48,11 +50,13 @@ export const serversSectionPlugin: JupyterFrontEndPlugin<void> = {
       });
     const content = (): JSX.Element => (
       <LanguageProvider value={language}>
-        <ServerList
-          servers={servers}
-          trying={trying}
-          openDocument={openDocument}
-        />
+        <LocksProvider value={locks}>
+          <ServerList
+            servers={servers}
+            trying={trying}
+            openDocument={openDocument}
+          />
+        </LocksProvider>
       </LanguageProvider>
     );
     const section = panel.addSection({

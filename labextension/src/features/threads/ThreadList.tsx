@@ -11,6 +11,7 @@ import { useTrans } from '../../ui/context';
 import { useDoing } from '../../ui/hooks/useDoing';
 import type { IDoing } from '../../ui/hooks/useDoing';
 import { useSignal } from '../../ui/hooks/useSignal';
+import { LockedNote, useLock } from '../../ui/locks';
 import { label, tail } from '../../ui/text/visibleText';
 import { threadName } from './threadDialogs';
 import type { IThreadDialogs } from './threadDialogs';
@@ -24,6 +25,7 @@ export function ThreadList(props: IThreadListProps): JSX.Element {
   const trans = useTrans();
   const { threads } = props;
   useSignal(threads.changed);
+  const isOff = useLock('agents') !== null;
   const all = threads.threads ?? [];
   const current = all.filter(thread => !thread.is_archived);
   const archived = all.filter(thread => thread.is_archived);
@@ -32,7 +34,9 @@ export function ThreadList(props: IThreadListProps): JSX.Element {
       className="jp-AgentBox-threads"
       aria-label={trans.__('Agent threads')}
     >
-      {threads.threads && current.length === 0 ? <Empty /> : null}
+      <LockedNote feature="agents" />
+      <LockedNote feature="models" />
+      {threads.threads && current.length === 0 && !isOff ? <Empty /> : null}
       <Rows {...props} list={current} />
       {threads.showsArchived ? (
         <>

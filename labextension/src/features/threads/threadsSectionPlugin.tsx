@@ -5,10 +5,15 @@ import type {
 import { ITranslator } from '@jupyterlab/translation';
 import React from 'react';
 
-import { IAgentBoxClient, IOrigins, IThreadsModel } from '../../internalTokens';
+import {
+  IAgentBoxClient,
+  IOrigins,
+  IRulesModel,
+  IThreadsModel
+} from '../../internalTokens';
 import { IAgentBoxPanel } from '../../tokens';
 import { Section } from '../../ui/components/Section';
-import { LanguageProvider } from '../../ui/context';
+import { LanguageProvider, LocksProvider } from '../../ui/context';
 import { languageOf } from '../../ui/text/language';
 import { ThreadDialogs } from './threadDialogs';
 import { ThreadList } from './ThreadList';
@@ -19,20 +24,23 @@ export const threadsSectionPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Shows agents’ threads in the side panel.',
   autoStart: true,
   requires: [IAgentBoxPanel, IThreadsModel, IAgentBoxClient, IOrigins],
-  optional: [ITranslator],
+  optional: [ITranslator, IRulesModel],
   activate: (
     _: JupyterFrontEnd,
     panel: IAgentBoxPanel,
     threads: IThreadsModel,
     client: IAgentBoxClient,
     origins: IOrigins,
-    translator: ITranslator | null
+    translator: ITranslator | null,
+    locks: IRulesModel | null
   ): void => {
     const language = languageOf(translator);
     const dialogs = new ThreadDialogs({ threads, client, origins, language });
     const content = (): JSX.Element => (
       <LanguageProvider value={language}>
-        <ThreadList threads={threads} dialogs={dialogs} />
+        <LocksProvider value={locks}>
+          <ThreadList threads={threads} dialogs={dialogs} />
+        </LocksProvider>
       </LanguageProvider>
     );
     panel.addSection({

@@ -15,6 +15,7 @@ import type { IDraft } from '../form/draft';
 import type { IApproval, IGrantTerms } from '../../api/protocol';
 import { DecisionButton } from '../guarded/DecisionButton';
 import { describeRisk, isGrave } from '../text/risk';
+import { LockedButton, useWhyLocked } from '../locks';
 import { LastingAnswers, LastingToggle } from './LastingAnswers';
 import type { LastingKind } from '../text/lasting';
 import { RejectForm } from './RejectForm';
@@ -179,6 +180,7 @@ function Choices(props: IChoicesProps): JSX.Element {
   const { describedBy, isBusy, closed } = props;
   const base = { describedBy, isBusy };
   const lasting = useLasting(props);
+  const whyNoEdit = useWhyLocked('edit');
   return (
     <>
       <div className="jp-AgentBox-buttons">
@@ -193,14 +195,22 @@ function Choices(props: IChoicesProps): JSX.Element {
           />
           {lasting.toggle('allow')}
         </span>
-        <DecisionButton
-          {...base}
-          kind="neutral"
-          letter="E"
-          label={trans.__('Edit')}
-          isFocused={closed === 'edit'}
-          onActivate={props.onEdit}
-        />
+        {whyNoEdit ? (
+          <LockedButton
+            label={trans.__('Edit')}
+            why={whyNoEdit}
+            isFocused={closed === 'edit'}
+          />
+        ) : (
+          <DecisionButton
+            {...base}
+            kind="neutral"
+            letter="E"
+            label={trans.__('Edit')}
+            isFocused={closed === 'edit'}
+            onActivate={props.onEdit}
+          />
+        )}
         <span className="jp-AgentBox-split">
           <DecisionButton
             {...base}

@@ -10,6 +10,7 @@ import type { IApproval, IGrantTerms } from '../../api/protocol';
 import { useTrans } from '../context';
 import { DecisionButton } from '../guarded/DecisionButton';
 import { takesText } from '../guarded/keyGuard';
+import { LockedButton, useWhyLocked } from '../locks';
 import { LastingForm } from './LastingForm';
 import { describeRisk, isGrave } from '../text/risk';
 import { isNeverGranted, lastingAnswers } from '../text/lasting';
@@ -68,6 +69,8 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
   const { approval, kind } = props;
   const root = React.useRef<HTMLDivElement>(null);
   const note = noteOf(props, trans);
+  const whyNoGrants = useWhyLocked('grants');
+  const why = kind === 'allow' ? whyNoGrants : '';
   const [isChoosing, setChoosing] = React.useState(false);
   /** Whether the form was open: its button gets the focus back. */
   const wasChoosing = React.useRef(false);
@@ -91,9 +94,13 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
       step(root.current, event.key === 'ArrowDown' ? 1 : -1);
     }
   };
+  const choose =
+    kind === 'allow'
+      ? trans.__('Choose a time or a number of calls…')
+      : trans.__('Choose a time…');
   const isCautious =
     kind === 'allow' && isGrave(describeRisk(approval, trans).risk);
-  if (isChoosing && !note) {
+  if (isChoosing && !note && !why) {
     return (
       <div
         id={props.id}
@@ -133,26 +140,28 @@ export function LastingAnswers(props: ILastingAnswersProps): JSX.Element {
       {note ? <p className="jp-AgentBox-note">{note}</p> : null}
       {note
         ? null
-        : lastingAnswers(approval, kind, trans).map(answer => (
-            <DecisionButton
-              key={answer.label}
-              kind={isCautious ? 'caution' : 'neutral'}
-              label={answer.label}
-              describedBy={props.describedBy}
-              isBusy={props.isBusy}
-              onActivate={() => {
-                props.onAnswer(answer.terms((props.now ?? Date.now)()));
-              }}
-            />
-          ))}
-      {note ? null : (
+        : lastingAnswers(approval, kind, trans).map(answer =>
+            why ? (
+              <LockedButton key={answer.label} label={answer.label} why={why} />
+            ) : (
+              <DecisionButton
+                key={answer.label}
+                kind={isCautious ? 'caution' : 'neutral'}
+                label={answer.label}
+                describedBy={props.describedBy}
+                isBusy={props.isBusy}
+                onActivate={() => {
+                  props.onAnswer(answer.terms((props.now ?? Date.now)()));
+                }}
+              />
+            )
+          )}
+      {note ? null : why ? (
+        <LockedButton label={choose} why={why} />
+      ) : (
         <DecisionButton
           kind="neutral"
-          label={
-            kind === 'allow'
-              ? trans.__('Choose a time or a number of calls…')
-              : trans.__('Choose a time…')
-          }
+          label={choose}
           isFocused={wasChoosing.current}
           onActivate={() => {
             setChoosing(true);
