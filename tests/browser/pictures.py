@@ -34,6 +34,18 @@ _FAULTS = """(part, [points, inset]) => {
 }"""
 
 
+#: Ends when a part has come to rest: a notification slides into the page.
+_REST = """part => Promise.allSettled(
+  document.getAnimations()
+    .filter(one => one.effect?.target?.contains(part) && one.effect.getComputedTiming().endTime !== Infinity)
+    .map(one => one.finished)
+)"""
+
+
 def faults(part: Locator) -> list[str]:
-    """Return why a part of a page cannot be seen whole, a line each: it is cut off, or something covers it."""
+    """Return why a part of a page cannot be seen whole, a line each: it is cut off, or something covers it.
+
+    A part that is moved into its place is looked at when it is there.
+    """
+    part.evaluate(_REST)
     return [str(each) for each in part.evaluate(_FAULTS, [_POINTS, _INSET])]

@@ -13,6 +13,7 @@ COVER = (
     "<aside class='toast' style='position: absolute; left: 340px; top: 180px; width: 100px; height: 80px'>hi</aside>"
 )
 BEHIND = "<aside style='position: absolute; z-index: -1; inset: 0'>what is below it</aside>"
+SLIDING = "<style>@keyframes in { from { transform: translateX(1200px) } } #part { animation: in 1s }</style>"
 CLIPPING = "<div class='list' style='position: absolute; inset: 0; height: 150px; overflow: auto'>{}</div>"
 
 
@@ -25,6 +26,14 @@ def test_a_part_that_is_seen_whole_is_saved(page: Page, save_picture: Callable[.
     page.set_content(BEHIND + PART)
     save_picture("seen", page.locator("#part"))
     assert (pictures / "seen.png").exists()
+
+
+def test_a_part_that_slides_into_the_page_is_saved_when_it_is_there(
+    page: Page, save_picture: Callable[..., None], pictures: Path
+) -> None:
+    page.set_content(SLIDING + PART)
+    save_picture("slid", page.locator("#part"))
+    assert (pictures / "slid.png").exists()
 
 
 @pytest.mark.parametrize(
