@@ -449,6 +449,11 @@ export function isCodeRun(call: Pick<IToolCall, 'server' | 'tool'>): boolean {
   return call.server === 'notebook' && call.tool === 'run_code';
 }
 
+/** Whether it stands in the record for a change of rules, servers or grants: nothing was asked, and no code called. */
+export function isChange(call: Pick<IToolCall, 'server' | 'tool'>): boolean {
+  return call.server === 'agentbox' && call.tool !== 'register_mcp_server';
+}
+
 /** The server's and the tool's wire names, as people and rules write them. */
 export function qualifiedName(call: IToolCall): string {
   return `${call.server}.${call.tool}`;

@@ -6,7 +6,7 @@ import React from 'react';
 import { useNameOf, useTrans } from '../context';
 import { describeIsolation } from '../text/isolation';
 import type { IApproval } from '../../api/protocol';
-import { isCodeRun, qualifiedName } from '../../api/protocol';
+import { isChange, isCodeRun, qualifiedName } from '../../api/protocol';
 import { describeRisk } from '../text/risk';
 import { summarize } from '../text/summary';
 import type { PersonalAnswer } from '../../internalTokens';
@@ -211,13 +211,16 @@ function Header(props: ICardProps & { titleId: string }): JSX.Element {
   );
 }
 
-function Origin(props: ICardProps): JSX.Element {
+function Origin(props: ICardProps): JSX.Element | null {
   const trans = useTrans();
   const nameOf = useNameOf();
   const { approval, origin, onReveal, isWithoutCell = false } = props;
   const { kernel_id, notebook_path, askers = [] } = approval.call;
   const isByCode =
     kernel_id !== null || notebook_path !== null || askers.length === 0;
+  if (isChange(approval.call)) {
+    return null;
+  }
   return (
     <div className="jp-AgentBox-origin">
       <span>

@@ -3,7 +3,7 @@
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { isCodeRun } from '../../api/protocol';
+import { isChange, isCodeRun } from '../../api/protocol';
 import type { IApproval, IOutcome } from '../../api/protocol';
 import { describeUse } from './grants';
 import type { NameOf } from './reviewers';
@@ -102,6 +102,9 @@ function approvedSummary(
   trans: TranslationBundle
 ): ISummary {
   const who = decidedBy(approval, nameOf, trans);
+  if (isChange(approval.call)) {
+    return { mood: 'good', text: trans.__('Done by %1.', who) };
+  }
   const allowed = describeAllowance(approval, who, trans);
   const { outcome } = approval;
   const then = (mood: Mood, sentence: string): ISummary => ({

@@ -30,6 +30,12 @@ test('expired is not rejected', () => {
   expect(textOf(approval({ status: 'rejected' }))).toContain('Rejected');
 });
 
+test('of a change it says who made it, as nobody allowed it', () => {
+  const found = withOutcome('succeeded');
+  const call = { ...found.call, server: 'agentbox', tool: 'change_rules' };
+  expect(textOf({ ...found, call })).toBe('Done by ada.');
+});
+
 test('says who allowed it and what became of it', () => {
   expect(textOf(withOutcome('running'))).toBe('Allowed by ada. Running…');
   expect(textOf(withOutcome('succeeded'))).toBe(
