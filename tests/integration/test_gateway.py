@@ -8,7 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.ports import kept_port
 from .conftest import TIMEOUT, Kernel, Server, for_one_test, install_kernelspec, server_in_thread, start_server
 
 TOKEN = "gateway-token"
+IS_LOADED = "'jupyter_agentbox' in __import__('sys').modules"
 ORDER = "from jupyter_agentbox import tools\ntools.shop.get_order(order_id=1001)['id']"
 
 
@@ -127,6 +129,20 @@ def server(remote_server: Server, jp_asyncio_loop: asyncio.AbstractEventLoop) ->
         yield server
 
 
+@asynccontextmanager
+async def linked(server: Server, path: str = "demo.ipynb") -> AsyncIterator[Kernel]:
+    """Start a kernel and wait until the server's line to it is up: then the server has loaded the kernel side.
+
+    Tests speak to kernels past the gateway, and so sooner than any page can: the gateway lets nobody speak to a kernel
+    before it has heard from the kernel itself, which a cell that waits for the server would keep it from.
+    """
+    async with server.kernel(path) as kernel:
+        async with asyncio.timeout(TIMEOUT):
+            while (await kernel.run(IS_LOADED)).value != "True":  # noqa: ASYNC110  # no event tells
+                await asyncio.sleep(0.05)  # the kernel has to be idle for others to speak to it
+        yield kernel
+
+
 async def waiting(server: Server, kernel: Kernel, code: str = ORDER) -> tuple[asyncio.Task[Any], Any]:
     """Have a cell call a tool; return the cell and the request that waits."""
     cell = asyncio.create_task(kernel.run(code))
@@ -145,7 +161,7 @@ async def test_calls_of_a_busy_cell_are_approved_one_after_another(server: Serve
 from jupyter_agentbox import tools
 [tools.shop.get_order(order_id=number)["id"] for number in range(1001, 1006)]
 """
-    async with server.kernel("remote.ipynb") as kernel:
+    async with linked(server, "remote.ipynb") as kernel:
         cell = asyncio.create_task(kernel.run(code, "cell-7"))
         decided = 0
         async for approvals in server.pending_requests():
@@ -164,7 +180,7 @@ from jupyter_agentbox import tools
 
 @pytest.mark.parametrize("how", ["restart", "shutdown"])
 async def test_a_kernel_that_is_ended_orphans_what_waits(server: Server, how: str) -> None:
-    async with server.kernel() as kernel:
+    async with linked(server) as kernel:
         cell, request = await waiting(server, kernel)
         if how == "restart":
             await server.api("POST", f"api/kernels/{kernel.id}/restart", {})
@@ -175,7 +191,7 @@ async def test_a_kernel_that_is_ended_orphans_what_waits(server: Server, how: st
 
 
 async def test_an_interrupt_withdraws_what_waits(server: Server) -> None:
-    async with server.kernel() as kernel:
+    async with linked(server) as kernel:
         cell, request = await waiting(server, kernel)
         await server.api("POST", f"api/kernels/{kernel.id}/interrupt", {})
         assert "KeyboardInterrupt" in ((await cell).error or "")
@@ -189,7 +205,7 @@ transport = runtime.link().transport
 send = transport.send
 transport.send = lambda message: None if message["type"] == "cancel" else send(message)
 """
-    async with server.kernel() as kernel:
+    async with linked(server) as kernel:
         assert (await kernel.run(deaf)).error is None
         cell, request = await waiting(server, kernel)
         await server.api("POST", f"api/kernels/{kernel.id}/interrupt", {})
@@ -199,7 +215,7 @@ transport.send = lambda message: None if message["type"] == "cancel" else send(m
 
 
 async def test_a_kernel_that_dies_orphans_what_waits_and_its_successor_can_call(server: Server) -> None:
-    async with server.kernel() as kernel:
+    async with linked(server) as kernel:
         pid = int((await kernel.run("import os; os.getpid()")).value or 0)
         cell, request = await waiting(server, kernel)
         os.kill(pid, signal.SIGKILL)
@@ -231,7 +247,7 @@ print("all printed", flush=True)
 calling.join()
 got
 """
-    async with server.kernel() as kernel:
+    async with linked(server) as kernel:
         await kernel.run("from jupyter_agentbox import tools; dir(tools)")
         before = most_memory(server.process.pid)
         cell, request = await waiting(server, kernel, code)
@@ -268,10 +284,10 @@ def watch():
             return forge(found[0]["id"])
 threading.Thread(target=watch).start()
 """
-    async with server.kernel() as kernel:
+    async with linked(server) as kernel:
         cell, request = await waiting(server, kernel, forging + ORDER)
         other = asyncio.create_task(server.pending("list_orders"))
-        async with server.kernel("other.ipynb") as second:
+        async with linked(server, "other.ipynb") as second:
             # A call of another kernel comes after all that, and the first one still waits.
             calling = asyncio.create_task(
                 second.run("from jupyter_agentbox import tools; len(tools.shop.list_orders())")
@@ -292,7 +308,7 @@ def claim():
     kernel.session.send(kernel.iopub_socket, "status", {"execution_state": "restarting"}, ident=b"status")
 threading.Timer(1, claim).start()
 """
-    async with server.kernel() as kernel:
+    async with linked(server) as kernel:
         cell, request = await waiting(server, kernel, claim + ORDER)
         assert await ended(server, request) == "orphaned"
         assert "Error" in ((await cell).error or "")
@@ -302,7 +318,7 @@ async def test_a_rule_for_sandboxed_kernels_is_none_for_a_remote_one(server: Ser
     rules = server.root / "config" / "agentbox_rules.json"
     rules.write_text('{"rules": [{"effect": "allow", "server": "shop", "tool": "*", "isolation": "srt"}]}')
     try:
-        async with server.kernel() as kernel:
+        async with linked(server) as kernel:
             cell, request = await waiting(server, kernel)
             await server.decide(request, "reject_once")
             assert "ToolCallRejectedError" in ((await cell).error or "")
@@ -349,7 +365,7 @@ async def test_a_server_that_is_killed_orphans_what_waits_though_the_kernel_live
 ) -> None:
     (tmp_path / "runtime").symlink_to(gateway.root / "runtime")
     first = await start_server(tmp_path, options=gateway.options)
-    async with first.kernel() as kernel:
+    async with linked(first) as kernel:
         cell, request = await waiting(first, kernel)
         first.process.kill()
         await first.stop()
@@ -364,14 +380,14 @@ async def test_a_server_that_is_killed_orphans_what_waits_though_the_kernel_live
 
 
 async def test_a_gateway_that_starts_anew_orphans_what_waits(gateway: Gateway, server: Server) -> None:
-    async with server.kernel() as kernel:
+    async with linked(server) as kernel:
         cell, request = await waiting(server, kernel)
         gateway.end(signal.SIGKILL)
         gateway.start()
         await gateway.ready()
         assert await ended(server, request) == "orphaned"
         cell.cancel()
-    async with server.kernel("again.ipynb") as kernel:
+    async with linked(server, "again.ipynb") as kernel:
         cell, request = await waiting(server, kernel)
         await server.decide(request)
         assert (await cell).value == "1001"
