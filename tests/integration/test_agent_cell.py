@@ -711,7 +711,7 @@ def loosen():
 """
 LATER = f"{TRY}\nthread = threading.Thread(target=loosen); thread.start()"
 AT_ONCE = f"""{TRY}
-link._send(Cancel(id=next(id for id, found in link._pending._by_id.items() if found.question.type == "start_turn")))
+link._send(Cancel(ids=[id for id, found in link._pending._by_id.items() if found.question.type == "start_turn"]))
 thread = threading.Thread(target=loosen); thread.start(); thread.join()
 """
 
