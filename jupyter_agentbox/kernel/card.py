@@ -23,3 +23,8 @@ class ApprovalCard(DOMWidget):  # type: ignore[misc]  # ipywidgets has no types
     _model_module_version = Unicode("^0.1.0").tag(sync=True)
 
     request_id = Unicode().tag(sync=True)
+
+    def close(self) -> None:
+        """Close the widget, and its layout with it: each page keeps the model of what was not closed."""
+        super().close()
+        self.layout.close()

@@ -47,6 +47,17 @@ def test_page_gets_a_widget_until_the_call_ends(transport: FakeTransport) -> Non
     assert widget.comm is None
 
 
+def test_nothing_of_a_widget_is_left_when_the_call_ended(transport: FakeTransport) -> None:
+    before = set(_instances)
+    card = Card(CallOutput(transport, PAGE), what="shop.add", request_id="r1", cell=PAGE)
+    card.show("")
+    shown = set(_instances) - before
+    card.finish("allowed")
+
+    assert shown
+    assert set(_instances) == before
+
+
 def test_only_of_few_calls_of_a_cell_has_each_a_widget(transport: FakeTransport) -> None:
     before = set(_instances)
     output = CallOutput(transport, PAGE)
