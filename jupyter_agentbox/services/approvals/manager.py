@@ -292,8 +292,18 @@ class ApprovalManager:
             self.abandon(request.id)
         return frozenset(request.id for request in left)
 
+    def now(self) -> datetime:
+        """Return the present time, as the times of requests are told."""
+        return self._clock.now()
+
     async def open(
-        self, call: ToolCall, tool: ToolDescription, evaluation: Evaluation, answered: Answered | None = None
+        self,
+        call: ToolCall,
+        tool: ToolDescription,
+        evaluation: Evaluation,
+        answered: Answered | None = None,
+        *,
+        asked_at: datetime | None = None,
     ) -> ApprovalRequest:
         """Keep a new request, then announce it. One that is allowed is kept as running: its call follows at once.
 
@@ -303,6 +313,9 @@ class ApprovalManager:
             What is asked for, and what the policy says.
         answered : tuple of Verdict and Reviewer, optional
             The answer, if there is one before anybody is asked. It never waits for a person then.
+        asked_at : datetime, optional
+            When the call came, by `now`. Requests that wait are in the order in which their calls came, although one
+            may be looked at for longer than the next.
 
         Raises
         ------
@@ -316,12 +329,13 @@ class ApprovalManager:
             If the grant that answers it has no use left; nothing is stored.
         """
         now = self._clock.now()
+        waits = evaluation.effect is Effect.ASK and answered is None
         request = ApprovalRequest.open(
             id=self._ids.new(),
             call=call,
             tool=tool,
             evaluation=self._policies.stamped(evaluation),
-            created_at=now,
+            created_at=asked_at if waits and asked_at is not None else now,
             expires_at=self._end_of_waiting(evaluation, now),
         )
         if answered is not None:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState, Status, reason_for
 from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
@@ -103,6 +104,7 @@ class CallManager:
         is_wanted: Callable[[], bool] = lambda: True,
         own: ToolCaller | None = None,
         floor: Evaluation | None = None,
+        asked_at: datetime | None = None,
     ) -> FinishedCall:
         """Run the call once, if it may run. Cancelling the task withdraws the request or cancels the tool.
 
@@ -126,6 +128,8 @@ class CallManager:
             Has the tool, where it is one that no code can name: it is reached from here only.
         floor : Evaluation, optional
             What becomes of the call at least: the stricter of it and what the policy says counts.
+        asked_at : datetime, optional
+            When the call came, if that was before now, by the clock of the requests.
 
         Raises
         ------
@@ -139,12 +143,13 @@ class CallManager:
             A step could not be kept. Before the decision: it did not run.
         """
         tools = own or self._tools
+        asked_at = asked_at or self._approvals.now()
         await self._check_arguments(call)
         tool = await tools.describe(call.server, call.tool)
         await self._checker.check(tool, call.arguments)
         if not is_wanted():
             raise _nobody_there(call)
-        request = await self._open(call, tool, floor)
+        request = await self._open(call, tool, floor, asked_at)
         return await self._run_opened(request, tools, on_waiting, on_running, on_asked, is_wanted)
 
     async def resume(
@@ -191,7 +196,9 @@ class CallManager:
         on_running(request)
         return FinishedCall(request=request, result=await self._call_tool(request, tools, on_asked))
 
-    async def _open(self, call: ToolCall, tool: ToolDescription, floor: Evaluation | None) -> ApprovalRequest:
+    async def _open(
+        self, call: ToolCall, tool: ToolDescription, floor: Evaluation | None, asked_at: datetime
+    ) -> ApprovalRequest:
         """Open the request as rules, grants and the thread's mode have it."""
         while True:
             evaluation = self._policies.evaluate(call, tool, is_current=True)
@@ -200,7 +207,7 @@ class CallManager:
             evaluation = self._modes.apply(call, evaluation)
             answered = await self._modes.review(call, tool, evaluation, decide_with=self._approvals.decide_with)
             try:
-                return await self._approvals.open(call, tool, evaluation, answered)
+                return await self._approvals.open(call, tool, evaluation, answered, asked_at=asked_at)
             except GrantSpentError:
                 log.debug("a grant ended while `%s` was on its way", call.qualified_name)
 

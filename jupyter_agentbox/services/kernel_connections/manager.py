@@ -334,6 +334,7 @@ class KernelConnectionManager:
             raise UnknownServerError(
                 f"code cannot call `{message.server}.{message.tool}`: only the program that runs the code may use it"
             )
+        asked_at = self._approvals.now()
         turn = self._turn_of(kernel_id)
         origin = Origin(
             kernel_id=kernel_id,
@@ -352,6 +353,7 @@ class KernelConnectionManager:
                 on_running=news.running,
                 on_asked=news.asked,
                 is_wanted=lambda: not connection.is_lost,
+                asked_at=asked_at,
             )
         content = finished.result.to_json()
         content["record"] = record_of(finished.request, with_arguments=self._saves_arguments)

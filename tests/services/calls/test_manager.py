@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeState, Status
-from jupyter_agentbox.core.calls import Origin, ToolCall
+from jupyter_agentbox.core.calls import JsonObject, Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
@@ -80,6 +80,32 @@ async def test_allowed_call_runs_once_with_the_stored_arguments(services: Servic
         "ada",
         OutcomeState.SUCCEEDED,
     )
+
+
+async def test_calls_wait_in_the_order_in_which_they_came_however_long_each_was_looked_at(services: Services) -> None:
+    look = services.checker.check
+    second_waits = asyncio.Event()
+
+    async def check(tool: ToolDescription, arguments: JsonObject) -> None:
+        if arguments["id"] == 1:
+            await second_waits.wait()
+        await look(tool, arguments)
+
+    services.checker.check = check  # type: ignore[method-assign]
+    asked = []
+    for id in (1, 2):
+        asked.append(Asked(services, a_call(id=id)))
+        await asyncio.sleep(0)
+        services.clock.advance(1)
+    second = await asked[1].request()
+    second_waits.set()
+    first = await services.announcer.until(lambda request: request.call.arguments["id"] == 1)
+
+    assert first.created_at < second.created_at
+    assert first.expires_at is not None
+    assert first.expires_at >= second.expires_at  # type: ignore[operator]  # its time to be answered begins when it waits
+    for each in asked:
+        each.task.cancel()
 
 
 async def test_rejected_call_raises_the_persons_reason_and_does_not_run(services: Services) -> None:
