@@ -198,10 +198,11 @@ class ManagedServer:
         self._running += 1
         try:
             return await self._call(session, call, listener)
+        except SignInRequiredError as error:
+            self._refuse(error)
+            raise
         except ToolServerError as error:
             self._last_error = self._redact(str(error))
-            if isinstance(error, SignInRequiredError):
-                self._refuse(error)
             raise
         finally:
             self._running -= 1
@@ -430,10 +431,13 @@ class ManagedServer:
         return self._refusal is not None and not self._running
 
     def _refuse(self, error: SignInRequiredError) -> None:
-        """Wait for a person without holding anybody up: each use tries anew, and fails at once."""
+        """Wait for a person without holding anybody up: each use tries anew, and fails at once.
+
+        This is the server's state and no error of it: nothing is left of it once somebody has signed in.
+        """
         self._refusal = error
         self._is_signed_in = False
-        self._last_error = self._error = self._redact(str(error))
+        self._error = self._redact(str(error))
         self._set_state(ServerState.NEEDS_SIGN_IN)
 
     def _want_sign_in(self, error: SignInRequiredError) -> None:

@@ -157,6 +157,8 @@ async def test_a_sign_in_that_was_taken_back_says_so_and_is_forgotten(
 
         await signed_in(remote, sign_ins)
         assert (await servers.call_tool(CALL)).text == "you are ada"
+        (status,) = servers.servers()
+        assert (status.error, status.last_error) == ("", "")  # neither tells anybody to sign in, who has
 
 
 async def test_a_provider_that_is_down_loses_no_sign_in(

@@ -33,6 +33,12 @@ export function Server(props: IServerProps): JSX.Element {
   const lock = useLock('local_servers');
   const why = useWhyLocked('local_servers');
   const [page, setPage] = React.useState<ISignInPage | null>(null);
+  const wantsSignIn = server.state === 'needs_sign_in';
+  React.useEffect(() => {
+    if (!wantsSignIn) {
+      setPage(null); // its address was good for one sign-in
+    }
+  }, [wantsSignIn]);
   const line = React.useRef<HTMLDivElement>(null);
   useKeptFocus(line);
   const signIn = async (): Promise<void> => {
@@ -106,8 +112,9 @@ export function Server(props: IServerProps): JSX.Element {
           {label(text, 500)}
         </p>
       ))}
-      {page && server.state === 'needs_sign_in' ? (
+      {page && wantsSignIn ? (
         <SignIn
+          key={page.address}
           page={page}
           server={server.name}
           onClose={() => {

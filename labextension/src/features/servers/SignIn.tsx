@@ -28,7 +28,9 @@ export function SignIn({ page, server, onClose }: ISignInProps): JSX.Element {
     >
       <p className="jp-AgentBox-note" role="status">
         {isOpen
-          ? trans.__('Sign in on the page that was opened, and come back.')
+          ? trans.__(
+              'Sign in on the page that was opened, and come back. If you closed it, or it did not sign you in, press “Sign in” again.'
+            )
           : trans.__(
               '%1 wants you to sign in on this page, in a new tab. Look at the host: that is whose page it is.',
               name

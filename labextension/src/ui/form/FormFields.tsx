@@ -1,9 +1,10 @@
 /**
  * The fields of a form for values that have a schema.
  */
+import type { TranslationBundle } from '@jupyterlab/translation';
 import { FormComponent } from '@jupyterlab/ui-components';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
-import type { ErrorSchema, RJSFSchema } from '@rjsf/utils';
+import type { ErrorSchema, RJSFSchema, RJSFValidationError } from '@rjsf/utils';
 import { customizeValidator } from '@rjsf/validator-ajv8';
 import React from 'react';
 
@@ -72,6 +73,7 @@ export function FormFields(props: IFormFieldsProps): JSX.Element | null {
         idPrefix={`jp-AgentBox-${prefix}`}
         tagName="div"
         validator={validator}
+        transformErrors={errors => errors.map(error => inWords(error, trans))}
         fields={FORM_FIELDS}
         widgets={FORM_WIDGETS}
         formData={
@@ -112,6 +114,30 @@ export function FormFields(props: IFormFieldsProps): JSX.Element | null {
       ) : null}
     </>
   );
+}
+
+/** What the validator says of a field, as a person would. */
+function inWords(
+  error: RJSFValidationError,
+  trans: TranslationBundle
+): RJSFValidationError {
+  const limit = String((error.params as { limit?: unknown }).limit ?? '');
+  const type = String((error.params as { type?: unknown }).type ?? '');
+  const texts: Record<string, string> = {
+    required: trans.__('Required'),
+    minimum: trans.__('Must be %1 or more', limit),
+    maximum: trans.__('Must be %1 or less', limit),
+    exclusiveMinimum: trans.__('Must be more than %1', limit),
+    exclusiveMaximum: trans.__('Must be less than %1', limit),
+    minLength: trans.__('Too short: at least %1 characters', limit),
+    maxLength: trans.__('Too long: at most %1 characters', limit),
+    minItems: trans.__('Too few: at least %1', limit),
+    maxItems: trans.__('Too many: at most %1', limit),
+    ...(type.startsWith('integer') && { type: trans.__('Not a whole number') }),
+    ...(type.startsWith('number') && { type: trans.__('Not a number') })
+  };
+  const message = texts[error.name ?? ''];
+  return message === undefined ? error : { ...error, message };
 }
 
 /** The server's complaint at the field that it is about. */

@@ -55,7 +55,57 @@ function TextareaWidget(props: WidgetProps): JSX.Element {
   );
 }
 
+/** One choice in a list, or a box for each where several can be chosen: the library has one widget for both. */
 function SelectWidget(props: WidgetProps): JSX.Element {
+  return props.multiple ? <Boxes {...props} /> : <Select {...props} />;
+}
+
+/** JupyterLab's form draws neither name nor description of a field whose value is a list. */
+function Boxes(props: WidgetProps): JSX.Element {
+  const { label, required, schema, options } = props;
+  const choices = options.enumOptions ?? [];
+  const chosen: unknown[] = Array.isArray(props.value) ? props.value : [];
+  const toggle = (value: unknown): void => {
+    const others = chosen.filter(one => one !== value);
+    const next = others.length < chosen.length ? others : [...chosen, value];
+    props.onChange(next.length > 0 || required ? next : undefined);
+  };
+  const describedBy = schema.description ? `${props.id}-says` : undefined;
+  return (
+    <div
+      id={props.id}
+      className="jp-AgentBox-boxes"
+      role="group"
+      aria-label={label}
+      aria-describedby={describedBy}
+    >
+      <div className="jp-FormGroup-compactTitle">
+        <div className="jp-FormGroup-fieldLabel jp-FormGroup-contentItem">
+          {label}
+        </div>
+        {schema.description ? (
+          <div id={describedBy} className="jp-FormGroup-description">
+            {schema.description}
+          </div>
+        ) : null}
+      </div>
+      {choices.map((choice, position) => (
+        <label key={position}>
+          <input
+            type="checkbox"
+            checked={chosen.includes(choice.value)}
+            onChange={() => {
+              toggle(choice.value);
+            }}
+          />{' '}
+          {String(choice.value)}
+        </label>
+      ))}
+    </div>
+  );
+}
+
+function Select(props: WidgetProps): JSX.Element {
   const choices = props.options.enumOptions ?? [];
   const index = choices.findIndex(choice => choice.value === props.value);
   return (

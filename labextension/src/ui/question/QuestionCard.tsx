@@ -82,7 +82,7 @@ function Header(props: { question: IQuestion; titleId: string }): JSX.Element {
   const { question } = props;
   const place = origins.describePlace(question, 60);
   return (
-    <header className="jp-AgentBox-header">
+    <div className="jp-AgentBox-header">
       <div className="jp-AgentBox-headline">
         <span id={props.titleId} className="jp-AgentBox-name">
           <span className="jp-AgentBox-questionSign" aria-hidden="true">
@@ -116,7 +116,7 @@ function Header(props: { question: IQuestion; titleId: string }): JSX.Element {
           )}
         </p>
       ) : null}
-    </header>
+    </div>
   );
 }
 

@@ -233,6 +233,24 @@ test('a person sees the host of the page to sign in on before it opens, and open
   );
 });
 
+test('the page of a sign-in that has ended is not offered again', async () => {
+  const model = show({ state: 'needs_sign_in' });
+  await press('Sign in to db');
+  expect(document.querySelector('.jp-AgentBox-address')).not.toBeNull();
+  const become = (state: string): void => {
+    const [server] = model.list?.servers ?? [];
+    act(() => {
+      Object.assign(model, {
+        list: { ...model.list, servers: [{ ...server, state }] }
+      });
+      (model.changed as Signal<object, void>).emit();
+    });
+  };
+  become('running');
+  become('needs_sign_in');
+  expect(document.querySelector('.jp-AgentBox-address')).toBeNull();
+});
+
 test('an address that is no page is never opened', async () => {
   const opened = jest.spyOn(window, 'open').mockReturnValue(null);
   opened.mockClear();

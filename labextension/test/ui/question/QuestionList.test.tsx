@@ -55,6 +55,7 @@ test('a question is a card of its own, and nothing on it allows', async () => {
   expect(container.textContent).toContain('allows nothing');
   expect(container.querySelector('.jp-mod-question')).not.toBeNull();
   expect(container.querySelector('.jp-mod-allow')).toBeNull();
+  expect(screen.queryByRole('banner')).toBeNull(); // a card is no page
 });
 
 test('the words of a server are text, and what hides in them is spelled out', async () => {

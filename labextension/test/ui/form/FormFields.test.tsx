@@ -1,0 +1,74 @@
+import { nullTranslator } from '@jupyterlab/translation';
+import { fireEvent, render, screen } from '@testing-library/react';
+import React from 'react';
+
+import type { IJsonObject } from '../../../src/api/json';
+import { LanguageProvider } from '../../../src/ui/context';
+import { openDraft } from '../../../src/ui/form/draft';
+import { FormFields } from '../../../src/ui/form/FormFields';
+import { trans } from '../../examples';
+
+const DAYS = {
+  type: 'array',
+  uniqueItems: true,
+  items: { type: 'string', enum: ['mon', 'tue', 'wed'] },
+  description: 'When you are in'
+};
+
+/** Show a form; what is in it after each change is put into the list that is returned. */
+function show(
+  properties: IJsonObject,
+  values: IJsonObject = {},
+  required: string[] = []
+): IJsonObject[] {
+  const source: IJsonObject = { type: 'object', properties, required };
+  const seen: IJsonObject[] = [];
+  function Form(): JSX.Element {
+    const [draft, setDraft] = React.useState(() => openDraft(values, source));
+    return (
+      <LanguageProvider value={{ translator: nullTranslator, trans }}>
+        <FormFields
+          source={source}
+          draft={draft}
+          error={null}
+          onChange={next => {
+            seen.push(next.values);
+            setDraft(next);
+          }}
+        />
+      </LanguageProvider>
+    );
+  }
+  render(<Form />);
+  return seen;
+}
+
+test('several of some choices can be chosen, and all of them taken back', () => {
+  const seen = show({ days: DAYS }, { days: ['mon'] });
+  const group = screen.getByRole('group', { name: 'days' });
+  expect(group.textContent).toContain('When you are in');
+  const box = (name: string): HTMLInputElement =>
+    screen.getByRole('checkbox', { name });
+  expect(box('mon').checked).toBe(true);
+  fireEvent.click(box('wed'));
+  expect(seen.at(-1)).toEqual({ days: ['mon', 'wed'] });
+  expect(screen.queryByText(/must/)).toBeNull();
+  fireEvent.click(box('mon'));
+  fireEvent.click(box('wed'));
+  expect(seen.at(-1)).toEqual({});
+});
+
+test('a list that is required is sent empty, and not left out', () => {
+  const seen = show({ days: DAYS }, { days: ['mon'] }, ['days']);
+  fireEvent.click(screen.getByRole('checkbox', { name: 'mon' }));
+  expect(seen.at(-1)).toEqual({ days: [] });
+});
+
+test.each<[IJsonObject, IJsonObject, string]>([
+  [{ type: 'string' }, {}, 'Required'],
+  [{ type: 'integer', maximum: 10 }, { x: 99 }, 'Must be 10 or less'],
+  [{ type: 'string', minLength: 2 }, { x: 'a' }, 'Too short: at least 2']
+])('a field says plainly what is wrong: %j %j', (field, values, said) => {
+  show({ x: field }, values, ['x']);
+  expect(screen.getByText(new RegExp(said))).toBeTruthy();
+});
