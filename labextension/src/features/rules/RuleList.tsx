@@ -23,8 +23,11 @@ export interface IRuleListProps {
   rules: IRulesModel;
 }
 
-/** What is being edited: a new rule, one of the user's by its place, or all of them as JSON. */
-type Edit = 'new' | 'json' | number | null;
+/**
+ * What is being edited: a new rule, one of the user's, or all of them as JSON. The rule is kept, and not its place, which
+ * other rules may take while the form is open.
+ */
+type Edit = 'new' | 'json' | { rule: IJsonObject; place: number } | null;
 
 const NEW: IJsonObject = { effect: 'allow', server: '', tool: '*' };
 
@@ -47,16 +50,39 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
   if (!policy) {
     return <section aria-label={trans.__('Rules')} />;
   }
-  const save = async (changed: IJsonObject[]): Promise<void> => {
+  const save = async (
+    changed: IJsonObject[],
+    revision = policy.revision
+  ): Promise<void> => {
     try {
-      await rules.save(changed, policy.revision);
+      await rules.save(changed, revision);
     } catch (error) {
       if (error instanceof RequestError && error.reason === 'policy_conflict') {
         await rules.refresh();
+        throw new Error(
+          trans.__(
+            'Another program changed the rules meanwhile. Look at them as they are now, and try again.'
+          )
+        );
       }
       throw error;
     }
     close();
+  };
+  const replace = async (
+    old: IJsonObject,
+    rule: IJsonObject
+  ): Promise<void> => {
+    const text = stringify(old);
+    const place = policy.rules.findIndex(each => stringify(each) === text);
+    if (place === -1) {
+      throw new Error(
+        trans.__(
+          'Another program changed or removed this rule meanwhile. Press “Cancel” and look at the rules as they are now.'
+        )
+      );
+    }
+    await save(policy.rules.map((each, at) => (at === place ? rule : each)));
   };
   const remove = async (index: number): Promise<void> => {
     setRemoving(true);
@@ -69,6 +95,7 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
     }
   };
   const isNew = edit === 'new' || proposal !== null;
+  const changing = edit !== null && typeof edit === 'object' ? edit : null;
   return (
     <section
       ref={root}
@@ -84,22 +111,20 @@ export function RuleList({ rules }: IRuleListProps): JSX.Element {
       <RuleRows
         policy={policy}
         isRemoving={isRemoving}
-        onEdit={setEdit}
+        onEdit={place => {
+          setEdit({ rule: policy.rules[place], place });
+        }}
         onRemove={index => void remove(index)}
       />
-      {isNew || typeof edit === 'number' ? (
+      {isNew || changing ? (
         <RuleEditor
-          key={stringify(proposal) + String(edit)}
-          rule={
-            typeof edit === 'number' ? policy.rules[edit] : (proposal ?? NEW)
-          }
+          key={stringify(proposal) + String(changing?.place)}
+          rule={changing?.rule ?? proposal ?? NEW}
           tryRule={rule => rules.tryRule(rule)}
           onSave={rule =>
-            save(
-              typeof edit === 'number'
-                ? policy.rules.map((old, at) => (at === edit ? rule : old))
-                : [...policy.rules, rule]
-            )
+            changing
+              ? replace(changing.rule, rule)
+              : save([...policy.rules, rule])
           }
           onCancel={close}
         />
@@ -220,13 +245,15 @@ function RuleRow({ rule }: { rule: IEffectiveRule }): JSX.Element {
 
 interface IJsonEditorProps {
   policy: IPolicy;
-  onSave: (rules: IJsonObject[]) => Promise<void>;
+  /** Replace the rules of the revision from which the text was made: others that came since must not be lost. */
+  onSave: (rules: IJsonObject[], revision: string) => Promise<void>;
   onCancel: () => void;
 }
 
 function JsonEditor(props: IJsonEditorProps): JSX.Element {
   const trans = useTrans();
-  const [text, setText] = React.useState(() => linesOf(props.policy.rules));
+  const [opened] = React.useState(props.policy);
+  const [text, setText] = React.useState(() => linesOf(opened.rules));
   const [said, setSaid] = React.useState('');
   const save = async (): Promise<void> => {
     let rules: IJsonObject[];
@@ -237,7 +264,7 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
       return;
     }
     try {
-      await props.onSave(rules);
+      await props.onSave(rules, opened.revision);
     } catch (error) {
       setSaid(label(error instanceof Error ? error.message : '', 500));
     }
@@ -259,6 +286,13 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
           setText(event.target.value);
         }}
       />
+      {opened.revision === props.policy.revision ? null : (
+        <p className="jp-AgentBox-warning">
+          {trans.__(
+            'This text is of the rules as they were. Copy what you need, press “Cancel”, and open them again.'
+          )}
+        </p>
+      )}
       <p className="jp-AgentBox-ruleSaid" role="status">
         {said}
       </p>

@@ -255,8 +255,45 @@ test('rules that were changed elsewhere meanwhile are shown and not replaced', a
     );
   waitForButtons();
   await press('Remove shop.list_*');
-  expect(text()).toContain('has changed');
+  expect(text()).toContain('Another program changed the rules meanwhile');
   expect(model.refresh).toHaveBeenCalled();
+});
+
+const DENY = { effect: 'deny', server: 'shop', tool: 'delete_*' } as const;
+
+test('a rule that is edited is replaced, wherever it stands by then, and no other', async () => {
+  const model = show();
+  await press('Edit shop.list_*');
+  type('Tool', 'get_*');
+  change(model, { revision: 'r2', rules: [DENY, OWN] });
+  waitForButtons();
+  await press('Save rule');
+  expect(model.save).toHaveBeenCalledWith(
+    [DENY, { ...OWN, tool: 'get_*' }],
+    'r2'
+  );
+});
+
+test('what was typed takes the place of no other rule where its own is gone', async () => {
+  const model = show();
+  await press('Edit shop.list_*');
+  type('Tool', 'get_*');
+  change(model, { revision: 'r2', rules: [DENY] });
+  waitForButtons();
+  await press('Save rule');
+  expect(model.save).not.toHaveBeenCalled();
+  expect(text()).toContain('changed or removed this rule meanwhile');
+  expect(screen.getByLabelText('Tool')).toHaveProperty('value', 'get_*');
+});
+
+test('the JSON of earlier rules says so, and does not replace those that came since', async () => {
+  const model = show();
+  await press('Edit as JSON…');
+  change(model, { revision: 'r2', rules: [DENY, OWN] });
+  expect(text()).toContain('This text is of the rules as they were');
+  waitForButtons();
+  await press('Save rules');
+  expect(model.save).toHaveBeenCalledWith([OWN], 'r1'); // which the server refuses
 });
 
 test('a rule that is made from a request is there to be looked at', () => {
