@@ -253,7 +253,7 @@ class ProjectServers:
         changed = "has changed since it was trusted" if before else "is not trusted yet"
         message = (
             f"the MCP server `{name}` of this project's {FILE_NAME} {changed}, so it was not started: press *Review…*"
-            " beside its name in the panel, MCP servers"
+            " beside its name in JupyterLab's side panel, *Servers*"
         )
         return UnusableServer(name=name, transport=transport, error=message, needs_trust=True)
 
