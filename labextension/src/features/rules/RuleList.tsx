@@ -289,7 +289,7 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
       {opened.revision === props.policy.revision ? null : (
         <p className="jp-AgentBox-warning">
           {trans.__(
-            'This text is of the rules as they were. Copy what you need, press “Cancel”, and open them again.'
+            'Another program has changed the rules since you opened this text. Copy what you need, press “Cancel”, and open them again.'
           )}
         </p>
       )}

@@ -129,8 +129,16 @@ function inWords(
     maximum: trans.__('Must be %1 or less', limit),
     exclusiveMinimum: trans.__('Must be more than %1', limit),
     exclusiveMaximum: trans.__('Must be less than %1', limit),
-    minLength: trans.__('Too short: at least %1 characters', limit),
-    maxLength: trans.__('Too long: at most %1 characters', limit),
+    minLength: trans._n(
+      'Too short: at least %1 character',
+      'Too short: at least %1 characters',
+      Number(limit)
+    ),
+    maxLength: trans._n(
+      'Too long: at most %1 character',
+      'Too long: at most %1 characters',
+      Number(limit)
+    ),
     minItems: trans.__('Too few: at least %1', limit),
     maxItems: trans.__('Too many: at most %1', limit),
     ...(type.startsWith('integer') && { type: trans.__('Not a whole number') }),

@@ -290,7 +290,7 @@ test('the JSON of earlier rules says so, and does not replace those that came si
   const model = show();
   await press('Edit as JSON…');
   change(model, { revision: 'r2', rules: [DENY, OWN] });
-  expect(text()).toContain('This text is of the rules as they were');
+  expect(text()).toContain('changed the rules since you opened this text');
   waitForButtons();
   await press('Save rules');
   expect(model.save).toHaveBeenCalledWith([OWN], 'r1'); // which the server refuses

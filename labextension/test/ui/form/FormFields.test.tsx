@@ -67,7 +67,8 @@ test('a list that is required is sent empty, and not left out', () => {
 test.each<[IJsonObject, IJsonObject, string]>([
   [{ type: 'string' }, {}, 'Required'],
   [{ type: 'integer', maximum: 10 }, { x: 99 }, 'Must be 10 or less'],
-  [{ type: 'string', minLength: 2 }, { x: 'a' }, 'Too short: at least 2']
+  [{ type: 'string', minLength: 2 }, { x: 'a' }, 'Too short: at least 2'],
+  [{ type: 'string', maxLength: 1 }, { x: 'ab' }, 'at most 1 character$']
 ])('a field says plainly what is wrong: %j %j', (field, values, said) => {
   show({ x: field }, values, ['x']);
   expect(screen.getByText(new RegExp(said))).toBeTruthy();
