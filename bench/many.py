@@ -128,7 +128,8 @@ class Watch:
 
     def until(self, count: int, began: float) -> float:
         """Wait until the page counts so many requests; return the seconds since `began`."""
-        self.page.wait_for_function(f"{STATUS} === '{count}'", timeout=180_000, polling=50)
+        shown = str(count) if count else ""  # of none, the status bar shows no number
+        self.page.wait_for_function(f"{STATUS} === '{shown}'", timeout=180_000, polling=50)
         return time.monotonic() - began
 
 
