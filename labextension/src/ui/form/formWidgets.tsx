@@ -4,6 +4,8 @@
 import type { FieldProps, WidgetProps } from '@rjsf/utils';
 import React from 'react';
 
+import { label } from '../text/visibleText';
+
 /** What all fields have: the name, and whether something is wrong. */
 function attributes(props: WidgetProps): React.HTMLAttributes<HTMLElement> {
   return {
@@ -55,6 +57,11 @@ function TextareaWidget(props: WidgetProps): JSX.Element {
   );
 }
 
+/** A choice as it is shown: the server's words, with what hides in them spelled out. */
+function choiceText(value: unknown): string {
+  return label(String(value), 300);
+}
+
 /** One choice in a list, or a box for each where several can be chosen: the library has one widget for both. */
 function SelectWidget(props: WidgetProps): JSX.Element {
   return props.multiple ? <Boxes {...props} /> : <Select {...props} />;
@@ -62,7 +69,7 @@ function SelectWidget(props: WidgetProps): JSX.Element {
 
 /** JupyterLab's form draws neither name nor description of a field whose value is a list. */
 function Boxes(props: WidgetProps): JSX.Element {
-  const { label, required, schema, options } = props;
+  const { label: name, required, schema, options } = props;
   const choices = options.enumOptions ?? [];
   const chosen: unknown[] = Array.isArray(props.value) ? props.value : [];
   const toggle = (value: unknown): void => {
@@ -76,12 +83,12 @@ function Boxes(props: WidgetProps): JSX.Element {
       id={props.id}
       className="jp-AgentBox-boxes"
       role="group"
-      aria-label={label}
+      aria-label={name}
       aria-describedby={describedBy}
     >
       <div className="jp-FormGroup-compactTitle">
         <div className="jp-FormGroup-fieldLabel jp-FormGroup-contentItem">
-          {label}
+          {name}
         </div>
         {schema.description ? (
           <div id={describedBy} className="jp-FormGroup-description">
@@ -98,7 +105,7 @@ function Boxes(props: WidgetProps): JSX.Element {
               toggle(choice.value);
             }}
           />{' '}
-          {String(choice.value)}
+          {choiceText(choice.value)}
         </label>
       ))}
     </div>
@@ -119,7 +126,7 @@ function Select(props: WidgetProps): JSX.Element {
       {index < 0 || !props.required ? <option value={-1} /> : null}
       {choices.map((choice, position) => (
         <option key={position} value={position}>
-          {String(choice.value)}
+          {choiceText(choice.value)}
         </option>
       ))}
     </select>

@@ -58,6 +58,14 @@ test('several of some choices can be chosen, and all of them taken back', () => 
   expect(seen.at(-1)).toEqual({});
 });
 
+test('what hides in a choice is spelled out, and sent as it is', () => {
+  const items = { type: 'string', enum: ['pay \u202egnihton', 'no'] };
+  const seen = show({ one: items, many: { ...DAYS, items } });
+  expect(screen.getAllByText(/pay .*202e/)).toHaveLength(2);
+  fireEvent.click(screen.getByRole('checkbox', { name: /pay/ }));
+  expect(seen.at(-1)).toEqual({ many: ['pay \u202egnihton'] });
+});
+
 test('a list that is required is sent empty, and not left out', () => {
   const seen = show({ days: DAYS }, { days: ['mon'] }, ['days']);
   fireEvent.click(screen.getByRole('checkbox', { name: 'mon' }));
