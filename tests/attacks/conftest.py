@@ -158,12 +158,25 @@ class World:
     def start_kernel(self, name: str, directory: str = "project") -> BlockingKernelClient:
         """Start a kernel for a notebook of a directory below the home directory, and connect to it."""
         body = {"path": f"{directory}/{name}.ipynb", "type": "notebook", "name": name, "kernel": {"name": name}}
-        kernel_id = self.api("POST", "api/sessions", body)["kernel"]["id"]
-        client = BlockingKernelClient(connection_file=str(self.root / "runtime" / f"kernel-{kernel_id}.json"))
-        client.load_connection_file()
-        client.start_channels(hb=False)
-        client.wait_for_ready(timeout=TIMEOUT)
-        return client
+        while True:
+            before = self._ports_lost()
+            kernel_id = self.api("POST", "api/sessions", body)["kernel"]["id"]
+            client = BlockingKernelClient(connection_file=str(self.root / "runtime" / f"kernel-{kernel_id}.json"))
+            client.load_connection_file()
+            client.start_channels(hb=False)
+            try:
+                client.wait_for_ready(timeout=TIMEOUT)
+            except RuntimeError:
+                client.stop_channels()
+                # Jupyter finds free ports for a kernel, which anybody may take before the kernel does.
+                if self._ports_lost() == before:
+                    raise
+            else:
+                return client
+
+    def _ports_lost(self) -> int:
+        """Count the kernels' starts that failed because a port was taken meanwhile."""
+        return (self.root / "server.log").read_text("utf-8", "replace").count("Address already in use (addr='tcp://")
 
     def kernel_of(self, name: str) -> BlockingKernelClient:
         """Return the one kernel of this name, started when it is first asked for."""
