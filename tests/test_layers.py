@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -289,6 +289,44 @@ def test_every_part_has_a_place() -> None:
 
 def test_arrows_point_down_and_adapters_do_not_know_each_other() -> None:
     assert [str(found) for found in IMPORTS if is_ours(found.imported) and not is_allowed(found)] == []
+
+
+def circles_among(imports: Iterable[Import]) -> list[str]:
+    """Return the circles of imports, each as the modules along it."""
+    outgoing: dict[str, set[str]] = {}
+    for found in imports:
+        if is_ours(found.imported) and found.imported != found.module:
+            outgoing.setdefault(found.module, set()).add(found.imported)
+    circles, settled = [], set[str]()
+
+    def follow(module: str, way: list[str]) -> None:
+        if module in way:
+            circles.append(" -> ".join([*way[way.index(module) :], module]))
+        elif module not in settled:
+            for imported in sorted(outgoing.get(module, ())):
+                follow(imported, [*way, module])
+            settled.add(module)
+
+    for module in sorted(outgoing):
+        follow(module, [])
+    return circles
+
+
+def test_no_module_imports_itself_by_way_of_others_not_even_late_or_for_types() -> None:
+    # The package itself only names its modules, and imports one when it is asked for the name.
+    assert circles_among(found for found in IMPORTS if found.module != "jupyter_agentbox") == []
+
+
+def test_a_circle_of_imports_is_seen_also_where_one_of_them_is_late_or_for_types() -> None:
+    one, two, three = (f"jupyter_agentbox.{name}" for name in ("one", "two", "three"))
+    imports = [
+        Import(one, two, 1, late=False, for_types=False),
+        Import(two, three, 1, late=True, for_types=False),
+        Import(three, one, 1, late=False, for_types=True),
+        Import(three, "json", 2, late=False, for_types=False),
+    ]
+
+    assert circles_among(imports) == [f"{one} -> {two} -> {three} -> {one}"]
 
 
 def test_the_demo_stands_alone_but_for_the_scripted_model() -> None:

@@ -10,10 +10,7 @@ import binascii
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from .results import CallResult
+from typing import Any, Final
 
 _RASTER: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/bmp", "image/webp"})
 _MIME_TYPE: Final = re.compile(r"(image|audio)/[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
@@ -29,13 +26,13 @@ class Media:
         As the tool says, such as ``image/png``.
     data : bytes
         The file's content.
-    raw : CallResult or None
-        The whole result.
+    raw : object
+        The whole result, a `jupyter_agentbox.kernel.results.CallResult`.
     """
 
     mime_type: str
     data: bytes
-    raw: CallResult | None = None
+    raw: Any = None
 
     def __repr__(self) -> str:
         return f"<{self.mime_type}, {len(self.data)} bytes>"
@@ -58,11 +55,11 @@ class Blocks(list[Any]):
 
     Attributes
     ----------
-    raw : CallResult
-        The whole result.
+    raw : object
+        The whole result, a `jupyter_agentbox.kernel.results.CallResult`.
     """
 
-    def __init__(self, blocks: Iterable[Any] = (), *, raw: CallResult | None = None) -> None:
+    def __init__(self, blocks: Iterable[Any] = (), *, raw: Any = None) -> None:
         super().__init__(blocks)
         self.raw = raw
 
@@ -76,8 +73,8 @@ class Blocks(list[Any]):
                 display(block)  # type: ignore[no-untyped-call]
 
 
-def media_of(block: dict[str, Any], raw: CallResult | None) -> Media | None:
-    """Return the image or sound in a content block; ``None`` if it holds none that can be decoded."""
+def media_of(block: dict[str, Any], raw: Any) -> Media | None:
+    """Return the image or sound in a content block, with the whole result; ``None`` if it has none to decode."""
     source: Any = block
     data_key = "data"
     if block.get("type") == "resource":
