@@ -253,14 +253,9 @@ def _field(name: str, source: JsonValue) -> JsonObject:
         choices = _choices(source.get("items"))
         if not choices:
             raise ValueError(f"its field `{name:.80}` is a list of what is no choice")
-        kept |= {"items": {"type": "string", "enum": list(choices)}, "uniqueItems": True}
+        kept |= {"items": {"type": "string", **choices}, "uniqueItems": True}
     elif kind == "string":
-        choices = _choices(source)
-        kept |= {"enum": list(choices)} if choices else {}
-    else:
-        choices = {}
-    if titles := ", ".join(f"{value}: {title}" for value, title in choices.items() if title != value):
-        kept["description"] = f"{kept.get('description', '')} ({titles})".strip()[:LONGEST_DESCRIPTION]
+        kept |= _choices(source)
     return kept
 
 
@@ -291,8 +286,8 @@ def _texts(source: JsonObject) -> JsonObject:
     return {key: _short(text, most) for key, most in found if isinstance(text := source.get(key), str)}
 
 
-def _choices(source: JsonValue) -> dict[str, str]:
-    """Return the values that may be chosen, with what each is called."""
+def _choices(source: JsonValue) -> JsonObject:
+    """Return the values that may be chosen, and what each is called where that is not the value itself."""
     if not isinstance(source, dict):
         return {}
     plain, named, titled = source.get("enum"), source.get("enumNames"), source.get("oneOf", source.get("anyOf"))
@@ -304,7 +299,11 @@ def _choices(source: JsonValue) -> dict[str, str]:
         found = [(one.get("const"), one.get("title", one.get("const"))) for one in titled if isinstance(one, dict)]
     if len(found) > MOST_CHOICES or not all(isinstance(part, str) for pair in found for part in pair):
         raise ValueError(f"its choices are no texts, or more than {MOST_CHOICES}")
-    return {_short(str(value), LONGEST_LABEL): _short(str(title), LONGEST_LABEL) for value, title in found}
+    titles = {_short(str(value), LONGEST_LABEL): _short(str(title), LONGEST_LABEL) for value, title in found}
+    choices: JsonObject = {"enum": list(titles)} if titles else {}
+    if any(title != value for value, title in titles.items()):
+        choices["enumNames"] = list(titles.values())
+    return choices
 
 
 def _checked_url(url: str) -> str:

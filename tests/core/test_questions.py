@@ -63,11 +63,15 @@ def asked(question: ServerQuestion) -> OpenQuestion:
         ({"type": "string", "enum": ["a", "b"]}, {"type": "string", "enum": ["a", "b"]}),
         (
             {"type": "string", "enum": ["a", "b"], "enumNames": ["A", "b"], "description": "Which"},
-            {"type": "string", "enum": ["a", "b"], "description": "Which (a: A)"},
+            {"type": "string", "enum": ["a", "b"], "enumNames": ["A", "b"], "description": "Which"},
         ),
         (
             {"type": "string", "oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]},
-            {"type": "string", "enum": ["a", "b"], "description": "(a: A)"},
+            {"type": "string", "enum": ["a", "b"], "enumNames": ["A", "b"]},
+        ),
+        (
+            {"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}},
+            {"type": "array", "items": {"type": "string", "enum": ["a"], "enumNames": ["A"]}, "uniqueItems": True},
         ),
         (
             {"type": "array", "items": {"anyOf": [{"const": "a"}]}, "maxItems": 1},

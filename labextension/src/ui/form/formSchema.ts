@@ -228,12 +228,20 @@ export function toUiSchema(
   } else if (isObject(schema['items'])) {
     const texts = Array.isArray(value) ? value : [];
     ui['items'] = toUiSchema(schema['items'], texts.find(isLong) ?? texts[0]);
+    nameChoices(ui, schema['items']); // the library looks for those of several boxes here
   } else if (isLong(value) && !('enum' in schema)) {
     ui['ui:widget'] = 'textarea';
   } else if (schema['type'] === 'boolean') {
     ui['ui:widget'] = 'select'; // a box has no third state for what is not given
   }
+  nameChoices(ui, schema);
   return ui;
+}
+
+function nameChoices(ui: IJsonObject, { titles }: IJsonObject): void {
+  if (titles !== undefined) {
+    ui['ui:enumNames'] = titles;
+  }
 }
 
 function isLong(value: JsonValue | undefined): boolean {
@@ -317,7 +325,7 @@ class SchemaReader {
   /** The type, and the choices if there are any. */
   private _kind(schema: IJsonObject): IJsonObject | null {
     if (Array.isArray(schema['enum'])) {
-      return choices(schema['enum']);
+      return choices(schema['enum'], schema['enumNames']);
     }
     const types = [schema['type'] ?? []].flat();
     const names = types.filter(type => type !== 'null');
@@ -371,7 +379,7 @@ class SchemaReader {
         const target = this._lookUp($ref as string);
         schema = isObject(target) ? { ...target, ...rest } : null;
       } else if (Array.isArray(options)) {
-        schema = withoutNull(schema, options);
+        schema = withChoices(schema, options) ?? withoutNull(schema, options);
       } else {
         return schema;
       }
@@ -394,13 +402,34 @@ class SchemaReader {
   private _nodes = 0;
 }
 
+function isNull(option: JsonValue): boolean {
+  return isObject(option) && option['type'] === 'null';
+}
+
+/** `oneOf: [{const, title}, …]` as values with what each is called; `null` if it is anything else. */
+function withChoices(
+  schema: IJsonObject,
+  options: JsonValue[]
+): IJsonObject | null {
+  const found = options.filter(option => !isNull(option)).filter(isObject);
+  if (found.length === 0 || !found.every(option => 'const' in option)) {
+    return null;
+  }
+  const rest = { ...schema };
+  delete rest['anyOf'];
+  delete rest['oneOf'];
+  return {
+    ...rest,
+    enum: found.map(option => option['const']),
+    enumNames: found.map(option => option['title'] ?? null)
+  };
+}
+
 /** `anyOf: [X, null]` as X that may be null; `null` for any other choice of schemas. */
 function withoutNull(
   schema: IJsonObject,
   options: JsonValue[]
 ): IJsonObject | null {
-  const isNull = (option: JsonValue): boolean =>
-    isObject(option) && option['type'] === 'null';
   const others = options.filter(option => !isNull(option));
   const [only] = others;
   if (others.length !== 1 || !isObject(only)) {
@@ -417,14 +446,26 @@ function withoutNull(
   return merged;
 }
 
-function choices(values: JsonValue[]): IJsonObject | null {
+/** The values that may be chosen, with what each is called where a server says so. */
+function choices(values: JsonValue[], names?: JsonValue): IJsonObject | null {
   const types = new Set(values.map(value => typeof value));
   const [type] = types;
   const isPlain =
     types.size === 1 &&
     (type === 'string' || type === 'number') &&
     values.length <= MAX_CHOICES;
-  return isPlain ? { type, enum: values } : null;
+  if (!isPlain) {
+    return null;
+  }
+  const given = Array.isArray(names) ? names : [];
+  if (given.length !== values.length) {
+    return { type, enum: values };
+  }
+  const titles = values.map((value, index) => {
+    const title = given[index];
+    return typeof title === 'string' ? title : String(value);
+  });
+  return { type, enum: values, titles };
 }
 
 /** A description that also names the default, and the limits that a form shows. */

@@ -1,7 +1,7 @@
 /**
  * The fields of a form. JupyterLab's own have no name that a screen reader could say.
  */
-import type { FieldProps, WidgetProps } from '@rjsf/utils';
+import type { EnumOptionsType, FieldProps, WidgetProps } from '@rjsf/utils';
 import React from 'react';
 
 import { label } from '../text/visibleText';
@@ -57,9 +57,10 @@ function TextareaWidget(props: WidgetProps): JSX.Element {
   );
 }
 
-/** A choice as it is shown: the server's words, with what hides in them spelled out. */
-function choiceText(value: unknown): string {
-  return label(String(value), 300);
+/** A choice as it is shown: what the server calls it, and what would be sent, with what hides in both spelled out. */
+function choiceText({ label: title, value }: EnumOptionsType): string {
+  const sent = label(String(value), 300);
+  return title === String(value) ? sent : `${label(title, 300)} (${sent})`;
 }
 
 /** One choice in a list, or a box for each where several can be chosen: the library has one widget for both. */
@@ -105,7 +106,7 @@ function Boxes(props: WidgetProps): JSX.Element {
               toggle(choice.value);
             }}
           />{' '}
-          {choiceText(choice.value)}
+          {choiceText(choice)}
         </label>
       ))}
     </div>
@@ -126,7 +127,7 @@ function Select(props: WidgetProps): JSX.Element {
       {index < 0 || !props.required ? <option value={-1} /> : null}
       {choices.map((choice, position) => (
         <option key={position} value={position}>
-          {choiceText(choice.value)}
+          {choiceText(choice)}
         </option>
       ))}
     </select>

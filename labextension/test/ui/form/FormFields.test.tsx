@@ -66,6 +66,55 @@ test('what hides in a choice is spelled out, and sent as it is', () => {
   expect(seen.at(-1)).toEqual({ many: ['pay \u202egnihton'] });
 });
 
+test.each<[string, IJsonObject]>([
+  [
+    'enumNames',
+    { type: 'string', enum: ['s', 'pay'], enumNames: ['Slow', 'No \u202e'] }
+  ],
+  [
+    'oneOf',
+    {
+      type: 'string',
+      oneOf: [
+        { const: 's', title: 'Slow' },
+        { const: 'pay', title: 'No \u202e' }
+      ]
+    }
+  ],
+  [
+    'anyOf',
+    {
+      anyOf: [
+        { const: 's', title: 'Slow' },
+        { const: 'pay', title: 'No \u202e' }
+      ]
+    }
+  ]
+])(
+  'a choice is shown as the server calls it, with what is sent: %s',
+  (_, items) => {
+    const seen = show({ one: items, many: { ...DAYS, items } });
+    const select: HTMLSelectElement = screen.getByRole('combobox', {
+      name: 'one'
+    });
+    const shown = [...select.options].map(({ text }) => text);
+    expect(shown).toEqual(['', 'Slow (s)', 'No \\u202e (pay)']);
+    fireEvent.change(select, { target: { value: '1' } });
+    expect(seen.at(-1)).toEqual({ one: 'pay' });
+    fireEvent.click(screen.getByRole('checkbox', { name: 'Slow (s)' }));
+    expect(seen.at(-1)).toEqual({ one: 'pay', many: ['s'] });
+  }
+);
+
+test('a choice whose title says no more than its value is shown once', () => {
+  const items: IJsonObject = {
+    oneOf: [{ const: 'a', title: 'a' }, { const: 'b' }]
+  };
+  show({ one: items });
+  const { options } = screen.getByRole<HTMLSelectElement>('combobox');
+  expect([...options].map(({ text }) => text)).toEqual(['', 'a', 'b']);
+});
+
 test('a list that is required is sent empty, and not left out', () => {
   const seen = show({ days: DAYS }, { days: ['mon'] }, ['days']);
   fireEvent.click(screen.getByRole('checkbox', { name: 'mon' }));
