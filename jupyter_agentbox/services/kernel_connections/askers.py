@@ -38,6 +38,9 @@ _HARMLESS: Final = frozenset(
         "interrupt_request",
         "shutdown_request",
         "input_reply",
+        "create_subshell_request",
+        "delete_subshell_request",
+        "list_subshell_request",
     }
 )
 #: What pages ask of a debugger and of widgets when they open a notebook.

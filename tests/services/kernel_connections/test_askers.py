@@ -47,6 +47,9 @@ def in_v1(message: dict[str, Any]) -> bytes:
         ("debug_request", {"command": "evaluate"}, True),
         ("kernel_info_request", {}, False),
         ("complete_request", {}, False),
+        ("create_subshell_request", {}, False),
+        ("delete_subshell_request", {"subshell_id": "s1"}, False),
+        ("list_subshell_request", {}, False),
         ("a_kind_of_later", {}, True),
     ],
 )
@@ -115,6 +118,9 @@ async def test_the_server_notes_whose_websocket_sends_code_and_not_who_looks(
     looks = await jp_ws_fetch("api", "kernels", kernel_id, "channels")
     await looks.write_message(json.dumps(a_message("kernel_info_request")))
     await until_reply(looks, "kernel_info_reply")
+    for kind, content in (("create", {}), ("delete", {"subshell_id": "no such"})):  # as JupyterLab does for its widgets
+        await looks.write_message(json.dumps({**a_message(f"{kind}_subshell_request", content), "channel": "control"}))
+        await until_reply(looks, f"{kind}_subshell_reply")
     assert app._askers.of(kernel_id) == ()
 
     await looks.write_message(json.dumps(a_message("execute_request", {"code": "1", "silent": True})))
