@@ -51,7 +51,7 @@ SERVER_IMPORT = """
 import json, pathlib, sys, time
 import jupyter_server.serverapp
 begin = time.perf_counter()
-import jupyter_agentbox.app
+import jupyter_agentbox.app.extension
 took = (time.perf_counter() - begin) * 1000
 lines = pathlib.Path("/proc/self/smaps_rollup").read_text().splitlines()
 memory = next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024

@@ -94,7 +94,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def _jupyter_server_extension_points() -> list[dict[str, Any]]:
-    from jupyter_agentbox.app import AgentBoxApp
+    from jupyter_agentbox.app.extension import AgentBoxApp
 
     return [{"module": "jupyter_agentbox", "app": AgentBoxApp}]
 

@@ -19,7 +19,7 @@ from jupyterhub.scopes import scope_definitions
 from jupyterhub.services.service import Service
 from traitlets.config import Config
 
-from jupyter_agentbox.app import AgentBoxApp
+from jupyter_agentbox.app.extension import AgentBoxApp
 from jupyter_agentbox.core.policy import Layer
 from jupyter_agentbox.core.reviewers import DECIDE_SCOPE
 from jupyter_agentbox.core.rule_files import read_text

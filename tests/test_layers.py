@@ -105,7 +105,7 @@ _ONE_MAKER = "each maker's library takes half a second, and one is enough"
 #: (module, what it imports late) -> why. Paths are below the package.
 LATE = {
     ("", "kernel.extension"): _LIGHT,
-    ("", "app"): _LIGHT,
+    ("", "app.extension"): _LIGHT,
     ("kernel.display", "kernel.card"): "ipywidgets is slow, and may be missing",
     ("kernel.agent_magic", "kernel.agent_cell"): _KERNEL_START,
     ("kernel.agent_magic", "protocol.messages"): _KERNEL_START,
@@ -144,8 +144,9 @@ LATE = {
     ("agents.threads.request_bodies", "agents.threads.response_events"): _ONE_MAKER,
     ("agents.threads.request_bodies", "openai"): _ONE_MAKER,
     ("agent_composition", "agents.threads.models"): _MODELS,
-    ("app", "agent_composition"): "a server that uses no agent pays nothing for them",
-    ("app", "agents.threads.limits"): "a server that uses no agent pays nothing for them",
+    ("app.agent_traits", "agent_composition"): "a server that uses no agent pays nothing for them",
+    ("app.agent_traits", "agents.threads.limits"): "a server that uses no agent pays nothing for them",
+    ("app.notebook_agents", "agent_composition"): "a server that uses no agent pays nothing for them",
     ("headless.agent", "agents.threads.clients"): _LIGHT,
     ("headless.agent", "agents.threads.keys"): _LIGHT,
     ("headless.agent", "agents.threads.manager"): _LIGHT,

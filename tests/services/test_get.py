@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from jupyter_agentbox.app import AgentBoxApp
+from jupyter_agentbox.app.extension import AgentBoxApp
 from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.questions import ServerQuestion

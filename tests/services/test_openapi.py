@@ -12,7 +12,7 @@ import yaml
 from tornado.httpclient import HTTPClientError
 
 import jupyter_agentbox
-from jupyter_agentbox.app import AgentBoxApp
+from jupyter_agentbox.app.extension import AgentBoxApp
 from jupyter_agentbox.core.approvals import Answer, OutcomeState, Status, request_to_json
 from jupyter_agentbox.core.grant_uses import Scope
 from jupyter_agentbox.core.isolation import Isolation

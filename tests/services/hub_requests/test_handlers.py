@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from traitlets import TraitError
 
-from jupyter_agentbox.app import AgentBoxApp
+from jupyter_agentbox.app.extension import AgentBoxApp
 from jupyter_agentbox.services.hub_requests.manager import HubList, HubRequestManager
 
 

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from traitlets import TraitError
 
-from jupyter_agentbox.app import AgentBoxApp
+from jupyter_agentbox.app.extension import AgentBoxApp
 from jupyter_agentbox.core.content_security import content_security_policy
 from jupyter_agentbox.sandbox.install import kernelspec
 

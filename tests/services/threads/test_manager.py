@@ -7,7 +7,7 @@ import pytest
 
 from jupyter_agentbox.agent_composition import AgentSettings, build_threads
 from jupyter_agentbox.agents.threads.limits import TurnLimits
-from jupyter_agentbox.app import AgentBoxApp
+from jupyter_agentbox.app.extension import AgentBoxApp
 from jupyter_agentbox.core.ports import ThreadQuery
 from jupyter_agentbox.core.site_policy import Feature, Lock, SitePolicy
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, ThreadState, Turn, TurnStatus
