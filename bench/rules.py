@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jupyter_agentbox.core.calls import JsonObject, Origin, ToolCall
-from jupyter_agentbox.core.rule_files import write_text
+from jupyter_agentbox.core.rule_text import write_text
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.storage.rule_files import RuleFiles
 

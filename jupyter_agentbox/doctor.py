@@ -21,7 +21,7 @@ from jupyter_agentbox import __version__, hub_doctor
 from jupyter_agentbox.audit_sinks.sinks import sink_of, with_names
 from jupyter_agentbox.composition import rule_files
 from jupyter_agentbox.core.isolation import LADDER, Isolation
-from jupyter_agentbox.core.rule_files import RuleBook
+from jupyter_agentbox.core.rule_book import RuleBook
 from jupyter_agentbox.core.sandbox_settings import SANDBOX_LEVELS
 from jupyter_agentbox.doctor_checks import Check, State
 from jupyter_agentbox.exceptions import SandboxRefusedError

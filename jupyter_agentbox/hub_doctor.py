@@ -14,7 +14,7 @@ from urllib.request import Request, build_opener
 
 from jupyter_agentbox.core.isolation import LADDER, Isolation
 from jupyter_agentbox.core.reviewers import DECIDE_SCOPE
-from jupyter_agentbox.core.rule_files import RuleBook
+from jupyter_agentbox.core.rule_book import RuleBook
 from jupyter_agentbox.core.spawn_profile import MIN_ISOLATION
 from jupyter_agentbox.doctor_checks import Check
 from jupyter_agentbox.no_redirects import NoRedirects

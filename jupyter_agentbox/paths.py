@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from jupyter_agentbox.core.rule_files import FILE_NAME
+from jupyter_agentbox.core.rule_text import FILE_NAME
 
 _SERVERS: Final = "mcpServers"
 

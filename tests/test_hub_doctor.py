@@ -13,7 +13,7 @@ import pytest
 
 from jupyter_agentbox import doctor, hub_doctor
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.rule_files import HubPolicyStatus, RuleBook
+from jupyter_agentbox.core.rule_book import HubPolicyStatus, RuleBook
 from jupyter_agentbox.core.site_policy import SiteAudit, SitePolicy
 from jupyter_agentbox.doctor_checks import Check
 

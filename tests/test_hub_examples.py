@@ -22,7 +22,7 @@ from traitlets.config import Config
 from jupyter_agentbox.app.extension import AgentBoxApp
 from jupyter_agentbox.core.policy import Layer
 from jupyter_agentbox.core.reviewers import DECIDE_SCOPE
-from jupyter_agentbox.core.rule_files import read_text
+from jupyter_agentbox.core.rule_text import read_text
 from jupyter_agentbox.hub.app import OK, HubService, routes
 from jupyter_agentbox.hub.callers import HOLD_SCOPE
 from jupyter_agentbox.hub.policy_file import read_policy_file

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from jupyter_agentbox.core.isolation import LADDER, Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Rule
-from jupyter_agentbox.core.rule_files import MAX_PATTERN, MAX_REASON, MAX_TIMEOUT, read_text
-from tests.core.test_rule_files import BASE, anything, entries
+from jupyter_agentbox.core.rule_checks import MAX_PATTERN, MAX_REASON, MAX_TIMEOUT
+from jupyter_agentbox.core.rule_text import read_text
+from tests.core.test_rule_text import BASE, anything, entries
 
 SCHEMA: Any = json.loads(
     (resources.files("jupyter_agentbox") / "schemas/agentbox_rules.schema.json").read_text("utf-8")

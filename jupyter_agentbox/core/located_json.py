@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from math import isinf
@@ -221,3 +222,14 @@ def _number(token: _Token) -> int | float:
     if number and Decimal(token.text) != Decimal(repr(number)):
         raise LocatedJsonError("this number has more digits than can be compared", token.at)
     return number
+
+
+def member(node: Node, name: str) -> Node | None:
+    """Return what an object has under a name."""
+    return node.content.get(name) if isinstance(node.content, dict) else None
+
+
+def items(node: Node, name: str) -> Sequence[Node]:
+    """Return what a list has that is under a name."""
+    found = member(node, name)
+    return found.content if found is not None and isinstance(found.content, list) else ()

@@ -15,7 +15,7 @@ from .grants import Grant
 from .isolation import Isolation
 from .questions import QuestionAnswer, ServerQuestion
 from .reviews import Review
-from .rule_files import RuleBook
+from .rule_book import RuleBook
 from .threads import Thread, Turn, TurnSummary
 from .tools import ConfigurationProblem, LogMessage, Progress, ServerStatus, ToolDescription, ToolResult
 

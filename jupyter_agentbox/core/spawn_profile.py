@@ -8,7 +8,7 @@ from typing import Final
 from .isolation import LADDER, Isolation
 from .notebook_runners import NO_SERVER
 from .policy import Effect, Layer, Rule
-from .rule_files import RuleText
+from .rule_text import RuleText
 from .site_policy import Feature, Lock, SitePolicy
 from .tools import ConfigurationProblem
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
-from jupyter_agentbox.core.located_json import Lines, LocatedJsonError, Node, parse
+from jupyter_agentbox.core.located_json import Lines, LocatedJsonError, Node, items, member, parse
 from jupyter_agentbox.core.policy import Layer, Policy, Rule
-from jupyter_agentbox.core.rule_files import MAX_BYTES, MAX_PATTERN, RuleChecker, items, member, rule_from_json
+from jupyter_agentbox.core.rule_checks import MAX_PATTERN, RuleChecker
+from jupyter_agentbox.core.rule_text import MAX_BYTES, rule_from_json
 from jupyter_agentbox.core.text import one_line
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.mcp_client.configuration import Configuration, UnusableServer, parse_configuration

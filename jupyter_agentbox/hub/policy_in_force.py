@@ -14,7 +14,7 @@ from typing import NoReturn
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.ports import Clock
-from jupyter_agentbox.core.rule_files import RuleBook
+from jupyter_agentbox.core.rule_book import RuleBook
 from jupyter_agentbox.core.times import json_time
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.exceptions import StorageError

@@ -13,7 +13,7 @@ from typing import Final
 from jupyter_agentbox.core.calls import JsonValue
 from jupyter_agentbox.core.policy import Effect, Layer, Rule
 from jupyter_agentbox.core.ports import Clock, RuleSource
-from jupyter_agentbox.core.rule_files import HubPolicyStatus, RuleBook
+from jupyter_agentbox.core.rule_book import HubPolicyStatus, RuleBook
 from jupyter_agentbox.core.site_policy import HubPolicySource, SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.exceptions import PolicyRefusedError

@@ -17,7 +17,8 @@ from typing import Final, TypeAlias
 
 from jupyter_agentbox.core.calls import JsonValue
 from jupyter_agentbox.core.policy import Layer, Rule
-from jupyter_agentbox.core.rule_files import MAX_BYTES, RuleBook, RuleText, UserRules, read_text, refusal, write_text
+from jupyter_agentbox.core.rule_book import RuleBook, UserRules, refusal
+from jupyter_agentbox.core.rule_text import MAX_BYTES, RuleText, read_text, write_text
 from jupyter_agentbox.core.site_policy import SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.exceptions import InvalidRulesError, PolicyConflictError, StorageError

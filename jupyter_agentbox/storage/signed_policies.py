@@ -11,7 +11,7 @@ from typing import Final
 
 from jupyter_agentbox.core.calls import JsonObject, canonical_json
 from jupyter_agentbox.core.policy import Layer, Rule
-from jupyter_agentbox.core.rule_files import MAX_BYTES, read_text
+from jupyter_agentbox.core.rule_text import MAX_BYTES, read_text
 from jupyter_agentbox.core.site_policy import SitePolicy
 from jupyter_agentbox.exceptions import PolicyRefusedError
 

@@ -11,7 +11,8 @@ from jupyter_agentbox.core.approvers import Approvers, Escalation
 from jupyter_agentbox.core.located_json import parse
 from jupyter_agentbox.core.policy import Layer
 from jupyter_agentbox.core.reviewers import Reviewer, Via
-from jupyter_agentbox.core.rule_files import RuleChecker, rule_from_json
+from jupyter_agentbox.core.rule_checks import RuleChecker
+from jupyter_agentbox.core.rule_text import rule_from_json
 from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionError, StaleDigestError
 from tests.samples import a_decision, a_request
 

@@ -12,7 +12,7 @@ import pytest
 
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect
-from jupyter_agentbox.core.rule_files import RuleBook
+from jupyter_agentbox.core.rule_book import RuleBook
 from jupyter_agentbox.core.site_policy import Feature, HubPolicySource, SitePolicy
 from jupyter_agentbox.hub.app import main
 from jupyter_agentbox.hub.policy_file import LocalPolicy, read_policy_file

@@ -12,7 +12,7 @@ import pytest
 
 from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.policy import Effect, Layer, Rule
-from jupyter_agentbox.core.rule_files import MAX_APPROVERS, MAX_GROUPS, MAX_PATTERN, MAX_REASON, MAX_TIMEOUT
+from jupyter_agentbox.core.rule_checks import MAX_APPROVERS, MAX_GROUPS, MAX_PATTERN, MAX_REASON, MAX_TIMEOUT
 from jupyter_agentbox.hub.app import main
 from jupyter_agentbox.hub.policy_file import MAX_VALID, MIN_VALID, PolicyFile, PolicyFileError, read_policy_file
 from jupyter_agentbox.mcp_client.configuration import HttpServer, StdioServer

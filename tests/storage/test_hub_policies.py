@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
 from jupyter_agentbox.core.policy import Effect, Layer, Rule
-from jupyter_agentbox.core.rule_files import RuleBook
+from jupyter_agentbox.core.rule_book import RuleBook
 from jupyter_agentbox.core.site_policy import Feature, HubPolicySource, ServerPattern, SitePolicy
 from jupyter_agentbox.exceptions import PolicyRefusedError
 from jupyter_agentbox.services.policies.manager import PolicyManager

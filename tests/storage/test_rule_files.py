@@ -13,7 +13,7 @@ import pytest
 
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect, Policy
-from jupyter_agentbox.core.rule_files import MAX_BYTES
+from jupyter_agentbox.core.rule_text import MAX_BYTES
 from jupyter_agentbox.exceptions import InvalidRulesError, PolicyConflictError, StorageError
 from jupyter_agentbox.storage.rule_files import RuleFiles, SitePlace
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from jupyter_core.paths import jupyter_config_path, jupyter_data_dir, jupyter_runtime_dir
 
-from jupyter_agentbox.core.rule_files import FILE_NAME as RULES
+from jupyter_agentbox.core.rule_text import FILE_NAME as RULES
 
 from .configuration_files import (
     default_servers_file,

@@ -11,7 +11,8 @@ from jupyter_agentbox.core.calls import JsonObject, Origin, ToolCall, check_argu
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.located_json import Lines, LocatedJsonError, parse
 from jupyter_agentbox.core.policy import Layer, Rule
-from jupyter_agentbox.core.rule_files import RuleBook, read_text, write_text
+from jupyter_agentbox.core.rule_book import RuleBook
+from jupyter_agentbox.core.rule_text import read_text, write_text
 from jupyter_agentbox.exceptions import AgentBoxError, InvalidRulesError, PolicyConflictError
 from jupyter_agentbox.services.approvals.handlers import AUTH_RESOURCE as APPROVALS
 from jupyter_agentbox.services.handlers import AgentBoxHandler

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation, Policy, Rule
 from jupyter_agentbox.core.ports import RuleSource
-from jupyter_agentbox.core.rule_files import RuleBook
+from jupyter_agentbox.core.rule_book import RuleBook
 from jupyter_agentbox.core.site_policy import Feature, SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem, ToolDescription
 from jupyter_agentbox.exceptions import StorageError

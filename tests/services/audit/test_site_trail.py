@@ -12,7 +12,7 @@ from jupyter_agentbox.composition import Settings, build
 from jupyter_agentbox.core.audit_trail import AuditSettings, check_trail
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
-from jupyter_agentbox.core.rule_files import RuleBook
+from jupyter_agentbox.core.rule_book import RuleBook
 from jupyter_agentbox.core.site_policy import SiteAudit, SitePolicy
 from jupyter_agentbox.exceptions import AuditError, ToolCallRejectedError
 from jupyter_agentbox.services.audit.site_trail import SiteTrail

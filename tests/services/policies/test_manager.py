@@ -10,7 +10,8 @@ import pytest
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest
 from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
-from jupyter_agentbox.core.rule_files import RuleBook, read_text, write_text
+from jupyter_agentbox.core.rule_book import RuleBook
+from jupyter_agentbox.core.rule_text import read_text, write_text
 from jupyter_agentbox.core.site_policy import SitePolicy
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError

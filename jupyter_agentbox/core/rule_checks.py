@@ -1,307 +1,49 @@
-"""The text of a file of rules: reads it, says what is wrong at which place, and writes it."""
+"""Says what is wrong in a file of rules, and where: in its rules, and in what only a site says."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
-from .approvers import Approvers, approvers_from_json
 from .argument_conditions import problem_of
 from .audit_trail import ArgumentsKept, WhenDown
-from .calls import JsonObject, JsonValue
+from .calls import JsonValue
 from .globs import problem_of_pattern
-from .isolation import LADDER, Isolation
-from .located_json import Lines, LocatedJsonError, Node, parse
-from .policy import Effect, Layer, Rule
-from .site_policy import MORE, Feature, HubPolicySource, Lock, ServerPattern, SiteAudit, SitePolicy
-from .text import one_line
-from .times import json_time
-from .tools import ConfigurationProblem
+from .isolation import LADDER
+from .located_json import Node, items, member
+from .policy import Effect
+from .site_policy import MORE, Feature, Lock
 
-#: The name of the files.
-FILE_NAME: Final = "agentbox_rules.json"
-#: Bytes that a file may have.
-MAX_BYTES: Final = 1_000_000
 #: Characters of a pattern.
 MAX_PATTERN: Final = 1000
-#: What no path of a notebook has.
-_STEP: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
 #: Characters of a reason.
 MAX_REASON: Final = 4000
 #: Seconds that a rule may let a request wait: a year.
 MAX_TIMEOUT: Final = 366 * 86_400
 #: Persons of whom a rule may want that they approve.
 MAX_APPROVERS: Final = 20
-#: Problems of a file that are told.
-_MOST_PROBLEMS: Final = 20
-
-_KEYS: Final = ("effect", "server", "tool", "arguments", "notebook", "isolation", "timeout", "reason")
 #: Groups that a rule may name whose members it is for.
 MAX_GROUPS: Final = 50
 MAX_DELEGATES: Final = 20
+#: What no path of a notebook has.
+_STEP: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
+#: Problems of a file that are told.
+_MOST_PROBLEMS: Final = 20
+_KEYS: Final = ("effect", "server", "tool", "arguments", "notebook", "isolation", "timeout", "reason")
 _APPROVERS_KEYS: Final = ("group", "count", "self", "delegates", "escalation")
 _ESCALATION_KEYS: Final = ("group", "after")
 _FILE_KEYS: Final = ("rules", "$schema")
 #: What a rule can have in a site's file besides.
 _SITE_RULE_KEYS: Final = ("groups",)
 #: What a site's file can have besides.
-_SITE_KEYS: Final = ("features", "servers", "audit", "hub_policy")
+SITE_KEYS: Final = ("features", "servers", "audit", "hub_policy")
 _SERVERS_KEYS: Final = ("allow", "deny")
-_HUB_POLICY_KEYS: Final = ("url", "public_key", "hub")
+HUB_POLICY_KEYS: Final = ("url", "public_key", "hub")
 #: 32 bytes in base64.
 _PUBLIC_KEY: Final = re.compile(r"[A-Za-z0-9+/]{43}=")
 _AUDIT_KEYS: Final = ("sinks", "when_down", "arguments", "token_file")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleText:
-    """What a file of rules says: rules, or problems, never both.
-
-    Parameters
-    ----------
-    rules : tuple of Rule
-        In their order; none if anything in the file is not understood.
-    entries : tuple of dict
-        The same as they stand in the file.
-    problems : tuple of ConfigurationProblem
-        What is wrong.
-    schema : str or None
-        What ``$schema`` says.
-    site : SitePolicy
-        What a site's file says besides rules.
-    """
-
-    rules: tuple[Rule, ...] = ()
-    entries: tuple[JsonObject, ...] = ()
-    problems: tuple[ConfigurationProblem, ...] = ()
-    schema: str | None = None
-    site: SitePolicy = field(default_factory=SitePolicy)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserRules:
-    """The user's file of rules.
-
-    Parameters
-    ----------
-    path : str
-        The file, which may be missing.
-    entries : tuple of dict
-        Its rules, as they stand there.
-    revision : str
-        Names what is in the file; empty if there is none.
-    schema : str or None
-        What ``$schema`` says.
-    """
-
-    path: str
-    entries: tuple[JsonObject, ...] = ()
-    revision: str = ""
-    schema: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HubPolicyStatus:
-    """How it stands with the policy of a Hub service.
-
-    Parameters
-    ----------
-    hub, url : str
-        The Hub's name, and where its policy is fetched.
-    version : int or None
-        The version that holds; ``None`` if none does, and then everything is denied.
-    issued_at, expires_at : datetime or None
-        When it was signed, and until when it holds.
-    problem : str
-        Why no newer one came; empty if the service said that it is the present one.
-    """
-
-    hub: str
-    url: str
-    version: int | None = None
-    issued_at: datetime | None = None
-    expires_at: datetime | None = None
-    problem: str = ""
-
-    def to_json(self) -> JsonObject:
-        """Return it as the REST API sends it."""
-        return {
-            "hub": self.hub,
-            "url": self.url,
-            "version": self.version,
-            "issued_at": json_time(self.issued_at),
-            "expires_at": json_time(self.expires_at),
-            "problem": self.problem or None,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleBook:
-    """The rules of all files.
-
-    Parameters
-    ----------
-    rules : tuple of Rule
-        The site's, then the user's; for each broken file one that asks about, or denies, everything.
-    problems : tuple of ConfigurationProblem
-        What is wrong in the files.
-    user : UserRules or None
-        The user's file; ``None`` where there is none to write.
-    site : SitePolicy
-        What the site's files say besides rules; of a broken one, that all is off.
-    hub_policy : HubPolicyStatus or None
-        How it stands with the policy of a Hub service, whose rules are among the site's; ``None`` if there is none.
-    """
-
-    rules: tuple[Rule, ...] = ()
-    problems: tuple[ConfigurationProblem, ...] = ()
-    user: UserRules | None = None
-    site: SitePolicy = field(default_factory=SitePolicy)
-    hub_policy: HubPolicyStatus | None = None
-
-
-def refusal(problem: ConfigurationProblem, layer: Layer) -> Rule:
-    """Return the rule that stands for a broken file: of the site it denies everything, of the user it asks."""
-    denies = layer is Layer.SITE
-    what = "everything is denied" if denies else "every call asks"
-    return Rule(
-        server="*",
-        tool="*",
-        effect=Effect.DENY if denies else Effect.ASK,
-        layer=layer,
-        reason=f"the rules in `{problem.path}` cannot be used, and until then {what}: {problem.message}",
-        file=problem.path,
-        line=problem.line or 0,
-    )
-
-
-def read_text(text: str, *, path: str, layer: Layer) -> RuleText:
-    """Read the text of a file of rules.
-
-    Parameters
-    ----------
-    text : str
-        JSON: ``{"rules": [{"effect": "allow", "server": "shop", "tool": "list_*"}]}``.
-    path : str
-        The file; for rules and problems.
-    layer : Layer
-        Whose rules they are.
-    """
-    lines = Lines(text)
-
-    def problem(message: str, at: int) -> ConfigurationProblem:
-        line, column = lines.place(at)
-        return ConfigurationProblem(path=path, message=message, line=line, column=column)
-
-    try:
-        node = parse(text)
-    except LocatedJsonError as error:
-        return RuleText(problems=(problem(one_line(str(error)), error.at),))
-    checker = RuleChecker()
-    checker.check(node, of_site=layer is Layer.SITE)
-    if checker.found:
-        return RuleText(problems=tuple(problem(one_line(message), at) for at, message in checker.shown()))
-    entries = [(one.at, one.value) for one in items(node, "rules")]
-    schema = member(node, "$schema")
-    return RuleText(
-        rules=tuple(
-            rule_from_json(entry, layer, path, lines.place(at)[0]) for at, entry in entries if isinstance(entry, dict)
-        ),
-        entries=tuple(entry for _, entry in entries if isinstance(entry, dict)),
-        schema=schema.value if schema is not None and isinstance(schema.value, str) else None,
-        site=_site_policy(node, path),
-    )
-
-
-def _site_policy(node: Node, path: str) -> SitePolicy:
-    """Return what a site's file says besides rules, in which nothing is wrong."""
-    features, servers, audit, hub_policy = (member(node, key) for key in _SITE_KEYS)
-    if not any(key in node.keys for key in _SITE_KEYS):
-        return SitePolicy()
-    given = features.value if features is not None and isinstance(features.value, dict) else {}
-    lists = servers.value if servers is not None and isinstance(servers.value, dict) else {}
-    allowed = lists.get("allow")
-    return SitePolicy(
-        features={Feature(name): Lock(str(lock)) for name, lock in given.items()},
-        allowed=None if allowed is None else _patterns(allowed),
-        denied=_patterns(lists.get("deny")),
-        audit=SiteAudit() if audit is None else _site_audit(audit),
-        files=(path,),
-        hub_policy=None if hub_policy is None else _hub_policy(hub_policy),
-    )
-
-
-def _hub_policy(node: Node) -> HubPolicySource:
-    given = node.value if isinstance(node.value, dict) else {}
-    return HubPolicySource(**{key: str(given[key]) for key in _HUB_POLICY_KEYS})
-
-
-def _site_audit(node: Node) -> SiteAudit:
-    given = node.value if isinstance(node.value, dict) else {}
-    return SiteAudit(
-        sinks=tuple(str(sink.value) for sink in items(node, "sinks")),
-        when_down=str(given.get("when_down", "")),
-        arguments=str(given.get("arguments", "")),
-        token_file=str(given.get("token_file", "")),
-    )
-
-
-def _patterns(given: JsonValue) -> tuple[ServerPattern, ...]:
-    entries = [entry for entry in given if isinstance(entry, dict)] if isinstance(given, list) else []
-    return tuple(
-        ServerPattern(
-            command=tuple(str(part) for part in command) if isinstance(command := entry.get("command"), list) else (),
-            url=str(entry.get("url", "")),
-        )
-        for entry in entries
-    )
-
-
-def write_text(entries: Sequence[JsonValue], *, schema: str | None = None) -> str:
-    """Return the text of a file with these rules.
-
-    Raises
-    ------
-    ValueError
-        If they are no JSON.
-    """
-    head: JsonObject = {} if schema is None else {"$schema": schema}
-    try:
-        text = json.dumps({**head, "rules": list(entries)}, indent=2, ensure_ascii=False, allow_nan=False)
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
-    return f"{text}\n"
-
-
-def rule_from_json(entry: JsonObject, layer: Layer, path: str, line: int) -> Rule:
-    """Return the rule of an entry in which nothing is wrong."""
-    arguments, notebook, timeout = entry.get("arguments"), entry.get("notebook"), entry.get("timeout")
-    return Rule(
-        server=str(entry["server"]),
-        tool=str(entry["tool"]),
-        effect=Effect(entry["effect"]),
-        layer=layer,
-        reason=str(entry.get("reason", "")),
-        arguments=arguments if isinstance(arguments, dict) else {},
-        notebook=notebook if isinstance(notebook, str) else None,
-        isolation=Isolation(entry.get("isolation", Isolation.NONE)),
-        timeout=float(timeout) if isinstance(timeout, int | float) else None,
-        groups=tuple(map(str, groups)) if isinstance(groups := entry.get("groups"), list) else (),
-        approvers=_approvers(entry.get("approvers")),
-        file=path,
-        line=line,
-    )
-
-
-def _approvers(given: JsonValue) -> Approvers | None:
-    if not isinstance(given, dict):
-        return None
-    return approvers_from_json(given)
 
 
 class RuleChecker:
@@ -335,11 +77,11 @@ class RuleChecker:
             self.say(node, 'a file of rules is an object with a list under "rules"')
             return
         if of_site:
-            self.check_keys(node, (*_FILE_KEYS, *_SITE_KEYS), "a site's file of rules")
+            self.check_keys(node, (*_FILE_KEYS, *SITE_KEYS), "a site's file of rules")
             self._check_audit(member(node, "audit"))
             self._check_hub_policy(member(node, "hub_policy"))
             self.check_for_users(node)
-        elif is_sites := next((key for key in _SITE_KEYS if key in node.keys), ""):
+        elif is_sites := next((key for key in SITE_KEYS if key in node.keys), ""):
             self.found.append((node.keys[is_sites], f"`{is_sites}` can stand in a site's file only"))
         else:
             self.check_keys(node, _FILE_KEYS, "a file of rules")
@@ -414,8 +156,8 @@ class RuleChecker:
         if not isinstance(given.content, dict):
             self.say(given, "`hub_policy` must be an object with `url`, `public_key` and `hub`")
             return
-        self.check_keys(given, _HUB_POLICY_KEYS, "`hub_policy`")
-        for name in _HUB_POLICY_KEYS:
+        self.check_keys(given, HUB_POLICY_KEYS, "`hub_policy`")
+        for name in HUB_POLICY_KEYS:
             self.check_text(given, name, MAX_PATTERN, missing=f"`{name}` is missing in `hub_policy`")
         url, key = member(given, "url"), member(given, "public_key")
         if url is not None and not str(url.content).startswith(("https://", "http://")):
@@ -608,14 +350,3 @@ def _too_long(condition: Node) -> str:
 def _listed(names: Sequence[str]) -> str:
     quoted = [f"`{name}`" for name in names]
     return f"{', '.join(quoted[:-1])} or {quoted[-1]}"
-
-
-def member(node: Node, name: str) -> Node | None:
-    """Return what an object has under a name."""
-    return node.content.get(name) if isinstance(node.content, dict) else None
-
-
-def items(node: Node, name: str) -> Sequence[Node]:
-    """Return what a list has that is under a name."""
-    found = member(node, name)
-    return found.content if found is not None and isinstance(found.content, list) else ()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,9 +10,8 @@ from hypothesis import strategies as st
 from jupyter_agentbox.core.globs import problem_of_pattern
 from jupyter_agentbox.core.isolation import LADDER, Isolation
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
-from jupyter_agentbox.core.rule_files import HubPolicyStatus, RuleText, read_text, refusal, write_text
+from jupyter_agentbox.core.rule_text import RuleText, read_text, write_text
 from jupyter_agentbox.core.site_policy import Feature, HubPolicySource, Lock, ServerPattern, SiteAudit, SitePolicy
-from jupyter_agentbox.core.tools import ConfigurationProblem
 from tests.samples import calls
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
@@ -197,15 +195,6 @@ def test_of_many_problems_the_first_are_told() -> None:
     assert problems[-1].message == "and 30 more problems from here on"
 
 
-@pytest.mark.parametrize(("layer", "effect"), [(Layer.SITE, Effect.DENY), (Layer.USER, Effect.ASK)])
-def test_a_broken_file_stands_for_a_rule_about_everything(layer: Layer, effect: Effect) -> None:
-    rule = refusal(ConfigurationProblem(path="rules.json", message="not so", line=3, column=4), layer)
-    assert (rule.server, rule.tool, rule.effect, rule.layer, rule.file, rule.line) == (
-        *("*", "*", effect, layer, "rules.json", 3),
-    )
-    assert "not so" in rule.reason
-
-
 def deep() -> Any:
     value: Any = []
     for _ in range(100_000):
@@ -368,14 +357,3 @@ def test_what_names_no_hub_service_is_told_and_the_file_does_not_count(given: An
 def test_no_file_of_a_user_names_a_hub_service() -> None:
     found = read(json.dumps({"rules": [], "hub_policy": HUB_POLICY}))
     assert found.problems[0].message == "`hub_policy` can stand in a site's file only"
-
-
-def test_how_it_stands_with_a_hubs_policy_is_sent_with_times_in_utc() -> None:
-    time = datetime(2026, 1, 2, tzinfo=UTC)
-    status = HubPolicyStatus(hub="h", url="https://h/", version=7, issued_at=time, expires_at=time)
-    told = {"hub": "h", "url": "https://h/", "version": 7, "problem": None}
-    assert status.to_json() == {
-        **told,
-        "issued_at": "2026-01-02T00:00:00.000Z",
-        "expires_at": "2026-01-02T00:00:00.000Z",
-    }
