@@ -11,10 +11,18 @@ import pytest
 from playwright.sync_api import expect
 
 from .lab import Lab
-from .person import Person, decide
+from .person import NEXT_FRAMES, Person, decide, press
 
 SERVER = Path(__file__).parents[1] / "mcp_client" / "servers" / "asking.py"
 ORDER = "from jupyter_agentbox import tools\nprint('told:', tools.asking.order())"
+DELETE = "tools.shop.delete_order(order_id=1050)"
+TOGETHER = f"""{ORDER.splitlines()[0]}
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor() as pool:
+    calls = [pool.submit(lambda: {DELETE}), pool.submit(lambda: tools.asking.order())]
+print('told:', calls[1].result())
+calls[0].result()
+"""
 VISIT = "print('told:', tools.asking.visit(url='{}sign?order=7'))"
 
 
@@ -71,3 +79,72 @@ def test_a_server_asks_and_gets_its_answer_from_the_card_or_the_panel(
     assert opened.value.evaluate("window.opener") is None
     expect(person.cell(1)).to_contain_text("told: accept")
     expect(listed).to_have_count(0)
+
+
+@pytest.mark.usefixtures("asking")
+def test_the_focus_goes_back_to_where_it_was_when_a_question_is_answered(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(ORDER, ORDER))
+    for way in ("pointer", "key"):
+        person.edit(0)
+        person.keyboard.press("Shift+Enter")
+        card = person.cell(0).get_by_role("group", name="The server “asking” asks you")
+        expect(card).to_be_visible()
+        expect(person.cell(1)).to_be_focused()
+        if way == "pointer":
+            decide(card, "Decline")
+        else:
+            decline = card.get_by_role("button", name="Decline")
+            expect(decline).to_be_enabled()
+            person.keyboard.press("Shift+Tab")
+            person.keyboard.press("Shift+Tab")
+            press(decline, "Enter")
+        expect(card).to_have_count(0)
+        expect(person.cell(1)).to_be_focused()
+        person.await_kernel()
+    person.keyboard.press("Shift+Enter")
+    person.execute("jupyter-agentbox:open-panel")
+    listed = person.page.get_by_role("region", name="Questions from servers", exact=True)
+    decide(listed.get_by_role("group", name="The server “asking” asks you"), "Decline")
+    expect(listed).to_have_count(0)
+    expect(person.page.locator(".jp-AgentBox-panel")).to_be_focused()
+
+
+@pytest.mark.usefixtures("asking")
+def test_a_question_and_a_request_of_one_cell_are_answered_each_by_itself(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(TOGETHER, "")
+    person.open(path)
+    person.edit(0)
+    person.keyboard.press("Shift+Enter")
+    question = person.cell(0).get_by_role("group", name="The server “asking” asks you")
+    request = person.cell(0).get_by_role("group", name="Approval request shop.delete_order")
+    asker = person.cell(0).get_by_role("group", name="Approval request asking.order")
+    expect(question).to_be_visible()
+    expect(request.get_by_role("button", name="Allow once")).to_be_visible()
+    # A question stands below the call that it is of, whatever else waits.
+    places = [card.bounding_box() for card in (asker, question)]
+    assert places[0]
+    assert places[1]
+    assert 0 <= places[1]["y"] - (places[0]["y"] + places[0]["height"]) < 40
+    question.get_by_role("button", name="Decline").focus()
+    person.page.evaluate(NEXT_FRAMES)
+    expect(question.get_by_role("button", name="Decline")).to_be_enabled()
+    for letter in "area":
+        person.keyboard.press(letter)
+    question.focus()
+    for letter in "area":
+        person.keyboard.press(letter)
+    assert len(lab.approvals(path)) == 1
+    expect(question).to_be_visible()
+    question.get_by_role("textbox", name="street").fill("Main 1")
+    decide(question, "Answer")
+    expect(question).to_have_count(0)
+    expect(person.cell(1)).to_be_focused()
+    expect(request.get_by_role("button", name="Allow once")).to_be_visible()
+    assert len(lab.approvals(path)) == 1
+    decide(request, "Allow once")
+    expect(person.cell(0)).to_contain_text("told: accept")
+    expect(person.cell(1)).to_be_focused()

@@ -34,19 +34,25 @@ export const questionsSectionPlugin: JupyterFrontEndPlugin<void> = {
       </CardProvider>
     );
     let section: ISectionHandle | null = null;
+    let widget: Section | null = null;
     const follow = (): void => {
       const isWanted = questions.questions.length > 0;
       if (isWanted && !section) {
+        widget = new Section(content, () => void questions.refresh());
         section = panel.addSection({
           id: 'questions',
           label: context.trans.__('Questions from servers'),
           rank: 90,
           tab: 'pending',
-          widget: new Section(content, () => void questions.refresh())
+          widget
         });
       } else if (!isWanted && section) {
+        const hadFocus = widget?.node.contains(document.activeElement);
         section.dispose();
         section = null;
+        if (hadFocus) {
+          panel.takeFocus();
+        }
       }
       if (section) {
         section.count = questions.questions.length;

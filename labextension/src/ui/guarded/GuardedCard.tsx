@@ -38,6 +38,7 @@ export interface IGuardedCardProps extends React.HTMLAttributes<HTMLDivElement> 
   isGuarded: boolean;
   /** Whether the card is a widget's, which its kernel lays out wherever it is. */
   isInWidget?: boolean;
+  'data-question-id'?: string;
   'data-request-id'?: string;
   'data-risk'?: string;
   'data-status'?: string;

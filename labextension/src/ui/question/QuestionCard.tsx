@@ -45,6 +45,7 @@ export function QuestionCard(props: IQuestionCardProps): JSX.Element {
       className="jp-mod-question"
       isGuarded={true}
       isInWidget={props.isInWidget}
+      data-question-id={question.id}
       data-lm-suppress-shortcuts="true"
       aria-labelledby={titleId}
     >
