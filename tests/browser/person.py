@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .lab import Lab
 
 CARD = re.compile("^Approval request ")
-WAITING = re.compile("requests? awaiting approval$")
 
 
 #: The page shows a kernel as idle before it is connected to it; who runs a cell then is asked to choose a kernel.
@@ -49,7 +48,7 @@ class Person:
         self.keyboard = page.keyboard
         self.panel = page.get_by_role("region", name="Approval requests", exact=True)
         self.history = page.get_by_role("region", name="Recent history")
-        self.status = page.get_by_role("button", name=WAITING)
+        self.status = page.locator(".jp-AgentBox-status").get_by_role("button")
         self.toasts = page.locator(".Toastify__toast")
         self._lab = lab
 

@@ -54,6 +54,7 @@ def test_a_server_asks_and_gets_its_answer_from_the_card_or_the_panel(
     person.run(0)
     card = person.cell(0).get_by_role("group", name="The server “asking” asks you")
     expect(card).to_contain_text("Where to?")
+    expect(person.status).to_have_accessible_name("1 question from a server")
     expect(card.get_by_role("button", name="Allow once")).to_have_count(0)
     decide(card, "Answer")
     expect(card.get_by_role("alert")).to_contain_text("street")
@@ -124,6 +125,7 @@ def test_a_question_and_a_request_of_one_cell_are_answered_each_by_itself(
     asker = person.cell(0).get_by_role("group", name="Approval request asking.order")
     expect(question).to_be_visible()
     expect(request.get_by_role("button", name="Allow once")).to_be_visible()
+    expect(person.status).to_have_accessible_name("1 request awaiting approval, 1 question from a server")
     # A question stands below the call that it is of, whatever else waits.
     places = [card.bounding_box() for card in (asker, question)]
     assert places[0]

@@ -3,6 +3,7 @@
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget } from '@jupyterlab/ui-components';
+import { Signal } from '@lumino/signaling';
 import React from 'react';
 
 import { useSignal } from '../ui/hooks/useSignal';
@@ -10,7 +11,8 @@ import { approvalIcon } from '../ui/icons';
 import type {
   IApprovalModel,
   IApprovalPanel,
-  IHubRequestsModel
+  IHubRequestsModel,
+  IQuestionsModel
 } from '../internalTokens';
 
 /** What the status bar item needs. */
@@ -18,10 +20,12 @@ export interface IStatusOptions {
   model: IApprovalModel;
   panel: IApprovalPanel;
   hub: IHubRequestsModel;
+  /** What servers ask; a page may have no such model. */
+  questions: IQuestionsModel | null;
   trans: TranslationBundle;
 }
 
-/** How many requests wait, here and at the Hub service; a click shows them. */
+/** How many requests, here and at the Hub service, and questions of servers wait; a click shows them. */
 export class ApprovalStatus extends ReactWidget {
   constructor(private readonly _options: IStatusOptions) {
     super();
@@ -33,25 +37,28 @@ export class ApprovalStatus extends ReactWidget {
   }
 }
 
-function StatusButton(options: IStatusOptions): JSX.Element {
+/** What a page has that is without the model. */
+const NO_QUESTIONS: Pick<IQuestionsModel, 'changed' | 'questions'> = {
+  changed: new Signal<never, void>({} as never),
+  questions: []
+};
+
+/** The item's button: a number while something waits. */
+export function StatusButton(options: IStatusOptions): JSX.Element {
   const { model, panel, hub, trans } = options;
+  const questions = options.questions ?? NO_QUESTIONS;
   useSignal(model.changed);
   useSignal(hub.changed);
-  const count = model.pending.length + hub.list.total;
-  const name = trans._n(
-    '%1 request awaiting approval',
-    '%1 requests awaiting approval',
-    count
-  );
+  useSignal(questions.changed);
+  const requests = model.pending.length + hub.list.total;
+  const asked = questions.questions.length;
+  const count = requests + asked;
+  const name = waiting(requests, asked, trans);
   return (
     <button
       type="button"
       className={count > 0 ? 'jp-mod-waiting' : undefined}
-      title={trans._n(
-        '%1 request awaiting approval. Show the panel.',
-        '%1 requests awaiting approval. Show the panel.',
-        count
-      )}
+      title={trans.__('%1. Show the panel.', name)}
       aria-label={name}
       onClick={() => {
         panel.open();
@@ -61,4 +68,26 @@ function StatusButton(options: IStatusOptions): JSX.Element {
       {count > 0 ? <span>{count}</span> : null}
     </button>
   );
+}
+
+/** What waits, in words. */
+function waiting(
+  requests: number,
+  asked: number,
+  trans: TranslationBundle
+): string {
+  const awaiting = trans._n(
+    '%1 request awaiting approval',
+    '%1 requests awaiting approval',
+    requests
+  );
+  if (asked === 0) {
+    return awaiting;
+  }
+  const questions = trans._n(
+    '%1 question from a server',
+    '%1 questions from servers',
+    asked
+  );
+  return requests === 0 ? questions : trans.__('%1, %2', awaiting, questions);
 }

@@ -9,28 +9,31 @@ import { languageOf } from '../ui/text/language';
 import {
   IApprovalModel,
   IApprovalPanel,
-  IHubRequestsModel
+  IHubRequestsModel,
+  IQuestionsModel
 } from '../internalTokens';
 import { ApprovalStatus } from './status';
 
 /** Adds the status bar item, where there is a status bar. */
 export const statusPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:status',
-  description: 'Shows in the status bar how many approval requests wait.',
+  description:
+    'Shows in the status bar how many approval requests and questions of servers wait.',
   autoStart: true,
   requires: [IApprovalModel, IApprovalPanel, IHubRequestsModel],
-  optional: [IStatusBar, ITranslator],
+  optional: [IStatusBar, ITranslator, IQuestionsModel],
   activate: (
     _: JupyterFrontEnd,
     model: IApprovalModel,
     panel: IApprovalPanel,
     hub: IHubRequestsModel,
     statusBar: IStatusBar | null,
-    translator: ITranslator | null
+    translator: ITranslator | null,
+    questions: IQuestionsModel | null
   ): void => {
     const { trans } = languageOf(translator);
     statusBar?.registerStatusItem('jupyter-agentbox:status', {
-      item: new ApprovalStatus({ model, panel, hub, trans }),
+      item: new ApprovalStatus({ model, panel, hub, questions, trans }),
       align: 'left',
       rank: 5
     });

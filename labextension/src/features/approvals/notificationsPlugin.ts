@@ -66,7 +66,7 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
       restored,
       trans
     });
-    new TitleCount(model, hub);
+    new TitleCount({ model, hub, questions });
     onSettings(registry, notificationsPlugin.id, settings => {
       const isEnabled = settings['notifications'] === true;
       notifier.isEnabled = isEnabled;

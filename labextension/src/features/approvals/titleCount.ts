@@ -1,16 +1,27 @@
 /**
- * Shows in the browser's tab how many requests wait: a number before the title, and a dot on the icon.
+ * Shows in the browser's tab how much waits for an answer: a number before the title, and a dot on the icon.
  */
 import type { IDisposable } from '@lumino/disposable';
+import { Signal } from '@lumino/signaling';
 
-import type { IApprovalModel, IHubRequestsModel } from '../../internalTokens';
+import type {
+  IApprovalModel,
+  IHubRequestsModel,
+  IQuestionsModel
+} from '../../internalTokens';
 import { TabIcon } from './tabIcon';
+
+/** What is counted: requests, those at the Hub service, and questions of servers, where the page has them. */
+export interface ICounted {
+  model: Pick<IApprovalModel, 'changed' | 'pending'>;
+  hub: Pick<IHubRequestsModel, 'changed' | 'list'>;
+  questions: Pick<IQuestionsModel, 'changed' | 'questions'> | null;
+}
 
 /** Keeps the number before whatever title the application gives the page, and takes it away in the end. */
 export class TitleCount implements IDisposable {
   constructor(
-    private readonly _model: Pick<IApprovalModel, 'changed' | 'pending'>,
-    private readonly _hub: Pick<IHubRequestsModel, 'changed' | 'list'>,
+    private readonly _counted: ICounted,
     private readonly _icon: Pick<
       TabIcon,
       'setMarked' | 'dispose'
@@ -22,8 +33,9 @@ export class TitleCount implements IDisposable {
       characterData: true,
       subtree: true
     });
-    this._model.changed.connect(this._show, this);
-    this._hub.changed.connect(this._show, this);
+    _counted.model.changed.connect(this._show, this);
+    _counted.hub.changed.connect(this._show, this);
+    _counted.questions?.changed.connect(this._show, this);
     this._show();
   }
 
@@ -37,15 +49,16 @@ export class TitleCount implements IDisposable {
     }
     this._isDisposed = true;
     this._observer.disconnect();
-    this._model.changed.disconnect(this._show, this);
-    this._hub.changed.disconnect(this._show, this);
+    Signal.clearData(this);
     this._icon.dispose();
     document.title = this._base();
   }
 
   private _show(): void {
     const base = this._base();
-    const count = this._model.pending.length + this._hub.list.total;
+    const { model, hub, questions } = this._counted;
+    const asked = questions?.questions.length ?? 0;
+    const count = model.pending.length + hub.list.total + asked;
     this._prefix = count > 0 ? `(${count}) ` : '';
     if (document.title !== this._prefix + base) {
       document.title = this._prefix + base;

@@ -1,9 +1,13 @@
 import { Signal } from '@lumino/signaling';
 
-import type { IApproval, IHubRequestList } from '../../../src/api/protocol';
+import type {
+  IApproval,
+  IHubRequestList,
+  IQuestion
+} from '../../../src/api/protocol';
 import { TabIcon } from '../../../src/features/approvals/tabIcon';
 import { TitleCount } from '../../../src/features/approvals/titleCount';
-import { approval, hubList, hubRequest } from '../../examples';
+import { approval, hubList, hubRequest, question } from '../../examples';
 
 /** A model of which the tests say what waits. */
 class Waiting {
@@ -29,6 +33,7 @@ function icons(): string[] {
 
 let hub: { changed: Signal<never, void>; list: IHubRequestList };
 let model: Waiting;
+let questions: { changed: Signal<never, void>; questions: IQuestion[] };
 let title: TitleCount;
 
 beforeEach(() => {
@@ -36,7 +41,8 @@ beforeEach(() => {
     '<title>orders.ipynb</title><link rel="icon" class="idle" href="http://localhost/idle.ico">';
   model = new Waiting();
   hub = { changed: new Signal({} as never), list: hubList([]) };
-  title = new TitleCount(model, hub);
+  questions = { changed: new Signal({} as never), questions: [] };
+  title = new TitleCount({ model, hub, questions });
 });
 
 afterEach(() => {
@@ -48,6 +54,13 @@ test('what waits at the Hub counts, too', () => {
   hub.list = hubList([hubRequest()], 7);
   hub.changed.emit();
   expect(document.title).toBe('(9) orders.ipynb');
+});
+
+test('a question of a server counts, too', () => {
+  questions.questions = [question()];
+  questions.changed.emit();
+  expect(document.title).toBe('(1) orders.ipynb');
+  expect(icons()).toEqual(['idle', 'jp-AgentBox-tabIcon']);
 });
 
 test('the number of what waits stands before the title, and goes without a trace', () => {

@@ -1,0 +1,91 @@
+import { Signal } from '@lumino/signaling';
+import { act, render, screen } from '@testing-library/react';
+import React from 'react';
+
+import type { IApproval, IQuestion } from '../../src/api/protocol';
+import { StatusButton } from '../../src/shell/status';
+import type { IStatusOptions } from '../../src/shell/status';
+import { approval, hubList, hubRequest, question, trans } from '../examples';
+
+let changed: Signal<never, void>;
+let asked: IQuestion[];
+let pending: IApproval[];
+
+beforeEach(() => {
+  changed = new Signal<never, void>({} as never);
+  asked = [];
+  pending = [];
+});
+
+function show(hub = hubList([])): void {
+  const options = {
+    model: {
+      changed: new Signal<never, string | null>({} as never),
+      get pending() {
+        return pending;
+      }
+    },
+    hub: { changed: new Signal<never, void>({} as never), list: hub },
+    questions: {
+      changed,
+      get questions() {
+        return asked;
+      }
+    },
+    panel: {},
+    trans
+  } as unknown as IStatusOptions;
+  render(<StatusButton {...options} />);
+}
+
+/** What the item shows, is called, and says to a pointer that rests on it. */
+function said(): [string | null, string | null, string | null] {
+  const button = screen.getByRole('button');
+  return [
+    button.textContent,
+    button.getAttribute('aria-label'),
+    button.getAttribute('title')
+  ];
+}
+
+test('questions of servers count, too, and are not called requests', () => {
+  show();
+  expect(said()).toEqual([
+    '',
+    '0 requests awaiting approval',
+    '0 requests awaiting approval. Show the panel.'
+  ]);
+  asked = [question()];
+  act(() => changed.emit());
+  expect(said()).toEqual([
+    '1',
+    '1 question from a server',
+    '1 question from a server. Show the panel.'
+  ]);
+});
+
+test('requests and questions are told apart, and summed', () => {
+  pending = [approval({ id: 'a1' }), approval({ id: 'a2' })];
+  asked = [question({ id: 'q1' }), question({ id: 'q2' })];
+  show(hubList([hubRequest()]));
+  expect(said()).toEqual([
+    '5',
+    '3 requests awaiting approval, 2 questions from servers',
+    '3 requests awaiting approval, 2 questions from servers. Show the panel.'
+  ]);
+});
+
+test('a page without questions counts requests alone', () => {
+  const options = {
+    model: {
+      changed: new Signal<never, string | null>({} as never),
+      pending: [approval()]
+    },
+    hub: { changed: new Signal<never, void>({} as never), list: hubList([]) },
+    questions: null,
+    panel: {},
+    trans
+  } as unknown as IStatusOptions;
+  render(<StatusButton {...options} />);
+  expect(said()[1]).toBe('1 request awaiting approval');
+});
