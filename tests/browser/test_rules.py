@@ -8,6 +8,7 @@ from collections.abc import Callable
 from playwright.sync_api import Locator, expect
 
 from .accessibility import violations
+from .lab import Lab
 from .person import Person, decide
 
 LIST = "from jupyter_agentbox import tools\nlen(tools.shop.list_products())"
@@ -58,3 +59,33 @@ def test_a_rule_that_is_written_in_the_panel_answers_the_next_call(
         person.show_tab("Rules")
         decide(rules, "Remove shop.list_*")
         expect(rules).to_contain_text("There are no rules: every call asks.")
+
+
+def test_a_file_of_rules_that_breaks_is_noticed_while_the_panel_is_closed(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    rules = lab.root / "config" / "agentbox_rules.json"
+    # The page asks now and then; here, the time goes by at once.
+    person.page.clock.install()
+    person.open(notebook(LIST))
+    page = person.page
+    marked = page.locator(".jp-AgentBox-tabs [data-agentbox-problem]")
+    expect(marked).to_have_count(0)
+    rules.write_text('{"rules": [')
+    try:
+        page.clock.fast_forward(31_000)
+        told = person.toasts.filter(has_text="A file of rules cannot be used")
+        expect(told).to_have_count(1)
+        expect(marked).to_have_text("Rules")
+        show = told.get_by_role("button", name="Show")
+        show.focus()
+        person.keyboard.press("Enter")
+        expect(page.get_by_role("region", name="Rules")).to_contain_text("agentbox_rules.json, line 1")
+        expect(page.locator(".jp-AgentBox-panel")).to_be_focused()
+        page.clock.run_for(2_000)
+        expect(told).to_have_count(0)
+        assert violations(page) == []
+    finally:
+        rules.unlink()
+    page.clock.fast_forward(31_000)
+    expect(marked).to_have_count(0)

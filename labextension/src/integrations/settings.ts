@@ -7,6 +7,9 @@ import { DisposableDelegate } from '@lumino/disposable';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
+/** The plugin that has the settings of notifications. */
+export const NOTIFICATION_SETTINGS = 'jupyter-agentbox:notifications';
+
 /**
  * Call back with the settings of a plugin, now and whenever they change, until the result is disposed. The schema has
  * their types and defaults.

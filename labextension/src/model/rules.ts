@@ -19,7 +19,8 @@ export interface IRulesModel {
   readonly proposal: IJsonObject | null;
   /** Who turned a feature off; `null` if nobody did, or if that is not known. */
   lockOf(feature: FeatureName): IFeatureLock | null;
-  refresh(): Promise<void>;
+  /** Ask again; whether the server answered. */
+  refresh(): Promise<boolean>;
   /** Replace the user's rules of a revision. Rejects with `RequestError`. */
   save(rules: IJsonObject[], revision: string): Promise<void>;
   tryRule(rule: IJsonObject): Promise<IDryRun>;
@@ -52,11 +53,12 @@ export class RulesModel implements IRulesModel {
     return lock?.lock === 'force-off' ? lock : null;
   }
 
-  async refresh(): Promise<void> {
+  async refresh(): Promise<boolean> {
     try {
       this._take(await this._source.getPolicy());
+      return true;
     } catch {
-      // The last answer stays; the approvals model says that the server is out of reach.
+      return false; // the last answer stays; the approvals model says that the server is out of reach
     }
   }
 

@@ -9,7 +9,7 @@ import type { IHubRequest } from '../../api/protocol';
 import type { IApprovalPanel, IHubRequestsModel } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 import type { DesktopNotifier } from './desktopNotifier';
-import { StandingNotification } from './standingNotification';
+import { StandingNotification } from '../../integrations/standingNotification';
 
 /** What `HubRequestNotifier` needs. */
 export interface IHubRequestNotifierOptions {

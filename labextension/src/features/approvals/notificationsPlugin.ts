@@ -12,7 +12,7 @@ import { HubRequestNotifier } from './hubRequestNotifier';
 import { Notifier } from './notifier';
 import { QuestionNotifier } from './questionNotifier';
 import { TitleCount } from './titleCount';
-import { onSettings } from '../../integrations/settings';
+import { NOTIFICATION_SETTINGS, onSettings } from '../../integrations/settings';
 import {
   IApprovalModel,
   IApprovalPanel,
@@ -26,7 +26,7 @@ const JUPYTERLAB_NOTIFICATIONS = '@jupyterlab/apputils-extension:notification';
 
 /** Notifies of requests whose cell is out of view. */
 export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
-  id: 'jupyter-agentbox:notifications',
+  id: NOTIFICATION_SETTINGS,
   description: 'Notifies of approval requests that are out of view.',
   autoStart: true,
   requires: [IApprovalModel, IOrigins, IApprovalPanel, IHubRequestsModel],
@@ -67,7 +67,7 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
       trans
     });
     new TitleCount({ model, hub, questions });
-    onSettings(registry, notificationsPlugin.id, settings => {
+    onSettings(registry, NOTIFICATION_SETTINGS, settings => {
       const isEnabled = settings['notifications'] === true;
       notifier.isEnabled = isEnabled;
       atHub.isEnabled = isEnabled;

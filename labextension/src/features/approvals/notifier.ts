@@ -13,7 +13,10 @@ import type {
 import { withFocusToFollow } from '../../ui/guarded/keyGuard';
 import { callLine } from '../../ui/text/callLine';
 import { label } from '../../ui/text/visibleText';
-import { RENDER_TIME, StandingNotification } from './standingNotification';
+import {
+  RENDER_TIME,
+  StandingNotification
+} from '../../integrations/standingNotification';
 
 /** What `Notifier` needs. */
 export interface INotifierOptions {

@@ -18,7 +18,7 @@ import {
   LOOK_INTERVAL,
   RENDER_TIME,
   StandingNotification
-} from './standingNotification';
+} from '../../integrations/standingNotification';
 
 /** What `QuestionNotifier` needs. */
 export interface IQuestionNotifierOptions {

@@ -3,9 +3,9 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 
-import { onPageReturn } from '../../integrations/pageReturn';
 import { IAgentBoxClient, IRulesModel } from '../../internalTokens';
 import { RulesModel } from '../../model/rules';
+import { RulesUpdater } from './updater';
 
 /** Provides the model of rules, and keeps it up to date. */
 export const rulesPlugin: JupyterFrontEndPlugin<IRulesModel> = {
@@ -16,9 +16,7 @@ export const rulesPlugin: JupyterFrontEndPlugin<IRulesModel> = {
   requires: [IAgentBoxClient],
   activate: (_: JupyterFrontEnd, client: IAgentBoxClient): IRulesModel => {
     const rules = new RulesModel(client);
-    const refresh = (): void => void rules.refresh();
-    onPageReturn(refresh);
-    refresh();
+    new RulesUpdater(rules);
     return rules;
   }
 };

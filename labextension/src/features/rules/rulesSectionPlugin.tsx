@@ -2,10 +2,12 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator } from '@jupyterlab/translation';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
+import { NOTIFICATION_SETTINGS, onSettings } from '../../integrations/settings';
 import { IApprovalModel, IRulesModel } from '../../internalTokens';
 import { ruleFrom } from '../../model/rules';
 import { IAgentBoxPanel } from '../../tokens';
@@ -13,20 +15,22 @@ import { Section } from '../../ui/components/Section';
 import { LanguageProvider } from '../../ui/context';
 import { languageOf } from '../../ui/text/language';
 import { MAKE_RULE } from './makeRule';
+import { RuleProblemNotifier } from './problemNotifier';
 import { RuleList } from './RuleList';
 
-/** Adds the rules to the side panel, and the command that begins one from a request. */
+/** Adds the rules to the side panel, a notification of what is wrong with them, and the command that begins one from a request. */
 export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-agentbox:rules-section',
   description: 'Shows the rules in the side panel.',
   autoStart: true,
   requires: [IAgentBoxPanel, IRulesModel, IApprovalModel],
-  optional: [ITranslator],
+  optional: [ISettingRegistry, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     panel: IAgentBoxPanel,
     rules: IRulesModel,
     approvals: IApprovalModel,
+    registry: ISettingRegistry | null,
     translator: ITranslator | null
   ): void => {
     const language = languageOf(translator);
@@ -35,14 +39,32 @@ export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
         <RuleList rules={rules} />
       </LanguageProvider>
     );
+    const widget = new Section(content, () => void rules.refresh());
     const section = panel.addSection({
       id: 'rules',
       label: language.trans.__('Rules'),
       rank: 350,
-      widget: new Section(content, () => void rules.refresh())
+      widget
     });
+    const show = (): void => {
+      panel.reveal();
+      section.expand();
+    };
     rules.changed.connect(() => {
       section.problem = problemOf(rules, language.trans);
+    });
+    const notifier = new RuleProblemNotifier({
+      rules,
+      isVisible: () => panel.isOnScreen && widget.isVisible,
+      open: () => {
+        show();
+        panel.takeFocus();
+      },
+      restored: app.restored,
+      trans: language.trans
+    });
+    onSettings(registry, NOTIFICATION_SETTINGS, settings => {
+      notifier.isEnabled = settings['notifications'] === true;
     });
     app.commands.addCommand(MAKE_RULE, {
       label: language.trans.__('Make a Rule…'),
@@ -54,8 +76,7 @@ export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
           await rules.refresh();
           const isDenied = args['effect'] === 'deny';
           rules.propose(ruleFrom(approval, isDenied ? 'deny' : 'allow'));
-          panel.reveal();
-          section.expand();
+          show();
         }
       }
     });

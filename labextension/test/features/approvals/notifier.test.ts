@@ -4,7 +4,7 @@ import { Signal } from '@lumino/signaling';
 import type { IApproval } from '../../../src/api/protocol';
 import { Notifier } from '../../../src/features/approvals/notifier';
 import type { INotifierOptions } from '../../../src/features/approvals/notifier';
-import { AVOID_INTERVAL } from '../../../src/features/approvals/standingNotification';
+import { AVOID_INTERVAL } from '../../../src/integrations/standingNotification';
 import { ApprovalModel } from '../../../src/model/approvals';
 import { GUARD_TIME } from '../../../src/ui/guarded/guardTime';
 import { KeyGuard } from '../../../src/ui/guarded/keyGuard';

@@ -1,0 +1,37 @@
+import { RulesUpdater } from '../../../src/features/rules/updater';
+
+const MINUTE = 60_000;
+
+let updater: RulesUpdater;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+
+afterEach(() => {
+  updater.dispose();
+  jest.useRealTimers();
+});
+
+/** How often the model is asked in each of some minutes. */
+async function asked(isAnswered: boolean): Promise<number[]> {
+  const refresh = jest.fn(async () => isAnswered);
+  updater = new RulesUpdater({ refresh });
+  const counts: number[] = [];
+  for (let minute = 0; minute < 12; minute++) {
+    refresh.mockClear();
+    await jest.advanceTimersByTimeAsync(MINUTE);
+    counts.push(refresh.mock.calls.length);
+  }
+  return counts;
+}
+
+test('the rules are asked for every half minute', async () => {
+  expect(new Set(await asked(true))).toEqual(new Set([2]));
+});
+
+test('a server that does not answer is asked less and less often', async () => {
+  const counts = await asked(false);
+  expect(counts[0]).toBeGreaterThan(0);
+  expect(counts.slice(4).reduce((sum, one) => sum + one, 0)).toBeLessThan(6);
+});
