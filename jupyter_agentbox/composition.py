@@ -162,7 +162,7 @@ class AgentBox:
         await self.grants.load()
         self.changes.start()
         if self.store.look_again is not None:
-            self.approvals.look_again(self.store.look_again)
+            self.approvals.look_again(self.store.look_again, self.store.is_look_due)
 
     async def aclose(self) -> None:
         """Take back what was begun here, orphan what is pending, stop the MCP servers, close the store."""

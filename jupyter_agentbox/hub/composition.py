@@ -136,7 +136,7 @@ class HubBox:
         await self.approvals.recover()
         self.changes.start()
         if self.store.look_again is not None:
-            self.approvals.look_again(self.store.look_again)
+            self.approvals.look_again(self.store.look_again, self.store.is_look_due)
         await self.withdraw_lost()
 
     async def withdraw_lost(self) -> None:

@@ -47,6 +47,9 @@ log = logging.getLogger(__name__)
 
 #: Seconds after which a server looks again for what others left in a remote database: at its start it cannot know yet.
 LOOK_AGAIN: Final = 30.0
+#: Seconds between two looks of a server that owns nothing open and knows of nobody who may be gone: half of it to half
+#: as much again, by the server, so that those which start together do not look together.
+LOOK_SELDOM: Final = 1800.0
 #: How many tool descriptions are kept in memory.
 _KNOWN_TOOLS: Final = 1000
 
@@ -126,7 +129,7 @@ class SqlApprovalStore(SqlStore):
     Attributes
     ----------
     look_again : float or None
-        Seconds between two calls of `adopt_abandoned`; ``None`` if one, at the start, finds all.
+        Seconds after which `adopt_abandoned` may be due again; ``None`` if one call, at the start, finds all.
     """
 
     def __init__(
@@ -144,12 +147,16 @@ class SqlApprovalStore(SqlStore):
         super().__init__(
             url,
             clock=clock,
+            owned=approvals.c.owner,
             journal_mode=journal_mode,
             busy_timeout=busy_timeout,
             tenant=tenant,
             service_claim=service_claim,
         )
         self.look_again = LOOK_AGAIN if is_remote(url) else None
+        self._share = int(self._owner[:4], 16) / 0x10000
+        self._looked_at = time.monotonic()
+        self._is_watching = False
         self._retention = Retention(limits or RetentionLimits())
         self._sweeping: asyncio.Task[None] | None = None
         self._known_tools = KnownTools()
@@ -204,9 +211,7 @@ class SqlApprovalStore(SqlStore):
                 return None
             if tool["digest"] not in known:
                 execute(connection, _ADD_TOOL[connection.dialect.name], tool)
-            execute(connection, _ADD, row)
-            if long_arguments is not None and request.is_open:
-                execute(connection, _ADD_ARGUMENTS, long_arguments)
+            self._insert(connection, row, long_arguments)
             if part is not None:
                 audit_chain.append(connection, part, row["id"], digest)
             return known
@@ -224,6 +229,14 @@ class SqlApprovalStore(SqlStore):
         known.add(tool["digest"])
         self._wrote(len(row["request"]) + len(row["progress"]) + (long_arguments or {}).get("size", 0))
         return True
+
+    def _insert(self, connection: Connection, row: dict[str, Any], long_arguments: dict[str, Any] | None) -> None:
+        is_open = row["owner"] is not None
+        if is_open:
+            self._owners.hold(connection)
+        execute(connection, _ADD, row)
+        if long_arguments is not None and is_open:
+            execute(connection, _ADD_ARGUMENTS, long_arguments)
 
     async def get(self, request_id: str) -> ApprovalRequest:
         """Return a request, also one of another process."""
@@ -380,6 +393,11 @@ class SqlApprovalStore(SqlStore):
         """Return the open requests of server processes that are gone, oldest first, now owned by this one."""
         return await self._committer.run(self._adopt, write=True)
 
+    def is_look_due(self) -> bool:
+        """Whether to call `adopt_abandoned` again: always while something is open here, or somebody may be gone."""
+        is_awake = self._is_watching or self._owners.interval is not None
+        return is_awake or time.monotonic() - self._looked_at >= LOOK_SELDOM * (0.5 + self._share)
+
     def _tool_row(self, tool: ToolDescription) -> dict[str, Any]:
         # By identity: a listed tool stays the same object, and its description may be long. The entry keeps it alive.
         kept = self._tool_rows.get(id(tool))
@@ -421,10 +439,15 @@ class SqlApprovalStore(SqlStore):
         rows = connection.execute(abandoned.order_by(columns.created_at, columns.id)).all()
         requests = self._known_tools.read(connection, rows)
         if rows:
+            self._owners.hold(connection)
             adopt = approvals.update().where(columns.id == bindparam("sought")).values(owner=self._owner)
             connection.execute(adopt, [{"sought": row.id} for row in rows])
-        grants.end_grants_of_lost(connection, owner=self._owner, is_gone=lambda owner: self._is_gone(connection, owner))
+        grants.end_grants_of_lost(
+            connection, owner=self._owner, is_gone=lambda owner: self._is_forgotten(connection, owner)
+        )
         self._owners.sweep(connection)
+        self._looked_at = time.monotonic()
+        self._is_watching = self._owners.is_watching
         return requests
 
 

@@ -43,7 +43,7 @@ class SqlAuditLog:
         self._busy_timeout = busy_timeout
         self._tools = KnownTools()
         self._committer = GroupCommitter(
-            self._database(), on_interval=lambda _: None, interval=None, on_close=lambda: None
+            self._database(), on_interval=lambda _: None, interval=lambda: None, on_close=lambda: None
         )
 
     async def search(self, query: AuditQuery) -> AuditPage:

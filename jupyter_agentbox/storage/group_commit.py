@@ -74,8 +74,8 @@ class GroupCommitter:
         Used, and closed, by that thread alone.
     on_interval : function
         A write that is run every `interval` seconds.
-    interval : float or None
-        In seconds; ``None`` means never.
+    interval : function
+        Returns that interval in seconds; ``None`` while nothing is to be done.
     on_close : function
         Called by the thread at its end.
     """
@@ -85,7 +85,7 @@ class GroupCommitter:
         database: Database,
         *,
         on_interval: Callable[[Connection], None],
-        interval: float | None,
+        interval: Callable[[], float | None],
         on_close: Callable[[], None],
     ) -> None:
         self._database = database
@@ -93,6 +93,7 @@ class GroupCommitter:
         self._interval = interval
         self._on_close = on_close
         self._sync_at: float | None = None
+        self._beat_at = 0.0
         self._at_work: list[_Ticket] = []
         self._queue: SimpleQueue[list[_Ticket] | None] = SimpleQueue()
         self._gathered: dict[asyncio.AbstractEventLoop, _Gathered] = {}
@@ -199,7 +200,7 @@ class GroupCommitter:
                 _deliver([(ticket, self._failure()) for ticket in self._queue.get_nowait() or ()])
 
     def _work(self) -> None:
-        beat = time.monotonic()
+        self._beat_at = time.monotonic()
         try:
             while (tickets := self._next_batch()) is not None:
                 self._at_work = tickets
@@ -209,9 +210,7 @@ class GroupCommitter:
                         _deliver(self._together(batch, write=write))
                 self._at_work = []
                 self._sync_if_due()
-                if self._interval is not None and time.monotonic() - beat >= self._interval:
-                    beat = time.monotonic()
-                    self._beat()
+                self._beat_if_due()
         finally:
             if self._sync_at is not None:
                 self._sync()
@@ -232,9 +231,9 @@ class GroupCommitter:
         return batch or None
 
     def _longest_wait(self) -> float | None:
-        if self._sync_at is None:
-            return self._interval
-        return max(0.0, self._sync_at - time.monotonic())
+        interval = self._interval()
+        times = [self._sync_at, None if interval is None else self._beat_at + interval]
+        return min((max(0.0, at - time.monotonic()) for at in times if at is not None), default=None)
 
     def _sync_if_due(self) -> None:
         if self._sync_at is not None and time.monotonic() >= self._sync_at:
@@ -270,6 +269,14 @@ class GroupCommitter:
         elif self._sync_at is None:
             self._sync_at = time.monotonic() + SYNC_DELAY
 
+    def _beat_if_due(self) -> None:
+        interval, now = self._interval(), time.monotonic()
+        if interval is None:
+            self._beat_at = now  # the first is due an interval after it is needed
+        elif now - self._beat_at >= interval:
+            self._beat_at = now
+            self._beat()
+
     def _beat(self) -> None:
         try:
             with self._database.transaction(write=True) as connection:
@@ -278,7 +285,7 @@ class GroupCommitter:
             log.warning("%s", error)
         except Exception:
             # A boundary: what only has to be done from time to time does not end what everybody needs.
-            log.exception("%s: what is done every %s s failed", self._database, self._interval)
+            log.exception("%s: what is done every %s s failed", self._database, self._interval())
 
 
 def _deliver(pairs: Sequence[tuple[_Ticket, Any]]) -> None:

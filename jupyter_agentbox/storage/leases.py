@@ -4,6 +4,9 @@ Each process holds a lock on a file of its own beside the database; the system l
 so a lock that can be taken is a process that is gone. Where there is no file to lock (PostgreSQL, a database in memory,
 no ``flock``), each process writes now and then that it was there, and one that has not for `SILENCE` seconds is gone.
 
+It writes only while it owns something that somebody would have to close after its death; the first sign of life is in
+the transaction that makes something its own. The silence of a process that owns nothing means nothing.
+
 A database that others reach over a network can be away from all of them. When it is back, nobody was there for a while,
 and whoever is first must not take the others for gone: after each new connection, nobody counts as gone for `GRACE`
 seconds. The same holds after a process could not say for a while that it was there itself, because a pooler between
@@ -14,15 +17,18 @@ the clocks of its servers may differ.
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Column, Connection, RootTransaction, literal_column, select, text
+from sqlalchemy.dialects import postgresql, sqlite
 
 from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.core.ports import Clock
 
-from .schema import owners
+from .schema import approvals, owners
+from .sightings import SeenAt, Sightings
 
 try:
     import fcntl
@@ -35,7 +41,8 @@ HEARTBEAT: Final = 15.0
 SILENCE: Final = 90.0
 #: Seconds after a new connection to a remote database in which nobody counts as gone.
 GRACE: Final = 2 * SILENCE
-
+#: Seconds of silence after which even a process is gone that may have had no reason to give a sign of life.
+FORGOTTEN: Final = 86_400.0
 
 #: Seconds after which the silence of a process itself shows that others may have been silenced, too.
 _SILENCED: Final = SILENCE / 2
@@ -48,7 +55,11 @@ class Leases(Protocol):
 
     @property
     def interval(self) -> float | None:
-        """Seconds between two calls of `claim`; ``None`` if one is enough."""
+        """Seconds between two calls of `beat`; ``None`` while none is needed."""
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether somebody may be gone of whom that is not sure yet."""
 
     def connect(self, connection: Connection) -> None:
         """Say on a new connection that this process is alive."""
@@ -56,8 +67,17 @@ class Leases(Protocol):
     def claim(self, connection: Connection) -> None:
         """Say that this process is alive."""
 
+    def hold(self, connection: Connection) -> None:
+        """Say so in a transaction that makes something this process's, and go on saying so while it owns anything."""
+
+    def beat(self, connection: Connection) -> None:
+        """Say so if this process owns anything, and look at those who may be gone."""
+
     def is_gone(self, connection: Connection, owner: str) -> bool:
         """Whether that process is gone. What is not known counts as alive."""
+
+    def is_forgotten(self, connection: Connection, owner: str) -> bool:
+        """Whether that process is gone, though it may have owned nothing for which it had to say that it is alive."""
 
     def sweep(self, connection: Connection) -> None:
         """Remove the traces of all processes that are gone."""
@@ -69,14 +89,31 @@ class Leases(Protocol):
         """Say that this process is gone."""
 
 
+_NOW: Final = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
 #: Microseconds since 1970 by the database's clock, also within a long transaction.
-DATABASE_TIME: Final = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)")
+DATABASE_TIME: Final = text(f"SELECT {_NOW}")
+_ADD_POSTGRESQL: Final = postgresql.insert(owners).values(seen_at=literal_column(_NOW))
+#: Writes down a sign of life, and returns when it was, in one step.
+_SIGN_POSTGRESQL: Final = _ADD_POSTGRESQL.on_conflict_do_update(
+    index_elements=[owners.c.id], set_={"seen_at": _ADD_POSTGRESQL.excluded.seen_at}
+).returning(owners.c.seen_at)
+_ADD_SQLITE: Final = sqlite.insert(owners)
+_SIGN_SQLITE: Final = _ADD_SQLITE.on_conflict_do_update(
+    index_elements=[owners.c.id], set_={"seen_at": _ADD_SQLITE.excluded.seen_at}
+)
 
 
-def owners_for(path: Path | None, *, owner: str, clock: Clock, is_remote: bool = False) -> Leases:
+def owners_for(
+    path: Path | None,
+    *,
+    owner: str,
+    clock: Clock,
+    is_remote: bool = False,
+    owned: Column[str | None] = approvals.c.owner,
+) -> Leases:
     """Return what can tell who is alive for a database at this path."""
     if path is None or fcntl is None:
-        return HeartbeatLeases(owner=owner, clock=clock, grace=GRACE if is_remote else 0.0)
+        return HeartbeatLeases(owner=owner, clock=clock, grace=GRACE if is_remote else 0.0, owned=owned)
     return FileLockLeases(path.parent / "owners", owner=owner)
 
 
@@ -101,6 +138,11 @@ class FileLockLeases:
         """One claim is enough."""
         return None
 
+    @property
+    def is_watching(self) -> bool:
+        """Whether somebody is gone can be told at once."""
+        return False
+
     def connect(self, connection: Connection) -> None:
         """Lock this process's file."""
         self.claim(connection)
@@ -113,9 +155,19 @@ class FileLockLeases:
             self._descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)  # waits for a `sweep` at most
 
+    def hold(self, _connection: Connection) -> None:
+        """Do nothing: this process holds its lock."""
+
+    def beat(self, _connection: Connection) -> None:
+        """Do nothing: this process holds its lock."""
+
     def is_gone(self, _connection: Connection, owner: str) -> bool:
         """Whether nobody holds the lock of that process's file."""
         return _is_free(self._directory / f"{owner}.lock")
+
+    def is_forgotten(self, connection: Connection, owner: str) -> bool:
+        """Whether that process is gone: its lock says it, whatever it owned."""
+        return self.is_gone(connection, owner)
 
     def sweep(self, _connection: Connection) -> None:
         """Remove the files that nobody holds."""
@@ -166,78 +218,148 @@ class HeartbeatLeases:
     owner : str
         This process's id.
     clock : Clock
-        The time, where the database has no clock of its own.
+        The time, where the database has no clock of its own; and how long ago this process gave a sign of life.
     grace : float
         Seconds after a new connection in which nobody counts as gone.
+    owned : Column
+        Names the process that owns a row. While it owns one, its silence means its death.
     """
 
-    def __init__(self, *, owner: str, clock: Clock, grace: float = 0.0) -> None:
+    def __init__(
+        self, *, owner: str, clock: Clock, grace: float = 0.0, owned: Column[str | None] = approvals.c.owner
+    ) -> None:
         self._owner = owner
         self._clock = clock
         self._grace = int(grace * 1_000_000)
+        self._owned = owned
         self._connected_at = 0
-        self._claimed_at = 0
+        self._heard_at = 0
         self._has_left = False
+        self._is_holding = False
+        self._signed_in: RootTransaction | None = None
+        self._beaten_at: datetime | None = None
+        self._sightings = Sightings()
 
     @property
     def interval(self) -> float | None:
-        """A sign of life every `HEARTBEAT` seconds."""
-        return HEARTBEAT
+        """A sign of life every `HEARTBEAT` seconds while this process owns anything or watches somebody."""
+        return HEARTBEAT if self._is_holding or self.is_watching else None
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether somebody was asked about of whom it is not sure yet whether they are gone."""
+        return bool(self._sightings.watched)
 
     def connect(self, connection: Connection) -> None:
         """Write down that this process is here, and since when."""
-        self._connected_at = self._claimed_at = self._now(connection)
-        self.claim(connection)
+        self._connected_at = self._heard_at = self._sign(connection)
 
     def claim(self, connection: Connection) -> None:
         """Write down that this process was here."""
-        now = self._now(connection)
-        self._notice_silence(now)
-        self._claimed_at = now
-        if not self._has_left:
-            self._write(connection, now)
+        self._hear(self._sign(connection))
+
+    def hold(self, connection: Connection) -> None:
+        """Write down that this process is here, unless `beat` or this transaction just did."""
+        self._is_holding = True
+        transaction = connection.get_transaction()
+        is_signed = transaction is not None and transaction is self._signed_in
+        if not is_signed and not self._has_beaten():
+            self.claim(connection)
+            self._signed_in = connection.get_transaction()
+
+    def beat(self, connection: Connection) -> None:
+        """Write down that this process was here if it owns anything, and look at those whom it watches."""
+        for owner in self._sightings.watched:
+            self._watch(connection, owner)
+        # The database is asked: this process may not know whether its last change was kept, or what others adopted.
+        self._is_holding = self._is_holding and self._owns_something(connection)
+        self._beaten_at = self._clock.now() if self._is_holding else None
+        if self._is_holding:
+            self.claim(connection)
 
     def leave(self, connection: Connection) -> None:
         """Write down that this process is gone."""
         self._has_left = True
-        self._write(connection, _LEFT)
-
-    def _write(self, connection: Connection, now: int) -> None:
-        seen = owners.update().where(owners.c.id == self._owner).values(seen_at=now)
-        if connection.execute(seen).rowcount == 0:
-            connection.execute(owners.insert().values(id=self._owner, seen_at=now))
+        if connection.execute(owners.update().where(owners.c.id == self._owner).values(seen_at=_LEFT)).rowcount == 0:
+            connection.execute(owners.insert().values(id=self._owner, seen_at=_LEFT))
 
     def is_gone(self, connection: Connection, owner: str) -> bool:
-        """Whether that process was silent for too long, or never said anything."""
-        now = self._now(connection)
-        seen_at = connection.scalar(select(owners.c.seen_at).where(owners.c.id == owner))
-        if seen_at == _LEFT:
+        """Whether that process, which owns something, was silent for too long, or never said anything.
+
+        Who may be gone is watched until that is sure.
+        """
+        now, seen_at = self._now(connection), self._seen_at(connection, owner)
+        if seen_at == _LEFT or self._sightings.is_found_gone(owner, seen_at) or self._is_silent(now, seen_at):
+            self._sightings.forget(owner)
             return True
-        return not self._may_be_away(now) and (seen_at is None or seen_at < _limit(now))
+        self._sightings.see(owner, seen_at)
+        return False
+
+    def is_forgotten(self, connection: Connection, owner: str) -> bool:
+        """Whether that process was silent for a day, or said that it goes."""
+        now, seen_at = self._now(connection), self._seen_at(connection, owner)
+        return seen_at == _LEFT or self._is_silent(now, seen_at, FORGOTTEN)
 
     def sweep(self, connection: Connection) -> None:
-        """Remove the rows of those who were silent for too long."""
+        """Remove the rows of those who were silent for a day."""
         now = self._now(connection)
         if not self._may_be_away(now):
-            connection.execute(owners.delete().where(owners.c.seen_at < _limit(now), owners.c.id != self._owner))
+            limit = _limit(now, FORGOTTEN)
+            connection.execute(owners.delete().where(owners.c.seen_at < limit, owners.c.id != self._owner))
 
     def release(self) -> None:
         """Do nothing: silence says it."""
 
-    def _notice_silence(self, now: int) -> None:
-        if now - self._claimed_at > int(_SILENCED * 1_000_000):
-            self._connected_at = now
+    def _watch(self, connection: Connection, owner: str) -> None:
+        now, seen_at = self._now(connection), self._seen_at(connection, owner)
+        if seen_at == _LEFT or self._is_silent(now, seen_at):
+            self._sightings.find_gone(owner, seen_at)
+        else:
+            self._sightings.see(owner, seen_at)
+
+    def _has_beaten(self) -> bool:
+        """Whether `beat` does so time and again, also by a clock that goes on while the machine sleeps."""
+        beaten_at = self._beaten_at
+        return beaten_at is not None and abs((self._clock.now() - beaten_at).total_seconds()) <= 2 * HEARTBEAT
+
+    def _owns_something(self, connection: Connection) -> bool:
+        own = select(self._owned).where(self._owned == self._owner).limit(1)
+        return connection.scalar(own) is not None
+
+    def _seen_at(self, connection: Connection, owner: str) -> SeenAt:
+        return connection.scalar(select(owners.c.seen_at).where(owners.c.id == owner))
+
+    def _is_silent(self, now: int, seen_at: SeenAt, seconds: float = SILENCE) -> bool:
+        return not self._may_be_away(now) and (seen_at is None or seen_at < _limit(now, seconds))
 
     def _may_be_away(self, now: int) -> bool:
         """Whether others may have had no chance yet to say that they are there."""
-        self._notice_silence(now)
         return now - self._connected_at < self._grace
 
+    def _hear(self, now: int) -> int:
+        """Take the time of the database; after a silence of this process, others may have been silenced, too."""
+        if now - self._heard_at > int(_SILENCED * 1_000_000):
+            self._connected_at = now
+        self._heard_at = now
+        return now
+
+    def _sign(self, connection: Connection) -> int:
+        if self._has_left:
+            return self._read_clock(connection)
+        if connection.dialect.name == "postgresql":
+            return int(connection.execute(_SIGN_POSTGRESQL, {"id": self._owner}).scalar_one())
+        now = microseconds(self._clock.now())
+        connection.execute(_SIGN_SQLITE, {"id": self._owner, "seen_at": now})
+        return now
+
     def _now(self, connection: Connection) -> int:
+        return self._hear(self._read_clock(connection))
+
+    def _read_clock(self, connection: Connection) -> int:
         if connection.dialect.name == "postgresql":
             return int(connection.execute(DATABASE_TIME).scalar_one())
         return microseconds(self._clock.now())
 
 
-def _limit(now: int) -> int:
-    return now - int(SILENCE * 1_000_000)
+def _limit(now: int, seconds: float) -> int:
+    return now - int(seconds * 1_000_000)

@@ -173,7 +173,9 @@ class SqlReportLog:
         database = Database(
             url, journal_mode=None, busy_timeout=busy_timeout, on_connect=make_tables, guard=service_claim
         )
-        self._committer = GroupCommitter(database, on_interval=lambda _: None, interval=None, on_close=lambda: None)
+        self._committer = GroupCommitter(
+            database, on_interval=lambda _: None, interval=lambda: None, on_close=lambda: None
+        )
 
     async def append(self, tenant: str, reported: Sequence[Report]) -> Taken:
         """Add records of a user, all or none; they are on the disk when this returns.

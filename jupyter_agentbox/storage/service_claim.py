@@ -135,7 +135,7 @@ class ServiceClaim:
             url, journal_mode=None, busy_timeout=busy_timeout, on_connect=make_claim_table, brings_up_to_date=False
         )
         self._committer = GroupCommitter(
-            self._database, on_interval=self._beat, interval=timeout / BEATS, on_close=lambda: None
+            self._database, on_interval=self._beat, interval=lambda: timeout / BEATS, on_close=lambda: None
         )
 
     async def take(self) -> None:

@@ -7,7 +7,7 @@ import time
 from typing import Final
 from uuid import uuid4
 
-from sqlalchemy import Connection
+from sqlalchemy import Column, Connection
 
 from jupyter_agentbox.core.ports import Clock
 from jupyter_agentbox.exceptions import StorageError
@@ -32,6 +32,8 @@ class SqlStore:
         user only.
     clock : Clock
         Used where no file lock can tell which processes are alive.
+    owned : Column
+        Names the process that owns a row of what this store keeps. While it owns one, its silence means its death.
     journal_mode : {"wal", "delete"}
         SQLite's journal. WAL does not work on network file systems, which do not always refuse it: choose "delete".
     busy_timeout : float
@@ -47,6 +49,7 @@ class SqlStore:
         url: str,
         *,
         clock: Clock,
+        owned: Column[str | None],
         journal_mode: JournalMode = "wal",
         busy_timeout: float = 5.0,
         tenant: str | None = None,
@@ -65,11 +68,13 @@ class SqlStore:
             tenant=tenant,
             guard=service_claim,
         )
-        self._owners = owners_for(self._database.path, owner=self._owner, clock=clock, is_remote=is_remote(url))
+        self._owners = owners_for(
+            self._database.path, owner=self._owner, clock=clock, is_remote=is_remote(url), owned=owned
+        )
         self._committer = GroupCommitter(
             self._database,
-            on_interval=self._owners.claim,
-            interval=self._owners.interval,
+            on_interval=self._owners.beat,
+            interval=lambda: self._owners.interval,
             on_close=self._owners.release,
         )
 
@@ -107,8 +112,15 @@ class SqlStore:
 
     def _is_gone(self, connection: Connection, owner: str) -> bool:
         """Whether a process is gone; all others are where one at a time uses the database, and this one does."""
+        return self._is_alone(owner) or self._owners.is_gone(connection, owner)
+
+    def _is_forgotten(self, connection: Connection, owner: str) -> bool:
+        """Whether a process is gone that may have had nothing open, and so no reason to give a sign of life."""
+        return self._is_alone(owner) or self._owners.is_forgotten(connection, owner)
+
+    def _is_alone(self, owner: str) -> bool:
         is_alone = self._service_claim is not None and self._service_claim.follows
-        return (is_alone and owner != self._owner) or self._owners.is_gone(connection, owner)
+        return is_alone and owner != self._owner
 
 
 def _look(connection: Connection) -> None:

@@ -74,7 +74,14 @@ class SqlThreadStore(SqlStore):
         limits: ThreadLimits | None = None,
         tenant: str | None = None,
     ) -> None:
-        super().__init__(url, clock=clock, journal_mode=journal_mode, busy_timeout=busy_timeout, tenant=tenant)
+        super().__init__(
+            url,
+            clock=clock,
+            owned=turns.c.owner,
+            journal_mode=journal_mode,
+            busy_timeout=busy_timeout,
+            tenant=tenant,
+        )
         self._retention = ThreadRetention(limits or ThreadLimits())
         self._sweeping: asyncio.Task[None] | None = None
 
@@ -285,6 +292,8 @@ class SqlThreadStore(SqlStore):
         return turn
 
     def _insert(self, connection: Connection, turn: Turn, *, number: int, history: bytes) -> None:
+        if not turn.status.is_final:
+            self._owners.hold(connection)
         execute(connection, _ADD_TURN, self._turn_row(turn, number=number, history=history))
         execute(connection, _ADD_SUMMARY, _summary_row(turn))
 

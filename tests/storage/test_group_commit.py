@@ -23,7 +23,7 @@ def a_committer(tmp_path: Path, *, on_interval=ignore, interval: float | None = 
     database = Database(
         sqlite_url(str(tmp_path / "x.db")), journal_mode="wal", busy_timeout=1, on_connect=lambda _connection: None
     )
-    return GroupCommitter(database, on_interval=on_interval, interval=interval, on_close=lambda: None)
+    return GroupCommitter(database, on_interval=on_interval, interval=lambda: interval, on_close=lambda: None)
 
 
 async def test_jobs_run_on_a_thread_of_their_own_and_one_at_a_time(tmp_path: Path) -> None:

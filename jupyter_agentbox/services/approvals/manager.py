@@ -190,9 +190,10 @@ class ApprovalManager:
             self._recovery.add_done_callback(_has_failed)  # looks at the error, should nobody be left who waits
         await asyncio.shield(self._recovery)
 
-    def look_again(self, seconds: float) -> None:
-        """Look every so many seconds whether a server is gone by now, a start cannot tell everywhere."""
-        self._looking = in_background(self._look_again(seconds), what="looking for what servers left that are gone")
+    def look_again(self, seconds: float, is_due: Callable[[], bool] = lambda: True) -> None:
+        """Look every so many seconds, if it is due, whether a server is gone by now: a start cannot tell everywhere."""
+        work = self._look_again(seconds, is_due)
+        self._looking = in_background(work, what="looking for what servers left that are gone")
 
     def stop_looking(self) -> None:
         """Look no more."""
@@ -200,9 +201,11 @@ class ApprovalManager:
             self._looking.cancel()
             self._looking = None
 
-    async def _look_again(self, seconds: float) -> None:
+    async def _look_again(self, seconds: float, is_due: Callable[[], bool]) -> None:
         while True:
             await asyncio.sleep(seconds)
+            if not is_due():
+                continue
             try:
                 await self._close_abandoned()
             except StorageError as error:

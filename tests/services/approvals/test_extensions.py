@@ -89,6 +89,23 @@ async def test_what_a_server_left_that_ends_later_is_closed_too(services: Servic
     assert (await services.stored(request.id)).status is Status.ORPHANED
 
 
+async def test_nobody_looks_what_servers_left_while_that_is_not_due(services: Services) -> None:
+    request = await services.approvals.open(a_call(id=7), TOOL, ASK)
+    services.store.abandoned = [request.id]
+    asked = asyncio.Queue[None]()
+
+    def is_due() -> bool:
+        asked.put_nowait(None)
+        return False
+
+    services.approvals.look_again(0.0, is_due)
+    for _ in range(3):
+        await asked.get()
+    services.approvals.stop_looking()
+
+    assert services.store.abandoned == [request.id]
+
+
 async def test_who_comes_back_before_a_server_counts_as_gone_waits_until_it_does(services: Services) -> None:
     approvals = services.approvals
     approvals._keeps = lambda _: True

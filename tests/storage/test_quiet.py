@@ -1,0 +1,172 @@
+"""Stores on PostgreSQL with nothing to do: they keep the database as quiet as if they were not there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+import pytest
+from sqlalchemy import create_engine, make_url, select, text
+
+from jupyter_agentbox.core.approvals import Lapse, Status
+from jupyter_agentbox.storage import approvals as approvals_module
+from jupyter_agentbox.storage import leases
+from jupyter_agentbox.storage.approvals import SqlApprovalStore
+from jupyter_agentbox.storage.leases import FORGOTTEN, SILENCE
+from jupyter_agentbox.storage.schema import owners
+from jupyter_agentbox.testing import TIMEOUT, FakeClock
+from tests.samples import NOON, a_request
+
+STORES = 20
+#: Signs of life of a store with an open request while the others are idle.
+BEATS = 20
+
+MakeDatabase = Callable[[], str]
+
+
+class Onlooker:
+    """Looks at databases from another one of the same server."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = create_engine(url, isolation_level="AUTOCOMMIT")
+
+    async def ask(self, query: str, **values: object) -> int:
+        """Return the number that a query gives."""
+
+        def ask() -> int:
+            with self._engine.connect() as connection:
+                return int(connection.execute(text(query), values).scalar_one())
+
+        return await asyncio.to_thread(ask)
+
+    async def connections(self, url: str) -> int:
+        """Return how many connections a database has."""
+        query = "SELECT count(*) FROM pg_stat_activity WHERE datname = :name AND backend_type = 'client backend'"
+        return await self.ask(query, name=make_url(url).database)
+
+    async def commits(self, url: str) -> int:
+        """Return how many transactions of a database were committed, once nobody is connected to it."""
+        async with asyncio.timeout(TIMEOUT):
+            while await self.connections(url):
+                pass  # what ends tells its counts before it is gone
+        return await self.ask(
+            "SELECT xact_commit FROM pg_stat_database WHERE datname = :name", name=make_url(url).database
+        )
+
+    async def see_beats(self, count: int) -> None:
+        """Wait until a store with an open request, in the database that this looks from, has given signs of life."""
+        query = "SELECT max(seen_at) FROM agentbox_owners"
+        last, seen = 0, 0
+        async with asyncio.timeout(TIMEOUT):
+            while seen < count:
+                now = await self.ask(query)
+                last, seen = now, seen + (now != last)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._engine.dispose()
+
+
+async def idle_commits(url: str, onlooker: Onlooker, beats: int) -> int:
+    """Return how many transactions idle stores commit until another has given so many signs of life."""
+    async with AsyncExitStack() as stack:
+        stores = [await stack.enter_async_context(SqlApprovalStore(url, clock=FakeClock())) for _ in range(STORES)]
+        for store in stores:
+            await store.adopt_abandoned()
+        for _ in range(beats):
+            await onlooker.see_beats(2)
+            for store in stores:
+                if store.is_look_due():
+                    await store.adopt_abandoned()
+    return await onlooker.commits(url)
+
+
+async def test_idle_stores_commit_nothing_while_another_gives_signs_of_life(
+    make_postgresql_database: MakeDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "HEARTBEAT", 0.01)
+    busy = make_postgresql_database()
+    onlooker = Onlooker(busy)
+    async with SqlApprovalStore(busy, clock=FakeClock()) as store:
+        await store.add(a_request())
+        at_once = await idle_commits(make_postgresql_database(), onlooker, 0)
+        later = await idle_commits(make_postgresql_database(), onlooker, BEATS)
+    onlooker.close()
+
+    assert later - at_once < STORES / 2  # PostgreSQL itself may look after a database meanwhile
+
+
+async def test_a_store_is_quiet_again_when_nothing_is_open_any_more(
+    make_postgresql_database: MakeDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "HEARTBEAT", 0.01)
+    async with SqlApprovalStore(make_postgresql_database(), clock=FakeClock()) as store:
+        await store.adopt_abandoned()
+        assert not store.is_look_due()
+        await store.add(a_request())
+        assert store.is_look_due()
+        lapsed = a_request().lapse(Lapse.TIMED_OUT, at=NOON)
+        assert await store.replace_if(lapsed, status=Status.PENDING, outcome=None)
+        async with asyncio.timeout(TIMEOUT):
+            while store.is_look_due():
+                await store.get("r1")
+
+
+async def test_the_silence_of_a_store_with_nothing_open_is_no_death(
+    make_postgresql_database: MakeDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it opens after a long silence is not taken from it in the moment before its next sign of life."""
+    monkeypatch.setattr(leases, "GRACE", 0.0)
+    url = make_postgresql_database()
+    for silence in (SILENCE + 1, FORGOTTEN + 1):
+        async with SqlApprovalStore(url, clock=FakeClock()) as idle, SqlApprovalStore(url, clock=FakeClock()) as other:
+            engine = create_engine(url)
+            with engine.begin() as connection:
+                connection.execute(owners.update().values(seen_at=owners.c.seen_at - int(silence * 1_000_000)))
+            engine.dispose()
+            await other.adopt_abandoned()
+
+            request = a_request(f"after {silence}")
+            await idle.add(request)
+            assert not await other.adopt_abandoned()
+            lapsed = request.lapse(Lapse.TIMED_OUT, at=NOON)
+            assert await idle.replace_if(lapsed, status=Status.PENDING, outcome=None)
+
+
+async def test_a_store_that_owns_nothing_looks_seldom_and_not_together_with_others(
+    make_postgresql_database: MakeDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = make_postgresql_database()
+    async with SqlApprovalStore(url, clock=FakeClock()) as store:
+        await store.adopt_abandoned()
+        assert not store.is_look_due()
+        monkeypatch.setattr(approvals_module, "LOOK_SELDOM", 0.0)
+        assert store.is_look_due()
+        monkeypatch.undo()
+        others = [SqlApprovalStore(url, clock=FakeClock()) for _ in range(STORES)]
+        assert len({other._share for other in others}) > STORES / 2
+
+
+async def test_a_store_looks_again_until_it_is_sure_what_became_of_the_owner_of_an_open_request(
+    make_postgresql_database: MakeDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "HEARTBEAT", 0.01)
+    monkeypatch.setattr(leases, "GRACE", 0.1)
+    url = make_postgresql_database()
+    async with SqlApprovalStore(url, clock=FakeClock()) as gone:
+        await gone.add(a_request())  # it says nothing of its end
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(owners.update().values(seen_at=select(owners.c.seen_at).scalar_subquery() - 91_000_000))
+    engine.dispose()
+
+    async with SqlApprovalStore(url, clock=FakeClock()) as store:
+        adopted = list(await store.adopt_abandoned())
+        assert adopted == []
+        async with asyncio.timeout(TIMEOUT):
+            while not adopted:
+                assert store.is_look_due()
+                adopted = list(await store.adopt_abandoned())
+
+    assert [one.id for one in adopted] == ["r1"]
