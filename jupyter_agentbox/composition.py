@@ -323,7 +323,12 @@ def build(
         manual_calls=ManualCalls(calls),
         questions=questions,
         seen_tools=SeenTools(settings.seen_tools),
-        sign_ins=SignInManager(servers=tools, sign_ins=sign_ins or SignIns(None), ids=RandomIds()),
+        sign_ins=SignInManager(
+            servers=tools,
+            sign_ins=sign_ins or SignIns(None),
+            ids=RandomIds(),
+            on_change=announcer.servers_changed,
+        ),
         checker=checker,
         trail=trail,
     )

@@ -204,9 +204,16 @@ class ServerConfigurationError(ToolServerError):
 
 
 class SignInRequiredError(ToolServerError):
-    """The server wants a person to sign in, or to sign in again; nothing ran, and nobody waits for that."""
+    """The server wants a person to sign in, or to sign in again; nothing ran, and nobody waits for that.
+
+    Attributes
+    ----------
+    lacks_rights : bool
+        Whether somebody is signed in, without the rights that it needs.
+    """
 
     code = "sign_in_required"
+    lacks_rights = False
 
 
 class ToolCallInterruptedError(ToolServerError):

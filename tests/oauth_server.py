@@ -39,6 +39,8 @@ class OAuthServer:
         How long it says that a token lasts.
     token : dict
         What it says of a token instead of what is true.
+    missing_scope : str
+        What no token may do that the tool needs.
     on_ask : callable
         Called with the path when the provider is asked for a token or told to revoke one, before it does.
     """
@@ -57,6 +59,7 @@ class OAuthServer:
         self.on_ask: Callable[[str], None] = lambda _: None
         self.is_down = False
         self.is_open_until_called = False
+        self.missing_scope = ""
         self._codes: dict[str, dict[str, str]] = {}
 
     @property
@@ -98,6 +101,9 @@ class OAuthServer:
         if account is None and not (self.is_open_until_called and method != "tools/call"):
             where = f'Bearer resource_metadata="{self.origin}/.well-known/oauth-protected-resource/mcp"'
             return JSONResponse({"error": "invalid_token"}, 401, headers={"WWW-Authenticate": where})
+        if self.missing_scope and method == "tools/call":
+            lacks = f'Bearer error="insufficient_scope", scope="{self.missing_scope}"'
+            return JSONResponse({"error": "insufficient_scope"}, 403, headers={"WWW-Authenticate": lacks})
         if asked.method != "POST":
             return Response(status_code=405 if asked.method == "GET" else 200)
         if "id" not in message:
@@ -146,11 +152,12 @@ class OAuthServer:
         query = dict(asked.query_params)
         account = query.pop("account", None)
         if account is None:
-            # a page of another origin with a button: what a person sees of a provider
-            query["account"] = "ada"
-            return HTMLResponse(
-                f'<title>Provider</title><a href="/authorize?{urlencode(query).replace("&", "&amp;")}">Allow as ada</a>'
-            )
+            # a page of another origin with buttons: what a person sees of a provider
+            links = [
+                f'<a href="/authorize?{urlencode({**query, "account": who}).replace("&", "&amp;")}">{text}</a>'
+                for who, text in (("ada", "Allow as ada"), ("nobody", "Deny"))
+            ]
+            return HTMLResponse(f"<title>Provider</title>{' '.join(links)}")
         self.asked.append(("authorize", query))
         answer = {"state": query["state"], "iss": self.origin}
         if account == "nobody":

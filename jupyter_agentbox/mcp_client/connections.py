@@ -20,7 +20,7 @@ from mcp_types import CONNECTION_CLOSED
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from jupyter_agentbox.core.tools import LogMessage
-from jupyter_agentbox.exceptions import ServerConfigurationError, SignInRequiredError, ToolServerError
+from jupyter_agentbox.exceptions import ServerConfigurationError, ToolServerError
 from jupyter_agentbox.processes.environment import process_environment
 from jupyter_agentbox.processes.process import Command
 from jupyter_agentbox.processes.reaper import CANNOT_EXECUTE, NOT_FOUND
@@ -188,7 +188,7 @@ def _start_error(
         message = describe_exit(transport)
     message = redact(message)
     if isinstance(transport, HttpTransport) and transport.wants_sign_in:
-        return SignInRequiredError(f"`{server.name}` did not start: {message}")
+        return transport.refusal(f"`{server.name}` did not start: {message}")
     return ToolServerError(f"`{server.name}` did not start: {message}{_elsewhere(server, limits)}")
 
 

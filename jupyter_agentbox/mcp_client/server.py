@@ -436,7 +436,7 @@ class ManagedServer:
         This is the server's state and no error of it: nothing is left of it once somebody has signed in.
         """
         self._refusal = error
-        self._is_signed_in = False
+        self._is_signed_in = error.lacks_rights
         self._error = self._redact(str(error))
         self._set_state(ServerState.NEEDS_SIGN_IN)
 

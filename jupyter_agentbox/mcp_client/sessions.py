@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from typing import Final, cast
 
 import mcp
@@ -28,7 +29,7 @@ from pydantic import TypeAdapter, ValidationError
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
 from jupyter_agentbox.core.ports import CallListener
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
-from jupyter_agentbox.exceptions import SignInRequiredError, ToolCallInterruptedError, ToolServerError, UnknownToolError
+from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError, UnknownToolError
 
 from .deliveries import Delivery, Fate, current, following
 from .elicitation import question_of, result_of
@@ -123,8 +124,8 @@ class Session:
         return isinstance(self._transport, HttpTransport) and self._transport.is_signed_in
 
     @property
-    def _wants_sign_in(self) -> bool:
-        return isinstance(self._transport, HttpTransport) and bool(self._transport.wants_sign_in)
+    def _refusal(self) -> Callable[[str], ToolServerError]:
+        return self._transport.refusal if isinstance(self._transport, HttpTransport) else ToolServerError
 
     @property
     def closed(self) -> asyncio.Event:
@@ -170,8 +171,8 @@ class Session:
             try:
                 page = await self._client.list_tools(cursor=cursor, cache_mode="bypass")
             except (MCPError, ValidationError) as error:
-                kind = SignInRequiredError if self._wants_sign_in else ToolServerError
-                raise kind(f"the list of tools of `{self._name}` could not be read: {self._explain(error)}") from None
+                message = f"the list of tools of `{self._name}` could not be read: {self._explain(error)}"
+                raise self._refusal(message) from None
             for tool in page.tools:
                 if tool.name in found:
                     self._log.add(f"tool `{tool.name}` is listed twice; the first one counts")
@@ -305,10 +306,10 @@ class Session:
         asked = f" (it asked for {what}, which is not supported)" if (what := self._wire.asked_in_vain) else ""
         return ToolServerError(f"the server refused `{name}`: {self._explain(error)}{asked}")
 
-    def _not_run(self, delivery: Delivery) -> type[ToolServerError]:
+    def _not_run(self, delivery: Delivery) -> Callable[[str], ToolServerError]:
         if delivery.fate is Fate.SESSION_LOST:
             return SessionLostError
-        return SignInRequiredError if delivery.fate is Fate.REFUSED and self._wants_sign_in else ToolServerError
+        return self._refusal if delivery.fate is Fate.REFUSED else ToolServerError
 
     async def _interrupted(self, name: str, reason: str) -> ToolCallInterruptedError:
         reason = self._redact(await self._reason(reason))

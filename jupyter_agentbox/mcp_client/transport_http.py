@@ -19,6 +19,8 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 
+from jupyter_agentbox.exceptions import SignInRequiredError, ToolServerError
+
 from .configuration import HttpServer
 from .deliveries import Fate, current
 from .oauth import SignedIn, missing_scope
@@ -53,6 +55,8 @@ class HttpTransport:
     ----------
     wants_sign_in : str
         What to do for the server to know who asks; empty if its last answer did not want that.
+    lacks_rights : bool
+        Whether it wants that because the sign-in that holds lacks rights.
     """
 
     def __init__(self, server: HttpServer, *, wire: Wire, message_cap: int, auth: SignedIn | None = None) -> None:
@@ -62,6 +66,7 @@ class HttpTransport:
         # a header of the configuration says who asks; a token beside it would replace it
         self._auth = None if server.has_authorization else auth
         self.wants_sign_in = ""
+        self.lacks_rights = False
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> tuple[_Incoming, _Outgoing]:
@@ -92,9 +97,18 @@ class HttpTransport:
         """Whether requests carry the token of a sign-in."""
         return self._auth is not None and self._auth.is_signed_in
 
+    def refusal(self, message: str) -> ToolServerError:
+        """Return the error for what the server did not do; of its own kind if a person can sign in for it."""
+        if not self.wants_sign_in:
+            return ToolServerError(message)
+        error = SignInRequiredError(message)
+        error.lacks_rights = self.lacks_rights
+        return error
+
     def _look_at(self, response: httpx2.Response) -> str:
         """Return what a person can do about an answer that refuses who asks; empty for every other answer."""
         scope = missing_scope(response)
+        self.lacks_rights = scope is not None and self.is_signed_in
         if response.status_code != 401 and scope is None:
             self.wants_sign_in = ""
             return ""

@@ -184,6 +184,8 @@ export interface IServersModel {
   listOtherServers(): Promise<IOtherServer[]>;
   /** Begin a person's sign-in to a remote server; nothing opens. */
   beginSignIn(name: string): Promise<ISignInPage>;
+  /** Give up a sign-in that was begun and not ended. */
+  cancelSignIn(name: string): Promise<void>;
   signOut(name: string): Promise<void>;
   /** Raise the request that asks whether to trust a server of the project; answer its id. */
   review(name: string): Promise<string>;

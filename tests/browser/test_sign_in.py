@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from tests.oauth_server import running_oauth_server
 
 from .lab import Lab
-from .person import Person
+from .person import Person, press
 
 
 def test_a_person_sees_whose_page_it_is_signs_in_there_and_comes_back_to_a_server_that_runs(
@@ -30,11 +30,30 @@ def test_a_person_sees_whose_page_it_is_signs_in_there_and_comes_back_to_a_serve
             person.show_tab("Servers")
             servers = person.page.get_by_role("region", name="MCP servers")
             servers.get_by_role("button", name="Start remote").click()
+            expect(servers.get_by_role("button", name="Sign in to remote")).to_be_visible()
+            expect(servers.get_by_role("button", name="Sign out of remote")).to_have_count(0)
             servers.get_by_role("button", name="Sign in to remote").click()
             page = servers.get_by_role("group", name="Sign in to remote")
             expect(page.locator("strong")).to_have_text(urlsplit(remote.origin).netloc)
             if shots := os.environ.get("AGENTBOX_SHOTS"):
                 person.page.screenshot(path=f"{shots}/sign-in.png")
+            with person.page.expect_popup() as opened:
+                page.get_by_role("button", name="Open the page").click()
+            opened.value.get_by_role("link", name="Deny").click()
+            expect(servers.get_by_text("did not sign you in to `remote`: it was cancelled there")).to_be_visible()
+            expect(page).to_have_count(0)
+            if shots:
+                person.page.screenshot(path=f"{shots}/sign-in-denied.png")
+
+            for button in (
+                servers.get_by_role("button", name="Sign in to remote"),
+                page.get_by_role("button", name="Cancel"),
+            ):
+                button.focus()
+                press(button, "Enter")
+            expect(servers.get_by_text("You cancelled the sign-in.")).to_be_visible()
+            expect(servers.get_by_role("button", name="Sign in to remote")).to_be_focused()
+            press(servers.get_by_role("button", name="Sign in to remote"), "Enter")
             with person.page.expect_popup() as opened:
                 page.get_by_role("button", name="Open the page").click()
             provider = opened.value

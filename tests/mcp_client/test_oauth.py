@@ -161,6 +161,18 @@ async def test_a_sign_in_that_was_taken_back_says_so_and_is_forgotten(
         assert (status.error, status.last_error) == ("", "")  # neither tells anybody to sign in, who has
 
 
+async def test_whoever_lacks_rights_is_still_signed_in_and_can_sign_out(
+    running: Running, remote: OAuthServer, sign_ins: SignIns
+) -> None:
+    await signed_in(remote, sign_ins)
+    remote.missing_scope = "orders.write"
+    async with running({"remote": {"url": remote.url}}, sign_ins=sign_ins) as servers:
+        with pytest.raises(SignInRequiredError, match=r"lacks rights that it needs \(orders.write\)"):
+            await servers.call_tool(CALL)
+        (status,) = servers.servers()
+        assert (status.state, status.is_signed_in) == (ServerState.NEEDS_SIGN_IN, True)
+
+
 async def test_a_provider_that_is_down_loses_no_sign_in(
     running: Running, remote: OAuthServer, sign_ins: SignIns
 ) -> None:

@@ -54,6 +54,10 @@ class ServersAPIHandler(AgentBoxHandler):
         """The servers."""
         return self.services.catalog
 
+    def status_to_json(self, status: ServerStatus) -> JsonObject:
+        """Return how a server is doing, and why the last sign-in to it came to nothing."""
+        return {**status.to_json(), "sign_in_error": self.services.sign_ins.failure_of(status.name)}
+
     def status_of(self, name: str) -> ServerStatus:
         """Return how a server is doing.
 
@@ -77,7 +81,7 @@ class ServersHandler(ServersAPIHandler):
         """List the servers and what is wrong with the configuration."""
         self.finish_json(
             {
-                "servers": [status.to_json() for status in self.catalog.servers()],
+                "servers": [self.status_to_json(status) for status in self.catalog.servers()],
                 "problems": [problem.to_json() for problem in self.catalog.problems()],
                 "file": self._file_to_json(),
                 "changed_tools": self._changed_tools(),
@@ -161,7 +165,7 @@ class ServerStateHandler(ServersAPIHandler):
 
     async def finish_status(self, status: ServerStatus) -> None:
         """Answer with how the server is doing, as far as who asks may know it."""
-        answer = status.to_json()
+        answer = self.status_to_json(status)
         may_read = await self.may_read(AUTH_RESOURCE)
         self.finish_json(answer if may_read else {"name": answer["name"], "state": answer["state"]})
 

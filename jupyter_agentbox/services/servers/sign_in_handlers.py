@@ -105,6 +105,19 @@ class SignInHandler(SignInBaseHandler):
         )
 
 
+class SignInCancelHandler(SignInBaseHandler):
+    """A person's sign-in that is on its way."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, name: str) -> None:
+        """Give it up; the tokens of one that was finished stay."""
+        person = await self.check_person()
+        self.services.sign_ins.cancel(name, person=person.name)
+        self.set_status(204)
+        self.finish()
+
+
 class SignInCallbackHandler(SignInBaseHandler):
     """The way back from a provider.
 
@@ -164,5 +177,6 @@ _NAME: Final = r"(?P<name>[^/]+)"
 
 default_handlers = [
     (rf"/jupyter-agentbox/servers/{_NAME}/sign-in/?", SignInHandler),
+    (rf"/jupyter-agentbox/servers/{_NAME}/sign-in/cancel/?", SignInCancelHandler),
     (rf"/jupyter-agentbox/oauth/callback/{_NAME}/?", SignInCallbackHandler),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final, Protocol
@@ -11,7 +12,7 @@ from typing import Any, Final, Protocol
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.ports import Ids
 from jupyter_agentbox.core.tools import ServerStatus
-from jupyter_agentbox.exceptions import ServerConfigurationError, SignInError, TooManyRequestsError
+from jupyter_agentbox.exceptions import AgentBoxError, ServerConfigurationError, SignInError, TooManyRequestsError
 from jupyter_agentbox.mcp_client.configuration import HttpServer
 from jupyter_agentbox.mcp_client.sign_ins import SignIns
 from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
@@ -98,12 +99,23 @@ class SignInManager:
         Where sign-ins are kept.
     ids : Ids
         Makes what nobody can guess.
+    on_change : callable
+        Called when a sign-in failed, or the last failure is over.
     """
 
-    def __init__(self, *, servers: SignInServers, sign_ins: SignIns, ids: Ids) -> None:
+    def __init__(
+        self,
+        *,
+        servers: SignInServers,
+        sign_ins: SignIns,
+        ids: Ids,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
         self._servers = servers
         self._sign_ins = sign_ins
         self._ids = ids
+        self._on_change = on_change
+        self._failures: dict[str, str] = {}
         self._pending: dict[str, _Pending] = {}
         self._beginning = 0
 
@@ -126,9 +138,8 @@ class SignInManager:
             If others have begun too many.
         """
         server = self._servers.http_server(name)
-        for pending in [*self._pending.values()]:
-            if (pending.server.name, pending.person) == (name, person):
-                pending.authorization.cancel()
+        self.cancel(name, person=person)
+        self._set_failure(name, "")
         if len(self._pending) + self._beginning >= MOST:
             raise TooManyRequestsError(f"{MOST} sign-ins have been begun and not ended: wait some minutes")
         self._beginning += 1
@@ -143,6 +154,24 @@ class SignInManager:
         )
         authorization.on_end(lambda: self._pending.pop(state, None))
         return begun
+
+    def failure_of(self, name: str) -> str:
+        """Return why the last sign-in to a server came to nothing; empty if none did since one was begun."""
+        return self._failures.get(name, "")
+
+    def cancel(self, name: str, *, person: str) -> None:
+        """Give up what a person has begun for a server: its provider's answer is not taken any more."""
+        for state, pending in [*self._pending.items()]:
+            if (pending.server.name, pending.person) == (name, person):
+                del self._pending[state]
+                pending.authorization.cancel()
+
+    def _set_failure(self, name: str, reason: str) -> None:
+        if reason != self.failure_of(name):
+            self._failures.pop(name, None)
+            if reason:
+                self._failures[name] = reason
+            self._on_change()
 
     async def _begun(self, server: HttpServer, redirect: str) -> Any:
         oauth = await asyncio.to_thread(_import_oauth)
@@ -169,18 +198,24 @@ class SignInManager:
         if pending.person != person or not hmac.compare_digest(pending.browser_key.encode(), browser_key.encode()):
             raise SignInError(f"this sign-in was begun by somebody else, or in another browser: {_AGAIN}")
         del self._pending[answer.state]
+        try:
+            await self._keep(name, answer, pending.authorization)
+        except AgentBoxError as error:
+            self._set_failure(name, str(error))
+            raise
+        # Not a restart: that would cut off a call which begins meanwhile, and already has the new token.
+        await self._servers.stop(name)
+        in_background(self._start(name), what=f"starting the MCP server {name}")
+
+    async def _keep(self, name: str, answer: ProviderAnswer, authorization: Any) -> None:
         if answer.error or not answer.code:
-            pending.authorization.cancel()
-            reason = answer.error[:_LONGEST_REASON] or "it sent no code"
-            raise SignInError(f"the provider did not sign you in to `{name}`: {reason}")
-        found = await pending.authorization.finish(code=answer.code, state=answer.state, issuer=answer.issuer)
+            authorization.cancel()
+            raise SignInError(f"the provider did not sign you in to `{name}`: {_reason(answer)}")
+        found = await authorization.finish(code=answer.code, state=answer.state, issuer=answer.issuer)
         try:
             await asyncio.to_thread(self._sign_ins.keep, name, found)
         except OSError as error:
             raise ServerConfigurationError(f"the sign-in to `{name}` could not be kept: {error.strerror}") from None
-        # Not a restart: that would cut off a call which begins meanwhile, and already has the new token.
-        await self._servers.stop(name)
-        in_background(self._start(name), what=f"starting the MCP server {name}")
 
     async def sign_out(self, name: str) -> None:
         """Forget the sign-in to a server, here and at its provider; the server is stopped.
@@ -190,6 +225,7 @@ class SignInManager:
         UnknownServerError, ServerConfigurationError
         """
         server = self._servers.http_server(name)
+        self._set_failure(name, "")
         oauth = await asyncio.to_thread(_import_oauth)
         found = await asyncio.to_thread(self._sign_ins.load, name, trust_key_of(server))
         try:
@@ -209,6 +245,13 @@ class SignInManager:
 
     async def _start(self, name: str) -> None:
         await self._servers.start(name)
+
+
+def _reason(answer: ProviderAnswer) -> str:
+    """Return why there is no code. `access_denied` is what a provider says of whoever pressed *Cancel* there."""
+    if answer.error == "access_denied":
+        return "it was cancelled there, or denied"
+    return answer.error[:_LONGEST_REASON] or "it sent no code"
 
 
 def _import_oauth() -> ModuleType:

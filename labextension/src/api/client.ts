@@ -171,6 +171,8 @@ export interface IAgentBoxClient {
   reviewServer(name: string): Promise<string>;
   /** Begin a person's sign-in to a remote MCP server. */
   beginSignIn(name: string): Promise<ISignInPage>;
+  /** Give up a sign-in that was begun and not ended. */
+  cancelSignIn(name: string): Promise<void>;
   /** Forget the sign-in to a server. */
   signOut(name: string): Promise<void>;
   /** The rules in force, and those of the user as they can be changed. */
@@ -397,6 +399,12 @@ export class AgentBoxClient implements IAgentBoxClient {
     const path = URLExt.join('servers', encodeURIComponent(name), 'sign-in');
     const body = stringify({ page: this._settings.baseUrl });
     return plain<ISignInPage>(await this._request('POST', path, body));
+  }
+
+  async cancelSignIn(name: string): Promise<void> {
+    const encoded = encodeURIComponent(name);
+    const path = URLExt.join('servers', encoded, 'sign-in', 'cancel');
+    await this._request('POST', path, '{}');
   }
 
   async signOut(name: string): Promise<void> {

@@ -329,6 +329,8 @@ export interface IServer {
   last_error: string;
   /** Whether its requests carry the token of a person's sign-in. */
   is_signed_in: boolean;
+  /** Why the last sign-in came to nothing; an older server says nothing. */
+  sign_in_error?: string;
 }
 
 /** A sign-in that was begun: the provider's page, which only a person opens. */

@@ -26,6 +26,7 @@ export class ServersModel implements IServersModel {
       | 'runServer'
       | 'reviewServer'
       | 'beginSignIn'
+      | 'cancelSignIn'
       | 'signOut'
       | 'listTools'
       | 'getTool'
@@ -121,8 +122,16 @@ export class ServersModel implements IServersModel {
     return this._source.listOtherServers();
   }
 
-  beginSignIn(name: string): Promise<ISignInPage> {
-    return this._source.beginSignIn(name);
+  async beginSignIn(name: string): Promise<ISignInPage> {
+    try {
+      return await this._source.beginSignIn(name);
+    } finally {
+      await this.refresh(); // why the last one came to nothing is over
+    }
+  }
+
+  cancelSignIn(name: string): Promise<void> {
+    return this._source.cancelSignIn(name);
   }
 
   async signOut(name: string): Promise<void> {

@@ -17,6 +17,7 @@ class Server {
   readonly runServer = jest.fn(() => Promise.reject(new Error('broken')));
   readonly reviewServer = jest.fn(() => Promise.resolve('a1'));
   readonly beginSignIn = jest.fn(() => Promise.reject(new Error('none')));
+  readonly cancelSignIn = jest.fn(() => Promise.resolve());
   readonly signOut = jest.fn(() => Promise.resolve());
   readonly listTools = jest.fn(() => Promise.resolve(null));
   readonly getTool = jest.fn(() => Promise.reject(new Error('none')));

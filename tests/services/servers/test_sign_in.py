@@ -159,6 +159,51 @@ async def test_what_comes_back_counts_once(new_browser: Any, remote: OAuthServer
     assert (code, "You are not signed in" in page) == (403, True)
 
 
+async def status_of(browser: Browser) -> Any:
+    _, body = await browser.ask("GET", "jupyter-agentbox/servers")
+    return {server["name"]: server for server in json.loads(body)["servers"]}["remote"]
+
+
+async def test_a_sign_in_that_was_denied_or_got_no_token_is_told_until_the_next_begins(
+    new_browser: Any, remote: OAuthServer
+) -> None:
+    browser = await new_browser()
+    begun = await browser.begin()
+    assert (await status_of(browser))["sign_in_error"] == ""
+    code, page = await browser.come_back(await granted(remote, begun["address"], "nobody"))
+    told = (await status_of(browser))["sign_in_error"]
+    assert (code, told) == (403, "the provider did not sign you in to `remote`: it was cancelled there, or denied")
+    assert told in page
+
+    begun = await browser.begin()
+    assert (await status_of(browser))["sign_in_error"] == ""
+    remote.is_down = True
+    code, _ = await browser.come_back(await granted(remote, begun["address"]))
+    assert code == 502
+    assert (await status_of(browser))["sign_in_error"].startswith("signing in to `remote` failed: ")
+
+    remote.is_down = False
+    begun = await browser.begin()
+    assert (await browser.come_back(await granted(remote, begun["address"])))[0] == 200
+    assert (await status_of(browser))["sign_in_error"] == ""
+
+
+async def test_what_a_stranger_sends_back_is_told_as_nobodys_failure(new_browser: Any, remote: OAuthServer) -> None:
+    mallory, ada = await new_browser(), await new_browser()
+    back = await granted(remote, (await mallory.begin())["address"], "nobody")
+    assert (await ada.come_back(back))[0] == 403
+    assert (await status_of(ada))["sign_in_error"] == ""
+
+
+async def test_a_sign_in_that_was_cancelled_signs_nobody_in(new_browser: Any, remote: OAuthServer) -> None:
+    browser = await new_browser()
+    begun = await browser.begin()
+    path = "jupyter-agentbox/servers/remote/sign-in/cancel"
+    assert (await browser.ask("POST", path, {}, **{"X-XSRFToken": "0" * 32}))[0] == 204
+    assert (await browser.come_back(await granted(remote, begun["address"])))[0] == 403
+    assert remote.issued == []
+
+
 async def test_a_state_that_was_never_given_is_refused(new_browser: Any, remote: OAuthServer) -> None:
     browser = await new_browser()
     await browser.begin()
@@ -216,6 +261,7 @@ async def test_a_program_with_the_servers_token_neither_begins_nor_ends_a_sign_i
     for path, more in [
         (("oauth", "callback", "remote"), {"params": query_of(back)}),
         (("servers", "remote", "sign-in"), {"method": "DELETE"}),
+        (("servers", "remote", "sign-in", "cancel"), {"method": "POST", "body": "{}"}),
     ]:
         with pytest.raises(HTTPClientError) as caught:
             await jp_fetch("jupyter-agentbox", *path, **more)

@@ -33,17 +33,26 @@ export function Server(props: IServerProps): JSX.Element {
   const lock = useLock('local_servers');
   const why = useWhyLocked('local_servers');
   const [page, setPage] = React.useState<ISignInPage | null>(null);
+  const [isCancelled, setCancelled] = React.useState(false);
   const wantsSignIn = server.state === 'needs_sign_in';
+  const hasFailed = Boolean(server.sign_in_error);
   React.useEffect(() => {
-    if (!wantsSignIn) {
+    if (!wantsSignIn || hasFailed) {
       setPage(null); // its address was good for one sign-in
     }
-  }, [wantsSignIn]);
+  }, [wantsSignIn, hasFailed]);
   const line = React.useRef<HTMLDivElement>(null);
   useKeptFocus(line);
   const signIn = async (): Promise<void> => {
     setPage(null); // what was shown is given up by the next
+    setCancelled(false);
     setPage(await servers.beginSignIn(server.name));
+  };
+  const cancel = async (): Promise<void> => {
+    line.current?.querySelector('button')?.focus(); // what has it goes
+    setPage(null);
+    await servers.cancelSignIn(server.name);
+    setCancelled(true);
   };
   const review = async (): Promise<void> => {
     const id = await servers.review(server.name);
@@ -112,13 +121,25 @@ export function Server(props: IServerProps): JSX.Element {
           {label(text, 500)}
         </p>
       ))}
+      <div role="status">
+        {server.sign_in_error ? (
+          <p className="jp-AgentBox-error">
+            {label(server.sign_in_error, 500)}
+          </p>
+        ) : null}
+        {isCancelled && wantsSignIn ? (
+          <p className="jp-AgentBox-note">
+            {trans.__('You cancelled the sign-in.')}
+          </p>
+        ) : null}
+      </div>
       {page && wantsSignIn ? (
         <SignIn
           key={page.address}
           page={page}
           server={server.name}
-          onClose={() => {
-            setPage(null);
+          onCancel={() => {
+            run(cancel);
           }}
         />
       ) : null}
@@ -182,8 +203,8 @@ function buttonsOf(
   const leave = server.is_signed_in ? [signOut] : [];
   const buttons: Partial<Record<ServerState, IButton[]>> = {
     needs_trust: [review],
-    // Where rights are missing, what is kept has to go first.
-    needs_sign_in: [enter, signOut],
+    // Where rights are missing, who is signed in has to sign out first.
+    needs_sign_in: [enter, ...leave],
     // One that is disabled in its configuration says so, and cannot be started.
     stopped: server.error ? [] : [start, ...leave],
     starting: [stop],

@@ -12,11 +12,11 @@ import { label } from '../../ui/text/visibleText';
 export interface ISignInProps {
   page: ISignInPage;
   server: string;
-  onClose: () => void;
+  onCancel: () => void;
 }
 
 /** Nothing opens by itself: the address is the server's choice, and a person looks at its host first. */
-export function SignIn({ page, server, onClose }: ISignInProps): JSX.Element {
+export function SignIn({ page, server, onCancel }: ISignInProps): JSX.Element {
   const trans = useTrans();
   const [isOpen, setOpen] = React.useState(false);
   const name = label(server);
@@ -45,7 +45,7 @@ export function SignIn({ page, server, onClose }: ISignInProps): JSX.Element {
             setOpen(true);
           }}
         />
-        <PersonButton label={trans.__('Cancel')} onActivate={onClose} />
+        <PersonButton label={trans.__('Cancel')} onActivate={onCancel} />
       </div>
     </div>
   );

@@ -69,6 +69,7 @@ function show(
     run: jest.fn(done),
     review: jest.fn(() => Promise.resolve('a1')),
     beginSignIn: jest.fn(() => Promise.resolve(PAGE)),
+    cancelSignIn: jest.fn(done),
     signOut: jest.fn(done),
     refresh: jest.fn(done),
     lookAtTools: jest.fn(done),
@@ -194,7 +195,11 @@ test.each([
   [{ state: 'failed', error: 'it ended' }, ['Start db']],
   [{ state: 'needs_configuration' }, []],
   [{ state: 'needs_trust' }, ['Review db']],
-  [{ state: 'needs_sign_in' }, ['Sign in to db', 'Sign out of db']],
+  [{ state: 'needs_sign_in' }, ['Sign in to db']],
+  [
+    { state: 'needs_sign_in', is_signed_in: true },
+    ['Sign in to db', 'Sign out of db']
+  ],
   [
     { state: 'running', is_signed_in: true },
     ['Stop db', 'Restart db', 'Sign out of db']
@@ -263,7 +268,7 @@ test('an address that is no page is never opened', async () => {
 });
 
 test('signing out, and a provider that cannot be found, say what happened', async () => {
-  const model = show({ state: 'needs_sign_in' });
+  const model = show({ state: 'needs_sign_in', is_signed_in: true });
   await press('Sign out of db');
   expect(model.signOut).toHaveBeenCalledWith('db');
   jest
@@ -272,6 +277,35 @@ test('signing out, and a provider that cannot be found, say what happened', asyn
   await press('Sign in to db');
   expect(document.body.textContent).toContain('no provider');
   expect(document.querySelector('.jp-AgentBox-address')).toBeNull();
+});
+
+test('a sign-in that came to nothing is told, and its page goes', async () => {
+  const model = show({ state: 'needs_sign_in' });
+  await press('Sign in to db');
+  const [server] = model.list?.servers ?? [];
+  const failed = { ...server, sign_in_error: 'it was denied \u202e' };
+  act(() => {
+    Object.assign(model, { list: { ...model.list, servers: [failed] } });
+    (model.changed as Signal<object, void>).emit();
+  });
+  const status = screen.getByText('it was denied \\u202e').parentElement;
+  expect(status?.getAttribute('role')).toBe('status');
+  expect(document.querySelector('.jp-AgentBox-address')).toBeNull();
+});
+
+test('a sign-in that is cancelled is given up at the server, and the focus goes back', async () => {
+  const model = show({ state: 'needs_sign_in' });
+  await press('Sign in to db');
+  screen.getByRole('button', { name: 'Cancel' }).focus();
+  await pressAtOnce('Cancel');
+  expect(model.cancelSignIn).toHaveBeenCalledWith('db');
+  expect(document.querySelector('.jp-AgentBox-address')).toBeNull();
+  expect(document.body.textContent).toContain('You cancelled the sign-in.');
+  expect(document.activeElement?.getAttribute('aria-label')).toBe(
+    'Sign in to db'
+  );
+  await press('Sign in to db');
+  expect(document.body.textContent).not.toContain('You cancelled');
 });
 
 /** Open or close a disclosure as a browser does. */
