@@ -30,6 +30,7 @@ auth_file = {place}/users
 pool_mode = transaction
 default_pool_size = {pool}
 max_client_conn = 300
+stats_users = agentbox
 {more}
 """
 
@@ -70,6 +71,20 @@ def running_pgbouncer(database_url: str, more: str = "") -> Iterator[Pooled]:
         finally:
             process.kill()  # it is a pool for nobody any more
     shutil.rmtree(place)
+
+
+def clients_of(pooled_url: str) -> int:
+    """Return how many connections clients have to a database by way of PgBouncer."""
+    import psycopg
+
+    url = pooled_url.replace("postgresql+psycopg", "postgresql")
+    place, _, query = url.partition("?")
+    server, _, name = place.rpartition("/")
+    with psycopg.connect(f"{server}/pgbouncer?{query}", autocommit=True) as connection:
+        cursor = connection.execute("SHOW CLIENTS")
+        assert cursor.description is not None
+        column = [each.name for each in cursor.description].index("database")
+        return sum(row[column] == name for row in cursor)
 
 
 @pytest.fixture(scope="session")

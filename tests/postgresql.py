@@ -22,13 +22,19 @@ def _programs() -> Path | None:
 class PostgreSQL:
     """A server on a socket of its own: a port could be taken before it listens there.
 
+    Parameters
+    ----------
+    connections : int
+        How many it lets in.
+
     Raises
     ------
     FileNotFoundError
         Its programs are not installed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, connections: int = 100) -> None:
+        self._connections = connections
         programs = _programs()
         if programs is None:
             raise FileNotFoundError("PostgreSQL's server is not installed")
@@ -49,7 +55,8 @@ class PostgreSQL:
     def start(self) -> None:
         """Start it, and wait until it can be used."""
         log = str(self._place / "log")
-        self._run("pg_ctl", "-D", str(self._place / "data"), "-w", "-l", log, "-o", f"-k {self._place} -h ''", "start")
+        options = f"-k {self._place} -h '' -c max_connections={self._connections}"
+        self._run("pg_ctl", "-D", str(self._place / "data"), "-w", "-l", log, "-o", options, "start")
 
     def stop(self, mode: str = "immediate") -> None:
         """End it: ``fast`` in order, ``immediate`` as a crash does."""

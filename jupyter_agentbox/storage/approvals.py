@@ -391,7 +391,7 @@ class SqlApprovalStore(SqlStore):
 
     async def adopt_abandoned(self) -> Sequence[ApprovalRequest]:
         """Return the open requests of server processes that are gone, oldest first, now owned by this one."""
-        return await self._committer.run(self._adopt, write=True)
+        return await self._committer.run(self._adopt, write=True, brief=True)
 
     def is_look_due(self) -> bool:
         """Whether to call `adopt_abandoned` again: always while something is open here, or somebody may be gone."""

@@ -109,6 +109,8 @@ class Database:
     ----------
     path : Path or None
         SQLite's file; ``None`` if there is none.
+    is_remote : bool
+        Whether it is a server's, to which a connection costs that server something.
     """
 
     def __init__(
@@ -126,14 +128,21 @@ class Database:
         self._guard = guard
         self._url = _checked_url(url)
         self.path = _path_of(self._url)
+        self.is_remote = is_remote(url)
         self._journal_mode = journal_mode
         self._busy_timeout = busy_timeout
         self._on_connect = on_connect
         self._tenant = tenant
+        self._engine: Engine | None = None
         self._connection: Connection | None = None
         self._file: tuple[int, int] | None = None
         self._begin_statement = "BEGIN"
         self._synchronous = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection."""
+        return self._connection is not None
 
     @contextmanager
     def transaction(self, *, write: bool, durable: bool = True) -> Iterator[Connection]:
@@ -214,7 +223,7 @@ class Database:
         return self._connection
 
     def _connect(self) -> Connection:
-        engine = self._engine()
+        engine = self._engine = self._engine or self._make_engine()  # the next connection knows what this one learned
         if self.path is not None:
             _make_private(self.path)
         connection = engine.connect()
@@ -260,7 +269,7 @@ class Database:
             (connection if connection.in_transaction() else driver).rollback()
             raise
 
-    def _engine(self) -> Engine:
+    def _make_engine(self) -> Engine:
         # An error's text goes to the log: without `hide_parameters` it would hold pieces of arguments.
         if self._url.get_backend_name() != "sqlite":
             # Behind PgBouncer, the next transaction may be at a connection that does not know what was prepared.

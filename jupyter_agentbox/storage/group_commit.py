@@ -15,6 +15,9 @@ disk. That is done within `SYNC_DELAY`, once for all of them.
 Within a batch the writes come first, in order, in one transaction; the reads follow. If one job of a batch fails, the
 transaction is rolled back and every job gets one of its own, so that none suffers for another.
 
+A connection to a database server is closed when nobody used it for `IDLE` seconds and nothing is due: there may be
+thousands of processes that do nothing. The next job opens it again.
+
 Whatever ends the thread before `aclose` fails all that waits, and all that is asked for later: nobody waits for a
 thread that is gone.
 """
@@ -27,6 +30,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Final, TypeVar
@@ -45,6 +49,8 @@ T = TypeVar("T")
 SYNC_DELAY: Final = 0.05
 #: Seconds that a patient job waits for others.
 PATIENCE: Final = 0.005
+#: Seconds without use after which the connection to a database server is closed.
+IDLE: Final = 60.0
 
 
 @dataclass(slots=True)
@@ -52,6 +58,7 @@ class _Ticket:
     job: Callable[[Connection], Any]
     write: bool
     durable: bool
+    brief: bool
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
 
@@ -94,6 +101,7 @@ class GroupCommitter:
         self._on_close = on_close
         self._sync_at: float | None = None
         self._beat_at = 0.0
+        self._used_at = -inf
         self._at_work: list[_Ticket] = []
         self._queue: SimpleQueue[list[_Ticket] | None] = SimpleQueue()
         self._gathered: dict[asyncio.AbstractEventLoop, _Gathered] = {}
@@ -104,7 +112,13 @@ class GroupCommitter:
         self._started = False
 
     async def run(
-        self, job: Callable[[Connection], T], *, write: bool, durable: bool = True, patient: bool = False
+        self,
+        job: Callable[[Connection], T],
+        *,
+        write: bool,
+        durable: bool = True,
+        patient: bool = False,
+        brief: bool = False,
     ) -> T:
         """Run the job in a transaction and return its result once that is committed.
 
@@ -120,6 +134,8 @@ class GroupCommitter:
             Whether what it writes is on the disk before this returns; if not, it is within `SYNC_DELAY`.
         patient : bool
             Whether it waits for up to `PATIENCE`, so that all that come meanwhile cost one commit.
+        brief : bool
+            Whether others are unlikely to follow, so that the connection need not be kept for them.
 
         Raises
         ------
@@ -138,7 +154,7 @@ class GroupCommitter:
         gathered = self._gathered.get(loop)
         if gathered is None:
             gathered = self._gathered[loop] = _Gathered()
-        ticket = _Ticket(job, write, durable, future, loop)
+        ticket = _Ticket(job, write, durable, brief, future, loop)
         if patient:
             gathered.patient.append(ticket)
             if gathered.timer is None:
@@ -209,8 +225,11 @@ class GroupCommitter:
                     if batch:
                         _deliver(self._together(batch, write=write))
                 self._at_work = []
+                if not all(ticket.brief for ticket in tickets):
+                    self._used_at = time.monotonic()
                 self._sync_if_due()
                 self._beat_if_due()
+                self._close_if_idle()
         finally:
             if self._sync_at is not None:
                 self._sync()
@@ -232,8 +251,19 @@ class GroupCommitter:
 
     def _longest_wait(self) -> float | None:
         interval = self._interval()
-        times = [self._sync_at, None if interval is None else self._beat_at + interval]
+        times = [self._sync_at, self._idle_at, None if interval is None else self._beat_at + interval]
         return min((max(0.0, at - time.monotonic()) for at in times if at is not None), default=None)
+
+    @property
+    def _idle_at(self) -> float | None:
+        """When the connection is to be closed; ``None`` while it is not."""
+        is_kept = not self._database.is_remote or not self._database.is_open or self._interval() is not None
+        return None if is_kept else self._used_at + IDLE
+
+    def _close_if_idle(self) -> None:
+        idle_at = self._idle_at
+        if idle_at is not None and time.monotonic() >= idle_at:
+            self._database.close()
 
     def _sync_if_due(self) -> None:
         if self._sync_at is not None and time.monotonic() >= self._sync_at:

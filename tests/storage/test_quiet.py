@@ -7,15 +7,21 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 import pytest
-from sqlalchemy import create_engine, make_url, select, text
+from sqlalchemy import create_engine, make_url, text
 
 from jupyter_agentbox.core.approvals import Lapse, Status
+from jupyter_agentbox.core.audit_search import AuditQuery
+from jupyter_agentbox.core.ports import ThreadQuery
+from jupyter_agentbox.core.threads import Thread, Turn, TurnStatus
 from jupyter_agentbox.storage import approvals as approvals_module
-from jupyter_agentbox.storage import leases
+from jupyter_agentbox.storage import group_commit, leases
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
+from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.leases import FORGOTTEN, SILENCE
 from jupyter_agentbox.storage.schema import owners
+from jupyter_agentbox.storage.threads import SqlThreadStore
 from jupyter_agentbox.testing import TIMEOUT, FakeClock
+from tests.pgbouncer import Pooled, clients_of
 from tests.samples import NOON, a_request
 
 STORES = 20
@@ -23,6 +29,14 @@ STORES = 20
 BEATS = 20
 
 MakeDatabase = Callable[[], str]
+
+
+def count_back(url: str, seconds: float) -> None:
+    """Let all signs of life in a database be older."""
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(owners.update().values(seen_at=owners.c.seen_at - int(seconds * 1_000_000)))
+    engine.dispose()
 
 
 class Onlooker:
@@ -45,14 +59,17 @@ class Onlooker:
         query = "SELECT count(*) FROM pg_stat_activity WHERE datname = :name AND backend_type = 'client backend'"
         return await self.ask(query, name=make_url(url).database)
 
-    async def commits(self, url: str) -> int:
-        """Return how many transactions of a database were committed, once nobody is connected to it."""
+    async def see_nobody(self, url: str) -> None:
+        """Wait until a database has no connection."""
         async with asyncio.timeout(TIMEOUT):
             while await self.connections(url):
-                pass  # what ends tells its counts before it is gone
-        return await self.ask(
-            "SELECT xact_commit FROM pg_stat_database WHERE datname = :name", name=make_url(url).database
-        )
+                pass  # a connection ends a moment after its client closed it
+
+    async def commits(self, url: str) -> int:
+        """Return how many transactions of a database were committed, once nobody is connected to it."""
+        await self.see_nobody(url)  # what ends tells its counts before it is gone
+        query = "SELECT xact_commit FROM pg_stat_database WHERE datname = :name"
+        return await self.ask(query, name=make_url(url).database)
 
     async def see_beats(self, count: int) -> None:
         """Wait until a store with an open request, in the database that this looks from, has given signs of life."""
@@ -121,10 +138,7 @@ async def test_the_silence_of_a_store_with_nothing_open_is_no_death(
     url = make_postgresql_database()
     for silence in (SILENCE + 1, FORGOTTEN + 1):
         async with SqlApprovalStore(url, clock=FakeClock()) as idle, SqlApprovalStore(url, clock=FakeClock()) as other:
-            engine = create_engine(url)
-            with engine.begin() as connection:
-                connection.execute(owners.update().values(seen_at=owners.c.seen_at - int(silence * 1_000_000)))
-            engine.dispose()
+            count_back(url, silence)
             await other.adopt_abandoned()
 
             request = a_request(f"after {silence}")
@@ -152,14 +166,11 @@ async def test_a_store_looks_again_until_it_is_sure_what_became_of_the_owner_of_
     make_postgresql_database: MakeDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leases, "HEARTBEAT", 0.01)
-    monkeypatch.setattr(leases, "GRACE", 0.1)
+    monkeypatch.setattr(leases, "GRACE", 1.0)
     url = make_postgresql_database()
     async with SqlApprovalStore(url, clock=FakeClock()) as gone:
         await gone.add(a_request())  # it says nothing of its end
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        connection.execute(owners.update().values(seen_at=select(owners.c.seen_at).scalar_subquery() - 91_000_000))
-    engine.dispose()
+    count_back(url, SILENCE + 1)
 
     async with SqlApprovalStore(url, clock=FakeClock()) as store:
         adopted = list(await store.adopt_abandoned())
@@ -170,3 +181,106 @@ async def test_a_store_looks_again_until_it_is_sure_what_became_of_the_owner_of_
                 adopted = list(await store.adopt_abandoned())
 
     assert [one.id for one in adopted] == ["r1"]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let stores count as idle at once, and give signs of life all the time."""
+    monkeypatch.setattr(group_commit, "IDLE", 0.0)
+    monkeypatch.setattr(leases, "HEARTBEAT", 0.01)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_idle_stores_hold_no_connection_and_one_that_has_something_open_does(
+    make_postgresql_database: MakeDatabase,
+) -> None:
+    url = make_postgresql_database()
+    onlooker = Onlooker(make_postgresql_database())
+    async with AsyncExitStack() as stack:
+        stores = [await stack.enter_async_context(SqlApprovalStore(url, clock=FakeClock())) for _ in range(STORES)]
+        for store in stores:
+            await store.adopt_abandoned()
+        threads, log = SqlThreadStore(url, clock=FakeClock()), SqlAuditLog(url)
+        stack.push_async_callback(threads.aclose)
+        stack.push_async_callback(log.aclose)
+        await threads.list(ThreadQuery())
+        await log.search(AuditQuery())
+        await onlooker.see_nobody(url)
+
+        await stores[0].add(a_request())
+        assert await onlooker.connections(url) == 1
+        lapsed = a_request().lapse(Lapse.TIMED_OUT, at=NOON)
+        assert await stores[0].replace_if(lapsed, status=Status.PENDING, outcome=None)
+        await onlooker.see_nobody(url)
+        assert await stores[1].get("r1") == lapsed
+    onlooker.close()
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_they_hold_none_to_a_pooler_either(make_postgresql_database: MakeDatabase, pooled: Pooled) -> None:
+    url = pooled(make_postgresql_database())
+    async with AsyncExitStack() as stack:
+        stores = [await stack.enter_async_context(SqlApprovalStore(url, clock=FakeClock())) for _ in range(STORES)]
+        async with asyncio.timeout(TIMEOUT):
+            while await asyncio.to_thread(clients_of, url):
+                pass
+        await asyncio.gather(*(store.add(a_request(f"r{n}")) for n, store in enumerate(stores)))
+        assert await asyncio.to_thread(clients_of, url) == STORES
+
+
+async def test_a_connection_is_kept_for_who_uses_it_and_not_for_a_look(
+    make_postgresql_database: MakeDatabase,
+) -> None:
+    url = make_postgresql_database()
+    onlooker = Onlooker(make_postgresql_database())
+    looking, used = SqlApprovalStore(url, clock=FakeClock()), SqlApprovalStore(url, clock=FakeClock())
+    await looking.adopt_abandoned()
+    await onlooker.see_nobody(url)
+    await used.open()
+    await used.adopt_abandoned()
+    await looking.adopt_abandoned()
+    async with asyncio.timeout(TIMEOUT):
+        while await onlooker.connections(url) != 1:
+            pass
+    await looking.aclose()
+    await used.aclose()
+    onlooker.close()
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_who_was_cut_off_like_everybody_keeps_its_requests_though_nobody_else_was_connected(
+    make_postgresql_database: MakeDatabase,
+) -> None:
+    url = make_postgresql_database()
+    async with SqlApprovalStore(url, clock=FakeClock()) as one, SqlApprovalStore(url, clock=FakeClock()) as idle:
+        await one.add(a_request())
+        count_back(url, 600)  # the database was away
+        async with asyncio.timeout(TIMEOUT):
+            assert not await idle.adopt_abandoned()
+            while idle.is_look_due():
+                assert not await idle.adopt_abandoned()
+
+        lapsed = a_request().lapse(Lapse.TIMED_OUT, at=NOON)
+        assert await one.replace_if(lapsed, status=Status.PENDING, outcome=None)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_turn_is_interrupted_though_each_look_at_it_has_a_connection_of_its_own(
+    make_postgresql_database: MakeDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a new connection nobody counts as gone, and who looks now and then has no other."""
+    monkeypatch.setattr(leases, "GRACE", 1.0)
+    url, onlooker = make_postgresql_database(), Onlooker(make_postgresql_database())
+    gone, here = SqlThreadStore(url, clock=FakeClock()), SqlThreadStore(url, clock=FakeClock())
+    await gone.put(Thread(id="th1", created_at=NOON, updated_at=NOON, name="October"))
+    await gone.begin(Turn(id="t1", thread_id="th1", started_at=NOON))
+    await gone.aclose()  # it says nothing of its end
+    count_back(url, SILENCE + 1)
+
+    first = await here.get_turn("t1")
+    await onlooker.see_nobody(url)
+    second = await here.get_turn("t1")
+    await here.aclose()
+    onlooker.close()
+
+    assert (first.status, second.status) == (TurnStatus.IN_PROGRESS, TurnStatus.INTERRUPTED)
