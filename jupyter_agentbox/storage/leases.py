@@ -61,6 +61,10 @@ class Leases(Protocol):
     def is_watching(self) -> bool:
         """Whether somebody may be gone of whom that is not sure yet."""
 
+    @property
+    def owns_nothing(self) -> bool:
+        """Whether it is sure, without a look at the database, that this process owns nothing."""
+
     def connect(self, connection: Connection) -> None:
         """Say on a new connection that this process is alive."""
 
@@ -141,6 +145,11 @@ class FileLockLeases:
     @property
     def is_watching(self) -> bool:
         """Whether somebody is gone can be told at once."""
+        return False
+
+    @property
+    def owns_nothing(self) -> bool:
+        """What this process owns is not known here."""
         return False
 
     def connect(self, connection: Connection) -> None:
@@ -249,6 +258,11 @@ class HeartbeatLeases:
     def is_watching(self) -> bool:
         """Whether somebody was asked about of whom it is not sure yet whether they are gone."""
         return bool(self._sightings.watched)
+
+    @property
+    def owns_nothing(self) -> bool:
+        """Whether nothing was made this process's since the database said that nothing is."""
+        return not self._is_holding
 
     def connect(self, connection: Connection) -> None:
         """Write down that this process is here, and since when."""

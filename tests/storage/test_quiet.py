@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, make_url, text
 
 from jupyter_agentbox.core.approvals import Lapse, Status
 from jupyter_agentbox.core.audit_search import AuditQuery
-from jupyter_agentbox.core.ports import ThreadQuery
+from jupyter_agentbox.core.ports import ApprovalQuery, ThreadQuery
 from jupyter_agentbox.core.threads import Thread, Turn, TurnStatus
 from jupyter_agentbox.storage import approvals as approvals_module
 from jupyter_agentbox.storage import group_commit, leases
@@ -226,6 +226,31 @@ async def test_they_hold_none_to_a_pooler_either(make_postgresql_database: MakeD
                 pass
         await asyncio.gather(*(store.add(a_request(f"r{n}")) for n, store in enumerate(stores)))
         assert await asyncio.to_thread(clients_of, url) == STORES
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_page_that_asks_all_the_time_what_waits_asks_the_database_only_while_something_is_open(
+    make_postgresql_database: MakeDatabase,
+) -> None:
+    url = make_postgresql_database()
+    onlooker = Onlooker(make_postgresql_database())
+    waiting = ApprovalQuery(statuses=(Status.PENDING,))
+    async with SqlApprovalStore(url, clock=FakeClock()) as store:
+        await store.adopt_abandoned()
+        before = await onlooker.commits(url)
+        for _ in range(STORES):
+            assert not (await store.list(waiting)).approvals
+        assert await onlooker.commits(url) - before < STORES / 2
+
+        request = a_request()
+        await store.add(request)
+        assert [one.id for one in (await store.list(waiting)).approvals] == ["r1"]
+        assert await store.replace_if(request.lapse(Lapse.TIMED_OUT, at=NOON), status=Status.PENDING, outcome=None)
+        assert not (await store.list(waiting)).approvals
+        await onlooker.see_nobody(url)
+        assert not (await store.list(waiting)).approvals
+        assert [one.id for one in (await store.list(ApprovalQuery())).approvals] == ["r1"]
+    onlooker.close()
 
 
 async def test_a_connection_is_kept_for_who_uses_it_and_not_for_a_look(
