@@ -32,6 +32,8 @@ from tests.postgresql import PostgreSQL
 PAUSE = 0.2
 #: Seconds after which the last connections are closed, and told of.
 SETTLED = IDLE + 15
+#: Seconds after which PostgreSQL has told what an idle connection of PgBouncer's committed.
+COUNTED = 15
 
 
 class Database:
@@ -94,6 +96,8 @@ async def measure(options: argparse.Namespace, database: Database, url: str) -> 
         for box in boxes:
             await box.store.adopt_abandoned()
         used = (time.process_time() - used) / len(boxes)
+        if options.pgbouncer:
+            await asyncio.sleep(COUNTED)
         while not options.pgbouncer and await asyncio.to_thread(database.connections):
             await asyncio.sleep(PAUSE)
         each = (database.commits() - before) / len(boxes)

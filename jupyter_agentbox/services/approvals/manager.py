@@ -153,6 +153,7 @@ class ApprovalManager:
         self._longest_wait = longest_wait
         self._keeps = keeps
         self._kept: set[str] = set()
+        self._left: dict[str, ApprovalRequest] = {}
         self._looked = asyncio.Event()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._bounds_all = bounds_all
@@ -214,14 +215,27 @@ class ApprovalManager:
             self._looked = asyncio.Event()
 
     async def _close_abandoned(self) -> None:
-        for request in await self._store.adopt_abandoned():
-            if request.status is Status.PENDING and not self._is_over(request) and self._keeps(request):
-                self._keep(request)
-            elif request.status is Status.PENDING:
-                await self._write(request, request.lapse(Lapse.KERNEL_LOST, at=self._clock.now()))
-            else:
-                error = "the Jupyter server stopped while the call was running; it may have had an effect"
-                await self._write(request, request.with_outcome(self._outcome(OutcomeState.FAILED, request, error)))
+        """Close what is this process's by now; what the store does not take is left for the next look."""
+        self._left.update({request.id: request for request in await self._store.adopt_abandoned()})
+        for request in list(self._left.values()):
+            if self._left.pop(request.id, None) is None:
+                continue  # another look closes it
+            try:
+                await self._close_left(request)
+            except (StorageError, asyncio.CancelledError):
+                self._left[request.id] = request
+                raise
+            except (InvalidTransitionError, UnknownApprovalError) as error:
+                log.info("what a server left that is gone was closed by another: %s", error)
+
+    async def _close_left(self, request: ApprovalRequest) -> None:
+        if request.status is Status.PENDING and not self._is_over(request) and self._keeps(request):
+            self._keep(request)
+        elif request.status is Status.PENDING:
+            await self._write(request, request.lapse(Lapse.KERNEL_LOST, at=self._clock.now()))
+        else:
+            error = "the Jupyter server stopped while the call was running; it may have had an effect"
+            await self._write(request, request.with_outcome(self._outcome(OutcomeState.FAILED, request, error)))
 
     def _keep(self, request: ApprovalRequest) -> None:
         """Let a request that another process opened wait here."""

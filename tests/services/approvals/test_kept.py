@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Lapse, OutcomeState, Status
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.reviewers import Reviewer, Via
@@ -83,3 +85,49 @@ async def test_a_vote_in_the_moment_when_the_request_ends_stays_in_the_record(se
 
     stored = await services.stored(request.id)
     assert (stored.status, [one.reviewer for one in stored.votes]) == (Status.CANCELLED, [BOB])
+
+
+async def left(services: Services, *numbers: int) -> list[ApprovalRequest]:
+    """Return requests of a process that is gone."""
+    requests = [await services.approvals.open(a_call(id=number), TOOL, ASK) for number in numbers]
+    for request in requests:
+        services.approvals.abandon(request.id)
+        services.store.abandoned.append(request.id)
+    return requests
+
+
+async def adopting(services: Services) -> asyncio.Task[None]:
+    """Return a look at what was left, at the moment when the store has given it to this process."""
+    services.store.turns = 1
+    looking = asyncio.create_task(services.approvals._close_abandoned())
+    for _ in range(2):
+        await asyncio.sleep(0)
+    assert not services.store.abandoned
+    assert not looking.done()
+    services.store.turns = 0
+    return looking
+
+
+async def test_what_the_store_did_not_take_when_it_was_adopted_is_closed_at_the_next_look(services: Services) -> None:
+    """It is no other process's any more: nobody else would close it, and this one would never be idle."""
+    [request] = await left(services, 1)
+    looking = await adopting(services)
+    services.store.failure = StorageError("away for a moment")
+    with pytest.raises(StorageError):
+        await looking
+
+    services.store.failure = None
+    await services.approvals._close_abandoned()
+
+    assert (await services.stored(request.id)).status is Status.ORPHANED
+
+
+async def test_what_another_server_closes_in_the_moment_of_its_adoption_ends_no_look(services: Services) -> None:
+    one, two = await left(services, 1, 2)
+    looking = await adopting(services)
+    expired = one.lapse(Lapse.TIMED_OUT, at=services.approvals.now())
+    assert await services.store.replace_if(expired, status=Status.PENDING, outcome=None)
+    await looking
+
+    assert (await services.stored(one.id)).status is Status.EXPIRED
+    assert (await services.stored(two.id)).status is Status.ORPHANED
