@@ -157,6 +157,7 @@ class SqlApprovalStore(SqlStore):
         self._share = int(self._owner[:4], 16) / 0x10000
         self._looked_at = time.monotonic()
         self._is_watching = False
+        self._damaged: set[str] = set()
         self._retention = Retention(limits or RetentionLimits())
         self._sweeping: asyncio.Task[None] | None = None
         self._known_tools = KnownTools()
@@ -437,14 +438,19 @@ class SqlApprovalStore(SqlStore):
     def _adopt(self, connection: Connection) -> Sequence[ApprovalRequest]:
         columns = approvals.c
         others = select(columns.owner).where(columns.owner.is_not(None), columns.owner != self._owner).distinct()
+        others = others.where(columns.id.not_in(self._damaged))
         gone = [owner for owner in connection.scalars(others) if self._is_gone(connection, owner)]
-        abandoned = select(*_COLUMNS).where(columns.owner.in_(gone)).with_for_update(skip_locked=True)
+        abandoned = select(*_COLUMNS).where(columns.owner.in_(gone), columns.id.not_in(self._damaged))
+        abandoned = abandoned.with_for_update(skip_locked=True)
         rows = connection.execute(abandoned.order_by(columns.created_at, columns.id)).all()
         requests = self._known_tools.read(connection, rows)
-        if rows:
+        sound = {text_key(request.id) for request in requests}
+        # What cannot be read cannot be closed either: who took it would own it, and say that it is there, for ever.
+        self._damaged.update(row.id for row in rows if row.id not in sound)
+        if requests:
             self._owners.hold(connection)
             adopt = approvals.update().where(columns.id == bindparam("sought")).values(owner=self._owner)
-            connection.execute(adopt, [{"sought": row.id} for row in rows])
+            connection.execute(adopt, [{"sought": id} for id in sound])
         grants.end_grants_of_lost(
             connection, owner=self._owner, is_gone=lambda owner: self._is_forgotten(connection, owner)
         )

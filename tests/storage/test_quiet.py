@@ -18,7 +18,7 @@ from jupyter_agentbox.storage import group_commit, leases
 from jupyter_agentbox.storage.approvals import SqlApprovalStore
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
 from jupyter_agentbox.storage.leases import FORGOTTEN, SILENCE
-from jupyter_agentbox.storage.schema import owners
+from jupyter_agentbox.storage.schema import approvals, owners
 from jupyter_agentbox.storage.threads import SqlThreadStore
 from jupyter_agentbox.testing import TIMEOUT, FakeClock
 from tests.pgbouncer import Pooled, clients_of
@@ -181,6 +181,26 @@ async def test_a_store_looks_again_until_it_is_sure_what_became_of_the_owner_of_
                 adopted = list(await store.adopt_abandoned())
 
     assert [one.id for one in adopted] == ["r1"]
+
+
+async def test_a_store_is_idle_where_all_that_was_left_cannot_be_read(
+    make_postgresql_database: MakeDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "HEARTBEAT", 0.01)
+    monkeypatch.setattr(leases, "GRACE", 0.0)
+    url = make_postgresql_database()
+    async with SqlApprovalStore(url, clock=FakeClock()) as gone:
+        await gone.add(a_request())
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(approvals.update().values(request=b"{"))
+    engine.dispose()
+    count_back(url, SILENCE + 1)
+
+    async with SqlApprovalStore(url, clock=FakeClock()) as store:
+        for _ in range(2):
+            assert not await store.adopt_abandoned()
+            assert not store.is_look_due()
 
 
 @pytest.fixture
