@@ -27,9 +27,10 @@ from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError, UnknownApprovalError
 
 from . import audit_chain, grants
+from .abandoned import LOOK_AGAIN, AbandonedRequests
 from .database import JournalMode, is_remote
 from .json_text import text_key
-from .known_tools import KnownTools
+from .known_tools import READ, KnownTools
 from .retention import Retention, RetentionLimits
 from .rows import (
     arguments_row,
@@ -45,28 +46,15 @@ from .store import SqlStore
 
 log = logging.getLogger(__name__)
 
-#: Seconds after which a server looks again for what others left in a remote database: at its start it cannot know yet.
-LOOK_AGAIN: Final = 30.0
-#: Seconds between two looks of a server that owns nothing open and knows of nobody who may be gone: half of it to half
-#: as much again, by the server, so that those which start together do not look together.
-LOOK_SELDOM: Final = 1800.0
 #: How many tool descriptions are kept in memory.
 _KNOWN_TOOLS: Final = 1000
 
-_COLUMNS: Final = (
-    approvals.c.id,
-    approvals.c.created_at,
-    approvals.c.status,
-    approvals.c.tool_digest,
-    approvals.c.request,
-    approvals.c.progress,
-)
 _CHANGING: Final = (
     *("status", "outcome_state", "owner", "progress"),
     *("answer", "via", "reviewer", "reviewer_name"),
 )
 _ADD: Final = approvals.insert()
-_GET: Final = select(*_COLUMNS).where(approvals.c.id == bindparam("sought"))
+_GET: Final = select(*READ).where(approvals.c.id == bindparam("sought"))
 _PRESENT: Final = (
     approvals.update()
     .where(approvals.c.id == bindparam("sought"))
@@ -154,13 +142,16 @@ class SqlApprovalStore(SqlStore):
             service_claim=service_claim,
         )
         self.look_again = LOOK_AGAIN if is_remote(url) else None
-        self._share = int(self._owner[:4], 16) / 0x10000
-        self._looked_at = time.monotonic()
-        self._is_watching = False
-        self._damaged: set[str] = set()
         self._retention = Retention(limits or RetentionLimits())
         self._sweeping: asyncio.Task[None] | None = None
         self._known_tools = KnownTools()
+        self._abandoned = AbandonedRequests(
+            owner=self._owner,
+            owners=self._owners,
+            tools=self._known_tools,
+            is_gone=self._is_gone,
+            is_forgotten=self._is_forgotten,
+        )
         self._kept_tools: set[str] = set()
         self._tool_rows: OrderedDict[int, tuple[ToolDescription, dict[str, Any]]] = OrderedDict()
         self._redaction = redaction or Redaction(())
@@ -395,12 +386,11 @@ class SqlApprovalStore(SqlStore):
 
     async def adopt_abandoned(self) -> Sequence[ApprovalRequest]:
         """Return the open requests of server processes that are gone, oldest first, now owned by this one."""
-        return await self._committer.run(self._adopt, write=True, brief=True)
+        return await self._committer.run(self._abandoned.adopt, write=True, brief=True)
 
     def is_look_due(self) -> bool:
         """Whether to call `adopt_abandoned` again: always while something is open here, or somebody may be gone."""
-        is_awake = self._is_watching or self._owners.interval is not None
-        return is_awake or time.monotonic() - self._looked_at >= LOOK_SELDOM * (0.5 + self._share)
+        return self._abandoned.is_look_due()
 
     def _tool_row(self, tool: ToolDescription) -> dict[str, Any]:
         # By identity: a listed tool stays the same object, and its description may be long. The entry keeps it alive.
@@ -417,7 +407,7 @@ class SqlApprovalStore(SqlStore):
 
     def _list_statement(self, query: ApprovalQuery) -> Select[Any]:
         columns = approvals.c
-        statement = select(*_COLUMNS)
+        statement = select(*READ)
         if query.ids:
             statement = statement.where(columns.id.in_([text_key(id) for id in query.ids]))
         else:
@@ -434,30 +424,6 @@ class SqlApprovalStore(SqlStore):
                 tuple_(columns.created_at, columns.id) < tuple_(after.created_at, text_key(after.id))
             )
         return statement.order_by(columns.created_at.desc(), columns.id.desc()).limit(query.page_size + 1)
-
-    def _adopt(self, connection: Connection) -> Sequence[ApprovalRequest]:
-        columns = approvals.c
-        others = select(columns.owner).where(columns.owner.is_not(None), columns.owner != self._owner).distinct()
-        others = others.where(columns.id.not_in(self._damaged))
-        gone = [owner for owner in connection.scalars(others) if self._is_gone(connection, owner)]
-        abandoned = select(*_COLUMNS).where(columns.owner.in_(gone), columns.id.not_in(self._damaged))
-        abandoned = abandoned.with_for_update(skip_locked=True)
-        rows = connection.execute(abandoned.order_by(columns.created_at, columns.id)).all()
-        requests = self._known_tools.read(connection, rows)
-        sound = {text_key(request.id) for request in requests}
-        # What cannot be read cannot be closed either: who took it would own it, and say that it is there, for ever.
-        self._damaged.update(row.id for row in rows if row.id not in sound)
-        if requests:
-            self._owners.hold(connection)
-            adopt = approvals.update().where(columns.id == bindparam("sought")).values(owner=self._owner)
-            connection.execute(adopt, [{"sought": id} for id in sound])
-        grants.end_grants_of_lost(
-            connection, owner=self._owner, is_gone=lambda owner: self._is_forgotten(connection, owner)
-        )
-        self._owners.sweep(connection)
-        self._looked_at = time.monotonic()
-        self._is_watching = self._owners.is_watching
-        return requests
 
 
 def _is_of_own(query: ApprovalQuery) -> bool:

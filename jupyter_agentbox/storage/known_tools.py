@@ -13,12 +13,21 @@ from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
 
 from .rows import request_from_row, tool_from_row
-from .schema import tools
+from .schema import approvals, tools
 
 log = logging.getLogger(__name__)
 
 #: How many tool descriptions are kept in memory.
 _MOST: Final = 1000
+#: The columns that a request is read from.
+READ: Final = (
+    approvals.c.id,
+    approvals.c.created_at,
+    approvals.c.status,
+    approvals.c.tool_digest,
+    approvals.c.request,
+    approvals.c.progress,
+)
 
 
 class KnownTools:
