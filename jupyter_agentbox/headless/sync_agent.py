@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -21,6 +22,12 @@ from .agent import NOBODY, AsyncAgent, AsyncThread, AsyncTurn, ThreadList
 if TYPE_CHECKING:
     from jupyter_agentbox.agents.threads.events import TurnEvent
     from jupyter_agentbox.agents.threads.ports import PendingApproval
+
+_Result = TypeVar("_Result")
+
+#: A signal that arrives just before a thread begins to wait does not wake it: Python raises KeyboardInterrupt when the
+#: wait ends. No wait is longer than this, in seconds.
+_LONGEST_WAIT: Final = 0.5
 
 
 class Agent:
@@ -50,7 +57,7 @@ class Agent:
     def __enter__(self) -> Self:
         portal = self._stack.enter_context(start_blocking_portal("asyncio"))
         try:
-            self._agent = portal.call(self._construct)
+            self._agent = _call(portal, self._construct)
         except BaseException:
             self._stack.close()
             raise
@@ -67,7 +74,7 @@ class Agent:
         agent, self._agent = self._agent, None
         if agent is not None and self._portal is not None:
             try:
-                self._portal.call(agent.close)
+                _call(self._portal, agent.close)
             finally:
                 self._portal = None
                 self._stack.close()
@@ -77,7 +84,7 @@ class Agent:
     ) -> AgentThread:
         """Start a thread; see `AsyncAgent.thread_start`."""
         agent, portal = self._require()
-        made = portal.call(partial(agent.thread_start, approval_mode=approval_mode, model=model, name=name))
+        made = _call(portal, partial(agent.thread_start, approval_mode=approval_mode, model=model, name=name))
         return AgentThread(portal, made)
 
     def thread_resume(
@@ -86,7 +93,7 @@ class Agent:
         """Return a thread that was started before; see `AsyncAgent.thread_resume`."""
         agent, portal = self._require()
         resume = partial(agent.thread_resume, thread_id, approval_mode=approval_mode, model=model)
-        return AgentThread(portal, portal.call(resume))
+        return AgentThread(portal, _call(portal, resume))
 
     def thread_fork(
         self,
@@ -99,27 +106,27 @@ class Agent:
         """Start a thread as a copy of another one; see `AsyncAgent.thread_fork`."""
         agent, portal = self._require()
         fork = partial(agent.thread_fork, thread_id, turn_id=turn_id, approval_mode=approval_mode, model=model)
-        return AgentThread(portal, portal.call(fork))
+        return AgentThread(portal, _call(portal, fork))
 
     def thread_list(self, *, archived: bool = False, limit: int = 50, cursor: str | None = None) -> ThreadList:
         """Return a page of threads; see `AsyncAgent.thread_list`."""
         agent, portal = self._require()
-        return portal.call(partial(agent.thread_list, archived=archived, limit=limit, cursor=cursor))
+        return _call(portal, partial(agent.thread_list, archived=archived, limit=limit, cursor=cursor))
 
     def thread_archive(self, thread_id: str) -> None:
         """Archive a thread: lists leave it out."""
         agent, portal = self._require()
-        portal.call(agent.thread_archive, thread_id)
+        _call(portal, agent.thread_archive, thread_id)
 
     def thread_unarchive(self, thread_id: str) -> AgentThread:
         """Restore an archived thread to the lists."""
         agent, portal = self._require()
-        return AgentThread(portal, portal.call(agent.thread_unarchive, thread_id))
+        return AgentThread(portal, _call(portal, agent.thread_unarchive, thread_id))
 
     def thread_delete(self, thread_id: str) -> None:
         """Remove a thread and its turns; see `AsyncAgent.thread_delete`."""
         agent, portal = self._require()
-        portal.call(agent.thread_delete, thread_id)
+        _call(portal, agent.thread_delete, thread_id)
 
     async def _construct(self) -> AsyncAgent:
         return self._make()
@@ -144,11 +151,11 @@ class AgentThread:
 
     def read(self, *, include_turns: bool = False) -> Thread:
         """Return what the thread is now: `id`, `name`, `approval_mode`, and `turns` if they are asked for."""
-        return self._portal.call(partial(self._thread.read, include_turns=include_turns))
+        return _call(self._portal, partial(self._thread.read, include_turns=include_turns))
 
     def set_name(self, name: str) -> None:
         """Give the thread a name."""
-        self._portal.call(self._thread.set_name, name)
+        _call(self._portal, self._thread.set_name, name)
 
     def turn(
         self,
@@ -162,11 +169,11 @@ class AgentThread:
         begin = partial(self._thread.turn, prompt, approval_mode=approval_mode, model=model, backend=backend)
         beginning = self._portal.start_task_soon(begin)
         try:
-            return AgentTurn(self._portal, beginning.result())
+            return AgentTurn(self._portal, _result(beginning))
         except BaseException:
             # Ctrl-C: nobody has the turn, which must not go on.
             if not beginning.cancel() and beginning.exception() is None:
-                self._portal.call(beginning.result().interrupt)
+                _call(self._portal, beginning.result().interrupt)
             raise
 
     def run(
@@ -195,18 +202,18 @@ class AgentTurn:
     def stream(self, *, after: int = 0) -> Iterator[TurnEvent]:
         """Yield what happened and happens in the turn, until its end. A request of it is a `BlockingRequest`."""
         events = self._turn.stream(after=after)
-        while (event := self._portal.call(_next, events)) is not None:
+        while (event := _call(self._portal, _next, events)) is not None:
             yield _blocking(event, self._portal)
             if isinstance(event, TurnCompleted):
                 return  # the agent may be closed by now
 
     def steer(self, text: str) -> None:
         """Send the agent a message while it works."""
-        self._portal.call(self._turn.steer, text)
+        _call(self._portal, self._turn.steer, text)
 
     def interrupt(self) -> Turn:
         """End the turn now, whatever it waits for. What ran, ran."""
-        return self._portal.call(self._turn.interrupt)
+        return _call(self._portal, self._turn.interrupt)
 
     def run(self, *, on_approval: Callable[[BlockingRequest], bool | None] | None = None) -> Turn:
         """Answer the turn's requests and wait for its end."""
@@ -258,15 +265,26 @@ class BlockingRequest:
 
     def accept(self, arguments: Mapping[str, Any] | None = None) -> None:
         """Let the call run; see `ApprovalRequest.accept`."""
-        self._portal.call(self._request.accept, arguments)
+        _call(self._portal, self._request.accept, arguments)
 
     def reject(self, reason: str = "") -> None:
         """Do not let the call run; see `ApprovalRequest.reject`."""
-        self._portal.call(self._request.reject, reason)
+        _call(self._portal, self._request.reject, reason)
 
     def reject_unasked(self, reason: str) -> None:
         """Let the call fail because there is nobody who could decide; see `ApprovalRequest.reject_unasked`."""
-        self._portal.call(self._request.reject_unasked, reason)
+        _call(self._portal, self._request.reject_unasked, reason)
+
+
+def _call(portal: BlockingPortal, function: Callable[..., Awaitable[_Result]], *arguments: Any) -> _Result:
+    """Do what `BlockingPortal.call` does, and let Ctrl-C through at any time."""
+    return _result(portal.start_task_soon(function, *arguments))
+
+
+def _result(future: Future[_Result]) -> _Result:
+    while not future.done():
+        wait([future], timeout=_LONGEST_WAIT)
+    return future.result()
 
 
 async def _next(events: AsyncIterator[TurnEvent]) -> TurnEvent | None:

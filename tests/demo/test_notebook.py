@@ -143,16 +143,23 @@ def kernel_of(server: Server) -> Iterator[BlockingKernelClient]:
 
 
 def outputs_of(client: BlockingKernelClient, source: str) -> str:
-    """Run a cell; return what it shows, as text."""
-    shown: list[str] = []
+    """Run a cell; return what it prints, and below that what it displays, as text.
+
+    A print may arrive in several messages, with a display's between them.
+    """
+    printed: list[str] = []
+    displayed: list[str] = []
 
     def note(message: dict[str, Any]) -> None:
         content = message["content"]
-        shown.append(content.get("text") or content.get("data", {}).get("text/plain", ""))
+        if "text" in content:
+            printed.append(content["text"])
+        else:
+            displayed.append(content.get("data", {}).get("text/plain", ""))
 
     reply = client.execute_interactive(source, timeout=60, output_hook=note, allow_stdin=False)
     assert reply["content"]["status"] == "ok", (source, reply["content"])
-    return "\n".join(shown)
+    return "\n".join(["".join(printed), *displayed])
 
 
 def test_the_notebook_does_what_it_says(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -69,6 +70,32 @@ def test_ctrl_c_interrupts_the_turn_that_runs(agent: Agent, model: MockModelServ
         kept = thread.read(include_turns=True)
 
     assert [turn.status for turn in kept.turns] == [TurnStatus.INTERRUPTED]
+
+
+def test_ctrl_c_is_heard_when_the_signal_does_not_wake_the_waiting_thread(agent: Agent, model: MockModelServer) -> None:
+    """As when it comes just before the wait begins: here another thread is given it."""
+    model.enqueue_message("late", is_held=True)
+    heard = threading.Event()
+
+    def wait_and_press() -> bool:
+        model.wait_for_requests(1, timeout=60)
+        os.kill(os.getpid(), signal.SIGINT)
+        try:
+            return heard.wait(20)
+        finally:
+            model.release()
+
+    with agent, ThreadPoolExecutor() as pool:
+        thread = agent.thread_start()
+        pressing = pool.submit(wait_and_press)
+        masked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                thread.run("go")
+        finally:
+            heard.set()
+            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+        assert pressing.result()
 
 
 def test_threads_of_two_threads_of_the_program_do_not_disturb_each_other(agent: Agent, model: MockModelServer) -> None:
