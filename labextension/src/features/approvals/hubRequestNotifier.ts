@@ -2,14 +2,12 @@
  * Notifies of requests that wait at the Hub service while the panel is closed: one notification for all.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import type { IDisposable } from '@lumino/disposable';
-import { Signal } from '@lumino/signaling';
 
 import type { IHubRequest } from '../../api/protocol';
 import type { IApprovalPanel, IHubRequestsModel } from '../../internalTokens';
 import { label } from '../../ui/text/visibleText';
 import type { DesktopNotifier } from './desktopNotifier';
-import { StandingNotification } from '../../integrations/standingNotification';
+import { StandingNotifier } from '../../integrations/standingNotifier';
 
 /** What `HubRequestNotifier` needs. */
 export interface IHubRequestNotifierOptions {
@@ -22,46 +20,21 @@ export interface IHubRequestNotifierOptions {
 }
 
 /** Keeps one notification for all requests that a person has not come to see. */
-export class HubRequestNotifier implements IDisposable {
+export class HubRequestNotifier extends StandingNotifier {
   constructor(private readonly _options: IHubRequestNotifierOptions) {
     const { hub, panel, trans } = _options;
-    this._shown = new StandingNotification({
-      action: {
-        label: trans.__('Show'),
-        caption: trans.__('Show what waits at the Hub'),
-        callback: () => {
-          panel.open();
-        }
-      },
-      look: () => {
-        this._look();
+    super(trans, {
+      caption: trans.__('Show what waits at the Hub'),
+      callback: () => {
+        panel.open();
       }
     });
     void _options.restored.then(() => {
-      if (!this._isDisposed) {
+      if (!this.isDisposed) {
         hub.changed.connect(this._follow, this);
         this._follow();
       }
     });
-  }
-
-  get isDisposed(): boolean {
-    return this._isDisposed;
-  }
-
-  /** Whether to notify in the page at all. */
-  get isEnabled(): boolean {
-    return this._shown.isEnabled;
-  }
-
-  set isEnabled(isEnabled: boolean) {
-    this._shown.isEnabled = isEnabled;
-  }
-
-  dispose(): void {
-    this._isDisposed = true;
-    Signal.clearData(this);
-    this._shown.dispose();
   }
 
   private _follow(): void {
@@ -86,16 +59,16 @@ export class HubRequestNotifier implements IDisposable {
         panel.open();
       });
     }
-    this._look();
+    this.look();
   }
 
   /** What a person has come to see needs no notification any more. */
-  private _look(): void {
+  protected look(): void {
     if (this._options.panel.isVisible) {
       this._unseen.clear();
     }
     const unseen = [...this._unseen.values()];
-    this._shown.show(unseen.length, this._message(unseen));
+    this.notification.show(unseen.length, this._message(unseen));
   }
 
   private _message(of: readonly IHubRequest[]): string {
@@ -114,8 +87,6 @@ export class HubRequestNotifier implements IDisposable {
         );
   }
 
-  private _isDisposed = false;
   private readonly _known = new Map<string, IHubRequest>();
-  private readonly _shown: StandingNotification;
   private readonly _unseen = new Map<string, IHubRequest>();
 }

@@ -2,7 +2,6 @@
  * Notifies of requests that are out of view: one notification, however many they are.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import type { IDisposable } from '@lumino/disposable';
 
 import type { IApproval } from '../../api/protocol';
 import type {
@@ -13,10 +12,8 @@ import type {
 import { withFocusToFollow } from '../../ui/guarded/keyGuard';
 import { callLine } from '../../ui/text/callLine';
 import { label } from '../../ui/text/visibleText';
-import {
-  RENDER_TIME,
-  StandingNotification
-} from '../../integrations/standingNotification';
+import { RENDER_TIME } from '../../integrations/standingNotification';
+import { StandingNotifier } from '../../integrations/standingNotifier';
 
 /** What `Notifier` needs. */
 export interface INotifierOptions {
@@ -29,43 +26,17 @@ export interface INotifierOptions {
 }
 
 /** Keeps one notification for all requests that wait out of view. */
-export class Notifier implements IDisposable {
+export class Notifier extends StandingNotifier {
   constructor(private readonly _options: INotifierOptions) {
     const { trans } = _options;
-    this._shown = new StandingNotification({
-      action: {
-        label: trans.__('Show'),
-        caption: trans.__('Show the pending requests'),
-        callback: () => {
-          this._showAll();
-        }
-      },
-      look: () => {
-        this._look();
+    super(trans, {
+      caption: trans.__('Show the pending requests'),
+      callback: () => {
+        this._showAll();
       }
     });
     this._options.model.arrived.connect(this._onArrived, this);
     this._options.model.settled.connect(this._onSettled, this);
-  }
-
-  get isDisposed(): boolean {
-    return this._isDisposed;
-  }
-
-  /** Whether to notify at all. */
-  get isEnabled(): boolean {
-    return this._shown.isEnabled;
-  }
-
-  set isEnabled(isEnabled: boolean) {
-    this._shown.isEnabled = isEnabled;
-  }
-
-  dispose(): void {
-    this._isDisposed = true;
-    this._options.model.arrived.disconnect(this._onArrived, this);
-    this._options.model.settled.disconnect(this._onSettled, this);
-    this._shown.dispose();
   }
 
   private _onArrived(_: unknown, arrived: readonly IApproval[]): void {
@@ -87,7 +58,7 @@ export class Notifier implements IDisposable {
   }
 
   /** What a person has come to see needs no notification any more; nor what the server lost. */
-  private _look(): void {
+  protected look(): void {
     for (const [id, approval] of this._waiting) {
       if (!this._isPending(id) || this._isInView(approval)) {
         this._waiting.delete(id);
@@ -113,7 +84,7 @@ export class Notifier implements IDisposable {
   }
 
   private _show(): void {
-    this._shown.show(this._waiting.size, this._message());
+    this.notification.show(this._waiting.size, this._message());
   }
 
   private _message(): string {
@@ -153,7 +124,5 @@ export class Notifier implements IDisposable {
     }
   }
 
-  private _isDisposed = false;
-  private readonly _shown: StandingNotification;
   private readonly _waiting = new Map<string, IApproval>();
 }

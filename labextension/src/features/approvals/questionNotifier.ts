@@ -3,7 +3,6 @@
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { IDisposable } from '@lumino/disposable';
-import { Signal } from '@lumino/signaling';
 
 import type { IQuestion } from '../../api/protocol';
 import type {
@@ -16,9 +15,9 @@ import { label } from '../../ui/text/visibleText';
 import type { DesktopNotifier } from './desktopNotifier';
 import {
   LOOK_INTERVAL,
-  RENDER_TIME,
-  StandingNotification
+  RENDER_TIME
 } from '../../integrations/standingNotification';
+import { StandingNotifier } from '../../integrations/standingNotifier';
 
 /** What `QuestionNotifier` needs. */
 export interface IQuestionNotifierOptions {
@@ -41,46 +40,25 @@ interface IOpenQuestion {
 }
 
 /** Keeps one notification for all questions that are out of view. */
-export class QuestionNotifier implements IDisposable {
+export class QuestionNotifier extends StandingNotifier {
   constructor(private readonly _options: IQuestionNotifierOptions) {
     const { panel, trans } = _options;
-    this._shown = new StandingNotification({
-      action: {
-        label: trans.__('Show'),
-        caption: trans.__('Show the questions'),
-        callback: () => {
-          panel.open();
-        }
-      },
-      look: () => {
-        this._look();
+    super(trans, {
+      caption: trans.__('Show the questions'),
+      callback: () => {
+        panel.open();
       }
     });
     _options.questions.changed.connect(this._follow, this);
     this._follow();
   }
 
-  get isDisposed(): boolean {
-    return this._isDisposed;
-  }
-
-  /** Whether to notify in the page at all. */
-  get isEnabled(): boolean {
-    return this._shown.isEnabled;
-  }
-
-  set isEnabled(isEnabled: boolean) {
-    this._shown.isEnabled = isEnabled;
-  }
-
-  dispose(): void {
-    this._isDisposed = true;
-    Signal.clearData(this);
+  override dispose(): void {
+    super.dispose();
     for (const { tracking } of this._open.values()) {
       tracking.dispose();
     }
     this._open.clear();
-    this._shown.dispose();
   }
 
   private _follow(): void {
@@ -140,7 +118,7 @@ export class QuestionNotifier implements IDisposable {
   }
 
   /** What a person has come to see needs no notification any more. */
-  private _look(): void {
+  protected look(): void {
     for (const one of this._told()) {
       one.isTold = !this._isInView(one.question);
     }
@@ -159,7 +137,7 @@ export class QuestionNotifier implements IDisposable {
 
   private _show(): void {
     const told = this._told();
-    this._shown.show(told.length, this._title(told));
+    this.notification.show(told.length, this._title(told));
   }
 
   private _title(of: readonly IOpenQuestion[]): string {
@@ -174,8 +152,6 @@ export class QuestionNotifier implements IDisposable {
         );
   }
 
-  private _isDisposed = false;
   private _onDesktop: globalThis.Notification | null = null;
   private readonly _open = new Map<string, IOpenQuestion>();
-  private readonly _shown: StandingNotification;
 }

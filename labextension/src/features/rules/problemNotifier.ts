@@ -2,11 +2,9 @@
  * Notifies of files of rules that cannot be used while the rules are not on screen: one notification for all.
  */
 import type { TranslationBundle } from '@jupyterlab/translation';
-import type { IDisposable } from '@lumino/disposable';
-import { Signal } from '@lumino/signaling';
 
 import type { IConfigurationProblem } from '../../api/protocol';
-import { StandingNotification } from '../../integrations/standingNotification';
+import { StandingNotifier } from '../../integrations/standingNotifier';
 import type { IRulesModel } from '../../model/rules';
 import { label } from '../../ui/text/visibleText';
 
@@ -23,48 +21,20 @@ export interface IRuleProblemNotifierOptions {
 }
 
 /** Keeps one notification for all problems that a person has not come to see. */
-export class RuleProblemNotifier implements IDisposable {
+export class RuleProblemNotifier extends StandingNotifier {
   constructor(private readonly _options: IRuleProblemNotifierOptions) {
     const { open, restored, rules, trans } = _options;
-    this._shown = new StandingNotification({
-      action: {
-        label: trans.__('Show'),
-        caption: trans.__('Show the rules'),
-        callback: open
-      },
-      look: () => {
-        this._look();
-      }
-    });
+    super(trans, { caption: trans.__('Show the rules'), callback: open });
     void restored.then(() => {
-      if (!this._isDisposed) {
-        rules.changed.connect(this._look, this);
-        this._look();
+      if (!this.isDisposed) {
+        rules.changed.connect(this.look, this);
+        this.look();
       }
     });
-  }
-
-  get isDisposed(): boolean {
-    return this._isDisposed;
-  }
-
-  /** Whether to notify at all. */
-  get isEnabled(): boolean {
-    return this._shown.isEnabled;
-  }
-
-  set isEnabled(isEnabled: boolean) {
-    this._shown.isEnabled = isEnabled;
-  }
-
-  dispose(): void {
-    this._isDisposed = true;
-    Signal.clearData(this);
-    this._shown.dispose();
   }
 
   /** What a person has come to see needs no notification any more, until it was mended and broke again. */
-  private _look(): void {
+  protected look(): void {
     const { isVisible, rules } = this._options;
     const problems = new Map(
       rules.policy?.problems.map(each => [JSON.stringify(each), each])
@@ -82,7 +52,7 @@ export class RuleProblemNotifier implements IDisposable {
     const unseen = [...problems]
       .filter(([key]) => !this._seen.has(key))
       .map(([, problem]) => problem);
-    this._shown.show(unseen.length, this._message(unseen));
+    this.notification.show(unseen.length, this._message(unseen));
   }
 
   private _message(of: readonly IConfigurationProblem[]): string {
@@ -101,7 +71,5 @@ export class RuleProblemNotifier implements IDisposable {
         );
   }
 
-  private _isDisposed = false;
   private readonly _seen = new Set<string>();
-  private readonly _shown: StandingNotification;
 }

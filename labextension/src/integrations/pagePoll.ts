@@ -1,0 +1,56 @@
+/**
+ * Asks a server time and again while somebody looks at the page.
+ */
+import type { IDisposable } from '@lumino/disposable';
+import { Poll } from '@lumino/polling';
+
+import { onPageReturn } from './pageReturn';
+
+/** Milliseconds between two polls, at most, of a server that does not answer. */
+const LONGEST_INTERVAL = 300_000;
+
+/** What `PagePoll` needs. */
+export interface IPagePollOptions {
+  name: string;
+  /** Milliseconds between two polls of a server that answers. */
+  interval: number;
+  /** Asks; whether there was an answer. */
+  ask: () => Promise<boolean>;
+}
+
+/** A poll that asks less and less often while there is no answer, and at once when somebody comes back to the page. */
+export class PagePoll implements IDisposable {
+  constructor({ name, interval, ask }: IPagePollOptions) {
+    this._poll = new Poll({
+      name,
+      factory: async () => {
+        if (!(await ask())) {
+          throw new Error(`${name}: there was no answer`); // Lumino's poll waits longer after an error
+        }
+      },
+      frequency: { interval, backoff: true, max: LONGEST_INTERVAL },
+      standby: 'when-hidden'
+    });
+    this._returns = onPageReturn(() => {
+      void this._poll.refresh();
+    });
+  }
+
+  get isDisposed(): boolean {
+    return this._poll.isDisposed;
+  }
+
+  dispose(): void {
+    this._returns.dispose();
+    this._poll.dispose();
+  }
+
+  /** Ask no more. */
+  protected stop(): void {
+    this._returns.dispose();
+    void this._poll.stop();
+  }
+
+  private readonly _poll: Poll;
+  private readonly _returns: IDisposable;
+}
