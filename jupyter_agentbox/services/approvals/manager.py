@@ -347,13 +347,14 @@ class ApprovalManager:
         """
         now = self._clock.now()
         waits = evaluation.effect is Effect.ASK and answered is None
+        created_at = asked_at if waits and asked_at is not None else now
         request = ApprovalRequest.open(
             id=self._ids.new(),
             call=call,
             tool=tool,
             evaluation=self._policies.stamped(evaluation),
-            created_at=asked_at if waits and asked_at is not None else now,
-            expires_at=self._end_of_waiting(evaluation, now),
+            created_at=created_at,
+            expires_at=self._end_of_waiting(evaluation, created_at=created_at, now=now),
         )
         if answered is not None:
             verdict, reviewer = answered
@@ -373,11 +374,13 @@ class ApprovalManager:
         self._announcer.approval_changed(request)
         return request
 
-    def _end_of_waiting(self, evaluation: Evaluation, now: datetime) -> datetime | None:
+    def _end_of_waiting(self, evaluation: Evaluation, *, created_at: datetime, now: datetime) -> datetime | None:
         rule = evaluation.rule
         timeout = timedelta(seconds=rule.timeout) if rule is not None and rule.timeout is not None else self._timeout
-        bounds = [timeout, self._longest_wait if self._bounds_all else None]
-        return min((now + bound for bound in bounds if bound is not None), default=None)
+        ends = [now + timeout] if timeout is not None else []
+        if self._bounds_all and self._longest_wait is not None:
+            ends.append(created_at + self._longest_wait)
+        return min(ends, default=None)
 
     def _count_use(self, request: ApprovalRequest, *, is_kept: bool) -> None:
         grant = request.evaluation.grant

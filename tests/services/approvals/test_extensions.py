@@ -138,3 +138,17 @@ async def test_where_what_waits_keeps_a_server_alive_the_longest_wait_holds_for_
     for number, evaluation in ((2, ASK), (3, patient)):
         request = await services.approvals.open(a_call(id=number), TOOL, evaluation)
         assert request.expires_at == request.created_at + timedelta(seconds=900)
+
+
+async def test_the_longest_wait_begins_when_the_call_came_and_a_timeout_when_a_person_is_asked(
+    services: Services,
+) -> None:
+    services.approvals._bounds_all = True
+    services.approvals._timeout = timedelta(seconds=600)
+    came = services.approvals.now()
+    services.clock.advance(60)  # the call was looked at for so long
+    for longest, expires in ((600, 600), (900, 660)):
+        services.approvals._longest_wait = timedelta(seconds=longest)
+        request = await services.approvals.open(a_call(id=longest), TOOL, ASK, asked_at=came)
+        assert request.created_at == came
+        assert request.expires_at == came + timedelta(seconds=expires)
