@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import Response, expect
 
+from .accessibility import violations
+from .lab import Lab
 from .person import Person, decide
 
 THREADS = """import threading
@@ -19,6 +21,9 @@ def ask(name):
 first = threading.Thread(target=ask, args=["list_products"])
 first.start()"""
 MORE = "second = threading.Thread(target=ask, args=['list_orders'])\nsecond.start()"
+MANY = """import asyncio
+from jupyter_agentbox import tools
+await asyncio.gather(*(tools.shop.list_orders.aio(limit=1 + number) for number in range(120)))"""
 RESTOCK = "from jupyter_agentbox import tools\ntools.shop.restock(product_id=1, quantity=2).stock > 0"
 
 
@@ -133,3 +138,24 @@ def test_panel_shows_servers_and_what_is_wrong_with_their_configuration(
     expect(servers.get_by_role("button", name=re.compile("^(Start|Restart) shop$"))).to_be_visible()
     expect(servers).to_contain_text(re.compile(r"needy.*needs configuration", re.DOTALL))
     expect(servers).to_contain_text("AGENTBOX_TEST_UNSET")
+
+
+def test_the_tabs_stand_in_one_row_however_much_waits_and_whatever_is_wrong(
+    person: Person, notebook: Callable[..., str], lab: Lab, theme: str
+) -> None:
+    rules = lab.root / "config" / "agentbox_rules.json"
+    rules.write_text('{"rules": [')
+    try:
+        person.open(notebook(MANY))
+        person.run(0)
+        expect(person.status).to_have_accessible_name("120 requests awaiting approval")
+        person.open_panel()
+        tabs = person.page.locator(".jp-AgentBox-tabs .lm-TabBar-tab")
+        expect(tabs.nth(0)).to_have_attribute("data-agentbox-badge", "99+")
+        expect(tabs.nth(3)).to_have_attribute("data-agentbox-problem", "!")
+        boxes = [box for tab in tabs.all() if (box := tab.bounding_box())]
+        assert {box["y"] for box in boxes} == {boxes[0]["y"]}
+        assert len(boxes) == 5
+        assert violations(person.page, ".jp-AgentBox-tabs") == []
+    finally:
+        rules.unlink()

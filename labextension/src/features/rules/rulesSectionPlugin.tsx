@@ -50,9 +50,11 @@ export const rulesSectionPlugin: JupyterFrontEndPlugin<void> = {
       panel.reveal();
       section.expand();
     };
-    rules.changed.connect(() => {
+    const follow = (): void => {
       section.problem = problemOf(rules, language.trans);
-    });
+    };
+    rules.changed.connect(follow);
+    follow(); // the rules may be known already
     const notifier = new RuleProblemNotifier({
       rules,
       isVisible: () => panel.isOnScreen && widget.isVisible,

@@ -65,9 +65,11 @@ export const serversSectionPlugin: JupyterFrontEndPlugin<void> = {
       rank: 300,
       widget: new Section(content, () => void servers.refresh())
     });
-    servers.changed.connect(() => {
+    const follow = (): void => {
       section.problem = problemOf(servers, language.trans);
-    });
+    };
+    servers.changed.connect(follow);
+    follow(); // an event may have brought them already
     void servers.refresh();
   }
 };
