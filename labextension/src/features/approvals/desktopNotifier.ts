@@ -26,7 +26,17 @@ export interface IDesktopNotifierOptions {
   origins: Pick<IOrigins, 'describe'>;
   /** Move the focus to a request. */
   show: (approval: IApproval) => void;
+  /** By then JupyterLab knows whether the person wants to be disturbed. */
+  restored: Promise<void>;
   trans: TranslationBundle;
+}
+
+/** The notification of requests, and what it says. */
+interface ITold {
+  shown: Notification;
+  approvals: readonly IApproval[];
+  /** Whether it says that they end shortly. */
+  isLast: boolean;
 }
 
 /** Keeps one notification for all requests that wait. */
@@ -41,7 +51,14 @@ export class DesktopNotifier implements IDisposable {
   }
 
   /** Whether the person does not want to be disturbed. */
-  isQuiet = false;
+  get isQuiet(): boolean {
+    return this._isQuiet;
+  }
+
+  set isQuiet(isQuiet: boolean) {
+    this._isQuiet = isQuiet;
+    this._offerPermission();
+  }
 
   get isDisposed(): boolean {
     return this._isDisposed;
@@ -53,13 +70,12 @@ export class DesktopNotifier implements IDisposable {
   }
 
   set isEnabled(isEnabled: boolean) {
-    const isNews = isEnabled && !this._isEnabled;
     this._isEnabled = isEnabled;
     if (!isEnabled) {
+      this._isOffered = false;
       this._close();
-    } else if (isNews && isSupported() && permission() === 'default') {
-      this._offerPermission();
     }
+    this._offerPermission();
   }
 
   dispose(): void {
@@ -69,7 +85,24 @@ export class DesktopNotifier implements IDisposable {
     this._close();
   }
 
+  /** Offer to ask for the permission: once, and not to who does not want to be disturbed, which is known by then. */
   private _offerPermission(): void {
+    void this._options.restored.then(() => {
+      if (
+        !this._isDisposed &&
+        !this._isOffered &&
+        !this._isQuiet &&
+        this._isEnabled &&
+        isSupported() &&
+        permission() === 'default'
+      ) {
+        this._isOffered = true;
+        this._emitOffer();
+      }
+    });
+  }
+
+  private _emitOffer(): void {
     const { trans } = this._options;
     Toast.emit(
       trans.__('Desktop notifications need the permission of your browser.'),
@@ -98,60 +131,98 @@ export class DesktopNotifier implements IDisposable {
   private _onChanged(): void {
     const { pending } = this._options.model;
     const ids = new Set(pending.map(({ id }) => id));
-    for (const id of this._told) {
+    for (const id of this._told.keys()) {
       if (!ids.has(id)) {
         this._told.delete(id);
       }
     }
-    if (pending.length === 0) {
-      this._ofRequests?.close();
-      this._ofRequests = null;
+    this._correct();
+  }
+
+  /** Let the notification speak of nothing that was decided meanwhile, or that waits longer than it says. */
+  private _correct(): void {
+    const { _ofRequests: present } = this;
+    if (!present || present.shown !== this._shown) {
+      return;
+    }
+    const { approvals, isLast } = present;
+    const ends = endsOf(approvals);
+    const rest = this._options.model.pending.filter(
+      ({ id, expires_at }) =>
+        ends.has(id) && !(isLast && ends.get(id) !== expires_at)
+    );
+    if (rest.length < approvals.length) {
+      this._close();
+      this._notify(rest, isLast, true);
     }
   }
 
-  /** Tell once more of what ends shortly. */
+  /** Tell once more of what ends shortly; again if it was let wait longer, and only now if nobody was to be told before. */
   private _look(): void {
     const { model } = this._options;
     const soon = model.pending.filter(
       ({ id, expires_at, created_at }) =>
         expires_at !== null &&
-        !this._told.has(id) &&
+        this._told.get(id) !== expires_at &&
         Date.parse(expires_at) - model.now() <= SHORTLY &&
         Date.parse(expires_at) - Date.parse(created_at) > SHORTLY
     );
-    soon.forEach(({ id }) => this._told.add(id));
-    if (soon.length > 0) {
-      this._notify(soon, true);
+    if (this._notify(soon, true)) {
+      endsOf(soon).forEach((end, id) => this._told.set(id, end));
     }
   }
 
-  private _notify(approvals: readonly IApproval[], isLast: boolean): void {
+  /** Tell of requests; says whether that could be seen. */
+  private _notify(
+    approvals: readonly IApproval[],
+    isLast: boolean,
+    isSilent = false
+  ): boolean {
     const [first] = approvals;
-    if (first) {
-      this._ofRequests = this.tell(
+    const shown =
+      first &&
+      this.tell(
         this._title(approvals, isLast),
         approvals.length === 1 ? this._body(first) : '',
         () => {
           this._options.show(first);
-        }
+        },
+        isSilent
       );
-    }
+    this._ofRequests = shown ? { shown, approvals, isLast } : null;
+    return Boolean(shown);
   }
 
-  /** Show a notification, if the person wants them and is not at the page; a click on it comes back to the page. */
-  tell(title: string, body: string, show: () => void): Notification | null {
+  /**
+   * Show a notification, if the person wants them and is not at the page; a click on it comes back to the page.
+   *
+   * @param title - Its title.
+   * @param body - What stands under it.
+   * @param show - What a click on it shows.
+   * @param isSilent - Whether it only says what another one said, and so makes no sound.
+   */
+  tell(
+    title: string,
+    body: string,
+    show: () => void,
+    isSilent = false
+  ): Notification | null {
     const isNeeded = document.hidden || !document.hasFocus();
     if (
       !isNeeded ||
       !this._isEnabled ||
-      this.isQuiet ||
+      this._isQuiet ||
       !isSupported() ||
       permission() !== 'granted'
     ) {
       return null;
     }
     this._close();
-    const shown = new window.Notification(title, { body, tag: TAG });
+    const shown = new window.Notification(title, {
+      body,
+      tag: TAG,
+      silent: isSilent
+    });
     shown.onclick = () => {
       window.focus();
       shown.close();
@@ -166,8 +237,8 @@ export class DesktopNotifier implements IDisposable {
     const count = approvals.length;
     return isLast
       ? trans._n(
-          'A tool call expires in 2 minutes',
-          '%1 tool calls expire in 2 minutes',
+          'A tool call expires in less than 2 minutes',
+          '%1 tool calls expire in less than 2 minutes',
           count
         )
       : trans._n(
@@ -194,11 +265,18 @@ export class DesktopNotifier implements IDisposable {
 
   private _isDisposed = false;
   private _isEnabled = false;
-  private _ofRequests: Notification | null = null;
+  private _isOffered = false;
+  private _isQuiet = false;
+  private _ofRequests: ITold | null = null;
   private _shown: Notification | null = null;
   private readonly _timer: number;
-  /** The requests of whose end was told. */
-  private readonly _told = new Set<string>();
+  /** The requests of whose end was told, and that end. */
+  private readonly _told = new Map<string, string | null>();
+}
+
+/** When each request ends, by its id. */
+function endsOf(approvals: readonly IApproval[]): Map<string, string | null> {
+  return new Map(approvals.map(({ id, expires_at }) => [id, expires_at]));
 }
 
 function isSupported(): boolean {

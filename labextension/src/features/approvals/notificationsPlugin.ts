@@ -47,7 +47,13 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
     const show = ({ id }: IApproval): void => {
       panel.focusRequest(id);
     };
-    const desktop = new DesktopNotifier({ model, origins, show, trans });
+    const desktop = new DesktopNotifier({
+      model,
+      origins,
+      show,
+      restored,
+      trans
+    });
     const asked =
       questions &&
       new QuestionNotifier({
