@@ -15,6 +15,7 @@ import { describeLoss } from '../../ui/text/connection';
 import { describeIsolation } from '../../ui/text/isolation';
 import { describeRisk, isGrave } from '../../ui/text/risk';
 import { label } from '../../ui/text/visibleText';
+import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
 import { ITEM_KEY, useWindow } from '../../ui/hooks/useWindow';
 import type { PersonalAnswer } from '../../internalTokens';
 import { BatchBar } from './BatchBar';
@@ -42,6 +43,7 @@ export function BatchTable(props: IBatchTableProps): JSX.Element {
   const cells = byCell(props.approvals);
   const approvals = cells.flatMap(([, rows]) => rows);
   const root = React.useRef<HTMLDivElement>(null);
+  useKeptFocus(root); // the form of a rejection goes as soon as it is sent
   const titleId = React.useId();
   const opening = useOpening(props.isOpened ? props.wanted : null);
   const pending = approvals.filter(({ status }) => status === 'pending');

@@ -13,6 +13,7 @@ import {
   VisibleText
 } from '../../ui/components/VisibleText';
 import { useTrans } from '../../ui/context';
+import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
 import { firstSentence } from '../../ui/text/firstSentence';
 import { claimedRisk } from '../../ui/text/risk';
 import { label } from '../../ui/text/visibleText';
@@ -78,6 +79,8 @@ function Whole(props: IToolProps): JSX.Element | null {
   const trans = useTrans();
   const { tool, server, servers, trying } = props;
   const [isTrying, setTrying] = React.useState(false);
+  const root = React.useRef<HTMLDivElement>(null);
+  useKeptFocus(root);
   const [whole, setWhole] = React.useState<IWholeTool | null>(null);
   const [failure, setFailure] = React.useState('');
   React.useEffect(() => {
@@ -92,7 +95,7 @@ function Whole(props: IToolProps): JSX.Element | null {
     return null;
   }
   return (
-    <div className="jp-AgentBox-toolWhole">
+    <div ref={root} className="jp-AgentBox-toolWhole" tabIndex={-1}>
       {whole.description ? (
         <TextBlock text={whole.description} name={trans.__('Description')} />
       ) : (

@@ -17,6 +17,9 @@ import { FormFields } from '../../ui/form/FormFields';
 import { PersonButton } from '../../ui/guarded/PersonButton';
 import { label } from '../../ui/text/visibleText';
 
+/** What a person types or chooses an argument in. */
+const FIELD = 'input, select, textarea';
+
 /** What trying a tool needs beside the servers. */
 export interface ITrying {
   approvals: Pick<IApprovalModel, 'track'> & {
@@ -42,6 +45,8 @@ export function TryTool(props: ITryToolProps): JSX.Element {
   const [error, setError] = React.useState<IArgumentError | null>(null);
   const [isBusy, setBusy] = React.useState(false);
   const read = draftArguments(draft, trans);
+  const root = React.useRef<HTMLDivElement>(null);
+  useFirstField(root);
   const ask = (): void => {
     if (!read.values) {
       return;
@@ -63,8 +68,10 @@ export function TryTool(props: ITryToolProps): JSX.Element {
   };
   return (
     <div
+      ref={root}
       className="jp-AgentBox-try"
       role="group"
+      tabIndex={-1}
       aria-label={trans.__('Try %1', label(tool.name))}
     >
       <LinkButton
@@ -114,6 +121,14 @@ export function TryTool(props: ITryToolProps): JSX.Element {
       {id === null ? null : <CallEnd key={id} {...props} id={id} />}
     </div>
   );
+}
+
+/** Give the first field of what opened the focus; where there is none, the whole. */
+function useFirstField(root: React.RefObject<HTMLElement>): void {
+  React.useEffect(() => {
+    const field = root.current?.querySelector<HTMLElement>(FIELD);
+    (field ?? root.current)?.focus();
+  }, [root]);
 }
 
 /** How far the call is, and what the tool answered. */

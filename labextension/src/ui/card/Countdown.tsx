@@ -5,6 +5,7 @@ import React from 'react';
 
 import { useTrans } from '../context';
 import { LinkButton } from '../components/VisibleText';
+import { useKeptFocus } from '../hooks/useKeptFocus';
 import { useIsInView, useTick } from '../hooks/useTick';
 
 /** Seconds from which on the time is short. */
@@ -25,6 +26,8 @@ export function Countdown(props: ICountdownProps): JSX.Element {
   const trans = useTrans();
   const { expiresAt, now, onExtend } = props;
   const [isLast, setLast] = React.useState(false);
+  const root = React.useRef<HTMLSpanElement>(null);
+  useKeptFocus(root);
   const face = React.useRef<HTMLSpanElement>(null);
   useTick(useIsInView(face));
   const seconds = Math.max(
@@ -53,7 +56,7 @@ export function Countdown(props: ICountdownProps): JSX.Element {
   );
   const isOffered = onExtend && seconds <= OFFERED && seconds > 0;
   return (
-    <span className="jp-AgentBox-waiting">
+    <span ref={root} className="jp-AgentBox-waiting" tabIndex={-1}>
       {isOffered && isLast ? (
         <span>{trans.__('It cannot wait any longer.')}</span>
       ) : null}

@@ -212,6 +212,29 @@ test('a request that ends shortly can be kept waiting, as long as the server let
   expect(await screen.findByText('It cannot wait any longer.')).not.toBeNull();
 });
 
+test('who keeps a request waiting by a key goes on from the time that is left', async () => {
+  const at = (expires_at: string, isLonger: boolean): JSX.Element => (
+    <Card
+      approval={approval({ expires_at })}
+      origin="orders.ipynb, cell 3"
+      now={() => Date.parse('2026-01-01T00:00:00Z')}
+      onDecide={async () => undefined}
+      onExtend={() => Promise.resolve(isLonger)}
+    />
+  );
+  const { rerender } = render(at('2026-01-01T00:01:00Z', true));
+  const place = screen.getByRole('timer').parentElement;
+  screen.getByText('Keep waiting').focus();
+  rerender(at('2026-01-01T00:10:00Z', true));
+  expect(screen.queryByText('Keep waiting')).toBeNull();
+  expect(document.activeElement).toBe(place);
+  rerender(at('2026-01-01T00:01:00Z', false));
+  screen.getByText('Keep waiting').focus();
+  fireEvent.click(screen.getByText('Keep waiting'));
+  await screen.findByText('It cannot wait any longer.');
+  expect(document.activeElement).toBe(place);
+});
+
 test('a form in which somebody types keeps its request waiting; one that was left does not', () => {
   jest.useFakeTimers();
   const onExtend = jest.fn(() => Promise.resolve(true));
