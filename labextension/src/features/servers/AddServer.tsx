@@ -1,6 +1,7 @@
 /**
  * Adds an MCP server: a form, the lines that would be written, and a button that names what they start.
  */
+import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import type { IJsonObject } from '../../api/json';
@@ -44,12 +45,7 @@ export function AddServer(props: IAddServerProps): JSX.Element {
     setFailure('');
     action()
       .catch((error: unknown) => {
-        const text = error instanceof Error ? error.message : '';
-        setFailure(
-          error instanceof SyntaxError
-            ? trans.__('This cannot be read: %1', label(text, 200))
-            : label(text, 500)
-        );
+        setFailure(describe(error, trans));
       })
       .finally(() => {
         setBusy(false);
@@ -57,6 +53,10 @@ export function AddServer(props: IAddServerProps): JSX.Element {
   };
   const preview = async (): Promise<void> => {
     const name = form.name.trim();
+    if (name === '') {
+      setFailure(trans.__('The server needs a name.'));
+      return;
+    }
     const configuration = entryOf(form);
     const addition = await servers.previewServer(name, configuration);
     setShown({ name, configuration, addition });
@@ -116,6 +116,17 @@ export function AddServer(props: IAddServerProps): JSX.Element {
       </Guarded>
     </GuardedCard>
   );
+}
+
+/** Why a form stands for no entry, or an entry cannot be added. */
+function describe(error: unknown, trans: TranslationBundle): string {
+  const text = error instanceof Error ? error.message : '';
+  if (!(error instanceof SyntaxError)) {
+    return label(text, 500);
+  }
+  return text === ''
+    ? trans.__('The entry is not a JSON object.')
+    : trans.__('This cannot be read: %1', label(text, 200));
 }
 
 function Preview({ addition }: { addition: IAddition }): JSX.Element {

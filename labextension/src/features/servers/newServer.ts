@@ -37,7 +37,7 @@ export function formOf(name: string, configuration: IJsonObject): INewServer {
 
 /**
  * The entry that a form stands for. A variable gets a reference to the variable of its name: its value is no business of
- * a file. Throws a `SyntaxError` whose message is the line that cannot be read, or nothing.
+ * a file. Throws a `SyntaxError` whose message is the line that cannot be read; it is empty if the entry is no JSON object.
  */
 export function entryOf(form: INewServer): IJsonObject {
   if (form.kind === 'json') {
@@ -72,10 +72,10 @@ function entryOfJson(text: string): IJsonObject {
   try {
     entry = parse(text);
   } catch {
-    throw new SyntaxError('JSON');
+    throw new SyntaxError();
   }
   if (!isObject(entry)) {
-    throw new SyntaxError('JSON');
+    throw new SyntaxError();
   }
   return entry;
 }
