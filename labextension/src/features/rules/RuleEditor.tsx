@@ -1,10 +1,12 @@
 /**
  * A form for one rule, with what it would have made of the history.
  */
+import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import { isObject, parse, stringify } from '../../api/json';
+import { ExactNumber, isObject, parse, stringify } from '../../api/json';
 import type { IJsonObject } from '../../api/json';
+import type { JsonValue } from '../../api/json';
 import type { Effect } from '../../api/rules';
 import type { IRulesModel } from '../../model/rules';
 import { useTrans } from '../../ui/context';
@@ -12,6 +14,7 @@ import { label } from '../../ui/text/visibleText';
 import { DecisionButton } from '../../ui/guarded/DecisionButton';
 import { Guarded, GuardedCard } from '../../ui/guarded/GuardedCard';
 import { PersonButton } from '../../ui/guarded/PersonButton';
+import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
 import { dryRunText, effectText } from './ruleWords';
 
 const EFFECTS: readonly Effect[] = ['allow', 'ask', 'deny'];
@@ -29,6 +32,8 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
   const [fields, setFields] = React.useState(() => fieldsOf(props.rule));
   const [said, setSaid] = React.useState('');
   const [isBusy, setBusy] = React.useState(false);
+  const first = React.useRef<HTMLSelectElement>(null);
+  useFirstFocus(first, true);
   const set = (name: string, value: string): void => {
     setFields({ ...fields, [name]: value });
     setSaid('');
@@ -38,7 +43,7 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
   ): Promise<void> => {
     setBusy(true);
     try {
-      setSaid(await deed(ruleOf(fields)));
+      setSaid(await deed(ruleOf(fields, trans)));
     } catch (error) {
       setSaid(label(error instanceof Error ? error.message : '', 500));
     } finally {
@@ -53,6 +58,7 @@ export function RuleEditor(props: IRuleEditorProps): JSX.Element {
       aria-label={trans.__('Rule')}
     >
       <Choice
+        field={first}
         name={trans.__('Effect')}
         value={fields['effect']}
         values={EFFECTS}
@@ -157,17 +163,57 @@ function textOf(value: IJsonObject[string] | undefined): string {
   return value === undefined || value === null ? '' : stringify(value);
 }
 
-/** The rule that the fields say. Throws if the arguments or the seconds are no JSON. */
-function ruleOf(fields: Fields): IJsonObject {
+/** The rule that the fields say. Throws if the arguments are no JSON object, or the seconds no number. */
+function ruleOf(fields: Fields, trans: TranslationBundle): IJsonObject {
   const rule: IJsonObject = {};
   for (const name of NAMES) {
     const text = fields[name].trim();
     if (text !== '' || name === 'server' || name === 'tool') {
-      const isJson = name === 'arguments' || name === 'timeout';
-      rule[name] = isJson ? parse(text) : text;
+      rule[name] = valueOf(name, text, trans);
     }
   }
   return rule;
+}
+
+function valueOf(
+  name: string,
+  text: string,
+  trans: TranslationBundle
+): JsonValue {
+  switch (name) {
+    case 'arguments':
+      return checked(
+        text,
+        isObject,
+        trans.__('The arguments are not a JSON object such as {"name": "x*"}.')
+      );
+    case 'timeout':
+      return checked(
+        text,
+        value => typeof value === 'number' || value instanceof ExactNumber,
+        trans.__('The seconds to wait are not a number.')
+      );
+    default:
+      return text;
+  }
+}
+
+/** The value of a text of JSON. Throws with what is wrong if it is another one than is wanted, or none. */
+function checked(
+  text: string,
+  isWanted: (value: JsonValue) => boolean,
+  wrong: string
+): JsonValue {
+  let value;
+  try {
+    value = parse(text);
+  } catch {
+    throw new Error(wrong);
+  }
+  if (!isWanted(value)) {
+    throw new Error(wrong);
+  }
+  return value;
 }
 
 interface IFieldProps {
@@ -203,6 +249,7 @@ function Field({ name, value, isLong, onChange }: IFieldProps): JSX.Element {
 }
 
 interface IChoiceProps<T extends string> extends IFieldProps {
+  field?: React.RefObject<HTMLSelectElement>;
   values: readonly T[];
   /** What a value is called on the page. */
   nameOf: (value: T) => string;
@@ -214,6 +261,7 @@ function Choice<T extends string>(props: IChoiceProps<T>): JSX.Element {
     <label className="jp-AgentBox-ruleField">
       <span>{name}</span>
       <select
+        ref={props.field}
         className="jp-AgentBox-field"
         value={value}
         onChange={event => onChange(event.target.value)}

@@ -10,6 +10,7 @@ import type { IConfigurationProblem } from '../../api/protocol';
 import type { IEffectiveRule, IPolicy } from '../../api/rules';
 import type { IRulesModel } from '../../model/rules';
 import { useTrans } from '../../ui/context';
+import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
 import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { label } from '../../ui/text/visibleText';
@@ -255,6 +256,8 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
   const [opened] = React.useState(props.policy);
   const [text, setText] = React.useState(() => linesOf(opened.rules));
   const [said, setSaid] = React.useState('');
+  const field = React.useRef<HTMLTextAreaElement>(null);
+  useFirstFocus(field, true);
   const save = async (): Promise<void> => {
     let rules: IJsonObject[];
     try {
@@ -277,6 +280,7 @@ function JsonEditor(props: IJsonEditorProps): JSX.Element {
       aria-label={trans.__('All rules')}
     >
       <textarea
+        ref={field}
         className="jp-AgentBox-field jp-mod-code"
         aria-label={trans.__('Rules as JSON')}
         rows={12}

@@ -155,6 +155,44 @@ test('the focus stays with the rules where the button that had it goes away', as
   expect(document.activeElement).toBe(rules);
 });
 
+test.each([
+  ['New rule…', 'Effect'],
+  ['Edit shop.list_*', 'Effect'],
+  ['Edit as JSON…', 'Rules as JSON']
+])(
+  'after “%s” one goes on in the first field of its form',
+  async (name, field) => {
+    show();
+    await press(name);
+    expect(document.activeElement).toBe(screen.getByLabelText(field));
+  }
+);
+
+test('a form that a request filled in has the focus', () => {
+  show({}, { proposal: { effect: 'deny', server: 'a', tool: 'b' } });
+  expect(document.activeElement).toBe(screen.getByLabelText('Effect'));
+});
+
+test.each([
+  ['Arguments (JSON)', 'n=3', 'The arguments are not a JSON object'],
+  ['Arguments (JSON)', '[3]', 'The arguments are not a JSON object'],
+  ['Seconds to wait', 'ten', 'The seconds to wait are not a number.'],
+  ['Seconds to wait', '{}', 'The seconds to wait are not a number.']
+])(
+  'a rule with %j of %j is not written, and it says why',
+  async (field, value, why) => {
+    const model = show();
+    await press('New rule…');
+    type(field, value);
+    waitForButtons();
+    await press('Save rule');
+    await press('Try on the history');
+    expect(text()).toContain(why);
+    expect(model.save).not.toHaveBeenCalled();
+    expect(model.tryRule).not.toHaveBeenCalled();
+  }
+);
+
 test('a change of the rules takes the focus from nothing else', () => {
   const model = show();
   const elsewhere = document.body.appendChild(document.createElement('input'));
