@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import io
+import itertools
 import math
 import re
 import tokenize
@@ -31,6 +32,11 @@ _LINE_END: Final = re.compile("[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _CHANGED_LINE: Final = re.compile(r"^[^\S\n]*(>>>|\.\.\.|(\[\w+\] *)?In *\[)|^[^\S\n]+$", re.MULTILINE)
 _REPEATING: Final = (ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+#: Functions that call no tool, for all that one may give them.
+_HARMLESS: Final = frozenset(
+    {"bool", "dict", "display", "enumerate", "float", "int", "len", "list", "print", "range", "repr", "round", "str"}
+)
+_ENDING: Final = (ast.Raise, ast.Return, ast.Break, ast.Continue)
 _NOT_GIVEN: Final = object()
 _UNREADABLE: Final = "The cell's code cannot be read as Python. Change it there."
 
@@ -172,7 +178,7 @@ def _find(tree: ast.Module, call: EditedCall) -> ast.Call:
     if len(alike) > 1:
         raise NotUpdatableError("More than one call in the cell's code may be this one. Change it there.")
     (only,) = alike
-    if not only.is_certain:
+    if not only.is_certain or (_may_be_skipped(tree, only.node) and _has_unknown_call(tree, names, call.server)):
         raise NotUpdatableError("It is not certain that the call in the cell's code is this one. Change it there.")
     if not only.is_once:
         raise NotUpdatableError("The call is in a loop or a function, which may run more than once. Change it there.")
@@ -299,6 +305,51 @@ def _runs_once(parent: ast.AST, child: ast.AST) -> bool:
     if isinstance(parent, ast.comprehension):
         return child is parent.iter  # of the first; the others are not reached
     return not isinstance(parent, _REPEATING)
+
+
+def _may_be_skipped(tree: ast.Module, found: ast.Call) -> bool:
+    """Whether the cell may have run without getting to a call in it."""
+    parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
+    node: ast.AST = found
+    while parent := parents.get(node):
+        if _may_skip(parent, node):
+            return True
+        node = parent
+    return False
+
+
+def _may_skip(parent: ast.AST, child: ast.AST) -> bool:
+    match parent:
+        case ast.If() | ast.IfExp():
+            return child is not parent.test
+        case ast.BoolOp():
+            return child is not parent.values[0]
+        case ast.Compare():
+            return child not in (parent.left, parent.comparators[0])
+        case ast.Match():
+            return child is not parent.subject
+        case ast.Assert():
+            return child is not parent.test
+        case ast.Try() | ast.TryStar():
+            # What fails before it may be caught.
+            return child not in (parent.body[0], *parent.finalbody)
+        case ast.With() | ast.AsyncWith():
+            return child in parent.body[1:]
+        case ast.Module():
+            before = itertools.takewhile(lambda each: each is not child, parent.body)
+            return any(isinstance(each, _ENDING) for each in before)
+    return False
+
+
+def _has_unknown_call(tree: ast.Module, names: _Names, server: str) -> bool:
+    """Whether the cell calls what may call any tool itself."""
+    for node, _ in _calls(tree, is_once=True):
+        dotted = names.dotted(node.func)
+        is_tool = dotted[: len(_TOOLS)] == _TOOLS or dotted[0] in (_TOOLS[-1], server)
+        is_harmless = len(dotted) == 1 and dotted[0] in _HARMLESS
+        if not (is_tool or is_harmless) or names.origin(dotted[0]) is _Origin.CELL:
+            return True
+    return False
 
 
 def _may_be(node: ast.Call, call: EditedCall) -> bool:
