@@ -16,10 +16,13 @@ CARD = re.compile("^Approval request ")
 
 
 #: The page shows a kernel as idle before it is connected to it; who runs a cell then is asked to choose a kernel.
+#: It also shows it as idle after each message on the control channel, as when the subshell of a card is deleted, though
+#: a cell still runs; and after a cell that fails the kernel refuses what comes before that cell has ended.
 KERNEL_IS_READY = """() => {
-  const context = window.jupyterapp?.shell.currentWidget?.sessionContext;
+  const { sessionContext: context, content } = window.jupyterapp?.shell.currentWidget ?? {};
   const kernel = context?.isReady ? context.session?.kernel : null;
-  return kernel?.connectionStatus === 'connected' && kernel.status === 'idle';
+  return kernel?.connectionStatus === 'connected' && kernel.status === 'idle' &&
+    !content?.widgets?.some(cell => cell.model.executionState === 'running');
 }"""
 
 #: Until then the page lays itself out as it was left, and closes what was opened meanwhile.
