@@ -5,6 +5,7 @@ import type { IDisposable } from '@lumino/disposable';
 import { Poll } from '@lumino/polling';
 
 import { onPageReturn } from './pageReturn';
+import type { PageUser } from './pageReturn';
 
 /** Milliseconds between two polls, at most, of a server that does not answer. */
 const LONGEST_INTERVAL = 300_000;
@@ -16,11 +17,12 @@ export interface IPagePollOptions {
   interval: number;
   /** Asks; whether there was an answer. */
   ask: () => Promise<boolean>;
+  user: PageUser;
 }
 
 /** A poll that asks less and less often while there is no answer, and at once when somebody comes back to the page. */
 export class PagePoll implements IDisposable {
-  constructor({ name, interval, ask }: IPagePollOptions) {
+  constructor({ name, interval, ask, user }: IPagePollOptions) {
     this._poll = new Poll({
       name,
       factory: async () => {
@@ -31,7 +33,7 @@ export class PagePoll implements IDisposable {
       frequency: { interval, backoff: true, max: LONGEST_INTERVAL },
       standby: 'when-hidden'
     });
-    this._returns = onPageReturn(() => {
+    this._returns = onPageReturn(user, () => {
       void this._poll.refresh();
     });
   }
@@ -43,12 +45,6 @@ export class PagePoll implements IDisposable {
   dispose(): void {
     this._returns.dispose();
     this._poll.dispose();
-  }
-
-  /** Ask no more. */
-  protected stop(): void {
-    this._returns.dispose();
-    void this._poll.stop();
   }
 
   private readonly _poll: Poll;

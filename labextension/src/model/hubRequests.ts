@@ -30,11 +30,6 @@ export class HubRequestsModel implements IHubRequestsModel {
     return this._list;
   }
 
-  /** Whether the server says that none of this is for who looks at this page. */
-  get isForOthers(): boolean {
-    return this._isForOthers;
-  }
-
   now(): number {
     return this._source.now();
   }
@@ -45,15 +40,15 @@ export class HubRequestsModel implements IHubRequestsModel {
     try {
       found = await this._source.listHubRequests();
     } catch (error) {
-      this._isForOthers = error instanceof RequestError && error.status === 403;
-      if (this._isForOthers) {
-        this._set(NOTHING);
+      const isRefused = error instanceof RequestError && error.status === 403;
+      if (isRefused && number > this._answered) {
+        this._answered = number;
+        this._set(NOTHING); // it is for somebody else, or for whom is not known
       }
-      return this._isForOthers; // else the last answer stays; the requests of the server say that it is out of reach
+      return false; // else the last answer stays; the requests of the server say that it is out of reach
     }
     if (number > this._answered) {
       this._answered = number;
-      this._isForOthers = false;
       this._set(found.problem ? this._outdated(found.problem) : found);
     }
     return !found.problem;
@@ -79,6 +74,5 @@ export class HubRequestsModel implements IHubRequestsModel {
   private _answered = 0;
   private _asked = 0;
   private readonly _changed = new Signal<this, void>(this);
-  private _isForOthers = false;
   private _list = NOTHING;
 }

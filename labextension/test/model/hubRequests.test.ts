@@ -56,12 +56,35 @@ test('an answer that was overtaken is not taken', async () => {
   expect(model.list.total).toBe(0);
 });
 
-test('who is not the user of the server is told nothing, and asks no more', async () => {
+test('who is not the user of the server is told nothing, also after other errors', async () => {
   const refused = new RequestError(403, 'not yours', null, null);
-  const { model } = setUp([hubList([hubRequest()]), refused]);
+  const { model } = setUp([
+    hubList([hubRequest()]),
+    refused,
+    new TypeError('no network')
+  ]);
   await model.refresh();
+  expect(await model.refresh()).toBe(false);
+  expect(model.list.total).toBe(0);
   await model.refresh();
-  expect([model.isForOthers, model.list.total]).toEqual([true, 0]);
+  expect(model.list.total).toBe(0);
+});
+
+test('a refusal that was overtaken, as by a login, is not taken', async () => {
+  const answers: {
+    take: (list: IHubRequestList) => void;
+    refuse: (why: Error) => void;
+  }[] = [];
+  const model = new HubRequestsModel({
+    listHubRequests: () =>
+      new Promise((take, refuse) => answers.push({ take, refuse })),
+    now: () => 0
+  });
+  const asked = [model.refresh(), model.refresh()];
+  answers[1].take(hubList([hubRequest()]));
+  answers[0].refuse(new RequestError(403, 'not yours', null, null));
+  await Promise.all(asked);
+  expect(model.list.total).toBe(1);
 });
 
 test('a server that is out of reach is no news of the service', async () => {

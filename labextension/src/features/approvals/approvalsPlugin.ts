@@ -2,6 +2,8 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { IUserManager } from '@jupyterlab/services';
+import type { User } from '@jupyterlab/services';
 import { ITranslator } from '@jupyterlab/translation';
 
 import { languageOf } from '../../ui/text/language';
@@ -20,17 +22,18 @@ export const approvalsPlugin: JupyterFrontEndPlugin<IApprovalModel> = {
   description: 'Provides the model of all approval requests.',
   autoStart: true,
   provides: IApprovalModel,
-  requires: [IAgentBoxClient, IEventRouter],
+  requires: [IAgentBoxClient, IEventRouter, IUserManager],
   optional: [ITranslator],
   activate: (
     _: JupyterFrontEnd,
     client: IAgentBoxClient,
     events: IEventRouter,
+    user: User.IManager,
     translator: ITranslator | null
   ): IApprovalModel => {
     const { trans } = languageOf(translator);
     const model = new ApprovalModel(client);
-    new ApprovalsUpdater(events, model);
+    new ApprovalsUpdater(events, user, model);
     new Announcer(model, trans);
     return model;
   }

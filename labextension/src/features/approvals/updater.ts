@@ -9,6 +9,7 @@ import { Poll } from '@lumino/polling';
 import type { IEventRouter } from '../../api/events';
 import { APPROVAL_EVENT } from '../../api/protocol';
 import { onPageReturn } from '../../integrations/pageReturn';
+import type { PageUser } from '../../integrations/pageReturn';
 import type { ApprovalModel } from '../../model/approvals';
 import type { Connection } from '../../internalTokens';
 
@@ -28,13 +29,14 @@ const FAILURES: readonly Connection[] = ['unreachable', 'forbidden', 'failing'];
 export class ApprovalsUpdater implements IDisposable {
   constructor(
     events: IEventRouter,
+    user: PageUser,
     private readonly _approvals: ApprovalModel
   ) {
     this._connections = DisposableSet.from([
       events.on(APPROVAL_EVENT, event => {
         this._onEvent(event);
       }),
-      onPageReturn(() => {
+      onPageReturn(user, () => {
         void this._poll.refresh();
       })
     ]);

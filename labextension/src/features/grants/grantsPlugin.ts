@@ -2,6 +2,8 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { IUserManager } from '@jupyterlab/services';
+import type { User } from '@jupyterlab/services';
 
 import { GRANT_EVENT } from '../../api/protocol';
 import { onPageReturn } from '../../integrations/pageReturn';
@@ -18,18 +20,19 @@ export const grantsPlugin: JupyterFrontEndPlugin<IGrantsModel> = {
   description: 'Provides the model of lasting answers.',
   autoStart: true,
   provides: IGrantsModel,
-  requires: [IAgentBoxClient, IEventRouter],
+  requires: [IAgentBoxClient, IEventRouter, IUserManager],
   activate: (
     _: JupyterFrontEnd,
     client: IAgentBoxClient,
-    events: IEventRouter
+    events: IEventRouter,
+    user: User.IManager
   ): IGrantsModel => {
     const model = new GrantsModel(client);
     const refresh = (): void => {
       void model.refresh();
     };
     events.on(GRANT_EVENT, refresh);
-    onPageReturn(refresh);
+    onPageReturn(user, refresh);
     return model;
   }
 };

@@ -3,6 +3,8 @@ import type {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { PageConfig } from '@jupyterlab/coreutils';
+import { IUserManager } from '@jupyterlab/services';
+import type { User } from '@jupyterlab/services';
 
 import { IAgentBoxClient, IHubRequestsModel } from '../../internalTokens';
 import { HubRequestsModel } from '../../model/hubRequests';
@@ -14,14 +16,15 @@ export const hubRequestsPlugin: JupyterFrontEndPlugin<IHubRequestsModel> = {
   description: 'Provides the model of what waits at the Hub service.',
   autoStart: true,
   provides: IHubRequestsModel,
-  requires: [IAgentBoxClient],
+  requires: [IAgentBoxClient, IUserManager],
   activate: (
     _: JupyterFrontEnd,
-    client: IAgentBoxClient
+    client: IAgentBoxClient,
+    user: User.IManager
   ): IHubRequestsModel => {
     const model = new HubRequestsModel(client);
     if (PageConfig.getOption('agentboxHubService') === 'true') {
-      new HubRequestsUpdater(model);
+      new HubRequestsUpdater(model, user);
     }
     return model;
   }

@@ -2,24 +2,20 @@
  * Keeps what waits at the Hub service up to date.
  */
 import { PagePoll } from '../../integrations/pagePoll';
+import type { PageUser } from '../../integrations/pageReturn';
 import type { HubRequestsModel } from '../../model/hubRequests';
 
 /** Milliseconds between two polls. */
 const INTERVAL = 15_000;
 
-/** Polls until the server says that none of it is for who looks at the page. */
+/** Polls, less and less often also if it is for somebody else: a login that ended, or another user, changes that. */
 export class HubRequestsUpdater extends PagePoll {
-  constructor(model: HubRequestsModel) {
+  constructor(model: Pick<HubRequestsModel, 'refresh'>, user: PageUser) {
     super({
       name: 'jupyter-agentbox:hub-requests',
       interval: INTERVAL,
-      ask: async () => {
-        const isAnswered = await model.refresh();
-        if (model.isForOthers) {
-          this.stop();
-        }
-        return isAnswered || model.isForOthers;
-      }
+      ask: () => model.refresh(),
+      user
     });
   }
 }

@@ -2,6 +2,8 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { IUserManager } from '@jupyterlab/services';
+import type { User } from '@jupyterlab/services';
 
 import { QUESTION_EVENT } from '../../api/protocol';
 import { onPageReturn } from '../../integrations/pageReturn';
@@ -18,18 +20,19 @@ export const questionsPlugin: JupyterFrontEndPlugin<IQuestionsModel> = {
   description: 'Provides the model of the questions of MCP servers.',
   autoStart: true,
   provides: IQuestionsModel,
-  requires: [IAgentBoxClient, IEventRouter],
+  requires: [IAgentBoxClient, IEventRouter, IUserManager],
   activate: (
     _: JupyterFrontEnd,
     client: IAgentBoxClient,
-    events: IEventRouter
+    events: IEventRouter,
+    user: User.IManager
   ): IQuestionsModel => {
     const model = new QuestionsModel(client);
     const refresh = (): void => {
       void model.refresh();
     };
     events.on(QUESTION_EVENT, refresh);
-    onPageReturn(refresh);
+    onPageReturn(user, refresh);
     refresh();
     return model;
   }

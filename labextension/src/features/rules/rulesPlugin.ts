@@ -2,6 +2,8 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { IUserManager } from '@jupyterlab/services';
+import type { User } from '@jupyterlab/services';
 
 import { IAgentBoxClient, IRulesModel } from '../../internalTokens';
 import { RulesModel } from '../../model/rules';
@@ -13,10 +15,14 @@ export const rulesPlugin: JupyterFrontEndPlugin<IRulesModel> = {
   description: 'Provides the model of rules, and of what the site turned off.',
   autoStart: true,
   provides: IRulesModel,
-  requires: [IAgentBoxClient],
-  activate: (_: JupyterFrontEnd, client: IAgentBoxClient): IRulesModel => {
+  requires: [IAgentBoxClient, IUserManager],
+  activate: (
+    _: JupyterFrontEnd,
+    client: IAgentBoxClient,
+    user: User.IManager
+  ): IRulesModel => {
     const rules = new RulesModel(client);
-    new RulesUpdater(rules);
+    new RulesUpdater(rules, user);
     return rules;
   }
 };

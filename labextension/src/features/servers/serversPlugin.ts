@@ -2,6 +2,8 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { IUserManager } from '@jupyterlab/services';
+import type { User } from '@jupyterlab/services';
 
 import { SERVERS_EVENT } from '../../api/protocol';
 import { onPageReturn } from '../../integrations/pageReturn';
@@ -18,18 +20,19 @@ export const serversPlugin: JupyterFrontEndPlugin<IServersModel> = {
   description: 'Provides the model of the MCP servers.',
   autoStart: true,
   provides: IServersModel,
-  requires: [IAgentBoxClient, IEventRouter],
+  requires: [IAgentBoxClient, IEventRouter, IUserManager],
   activate: (
     _: JupyterFrontEnd,
     client: IAgentBoxClient,
-    events: IEventRouter
+    events: IEventRouter,
+    user: User.IManager
   ): IServersModel => {
     const model = new ServersModel(client);
     const refresh = (): void => {
       void model.refresh();
     };
     events.on(SERVERS_EVENT, refresh);
-    onPageReturn(refresh);
+    onPageReturn(user, refresh);
     return model;
   }
 };

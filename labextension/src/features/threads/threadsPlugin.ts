@@ -2,6 +2,8 @@ import type {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
+import { IUserManager } from '@jupyterlab/services';
+import type { User } from '@jupyterlab/services';
 
 import { THREAD_EVENT } from '../../api/threads';
 import { onPageReturn } from '../../integrations/pageReturn';
@@ -18,11 +20,12 @@ export const threadsPlugin: JupyterFrontEndPlugin<IThreadsModel> = {
   description: 'Provides the model of agents’ threads.',
   autoStart: true,
   provides: IThreadsModel,
-  requires: [IAgentBoxClient, IEventRouter],
+  requires: [IAgentBoxClient, IEventRouter, IUserManager],
   activate: (
     _: JupyterFrontEnd,
     client: IAgentBoxClient,
-    events: IEventRouter
+    events: IEventRouter,
+    user: User.IManager
   ): IThreadsModel => {
     const model = new ThreadsModel(client);
     const refresh = (): void => {
@@ -31,7 +34,7 @@ export const threadsPlugin: JupyterFrontEndPlugin<IThreadsModel> = {
       }
     };
     events.on(THREAD_EVENT, refresh);
-    onPageReturn(refresh);
+    onPageReturn(user, refresh);
     return model;
   }
 };

@@ -1,4 +1,5 @@
 import { RulesUpdater } from '../../../src/features/rules/updater';
+import { FakeUser } from '../../user';
 
 const MINUTE = 60_000;
 
@@ -17,7 +18,7 @@ afterEach(() => {
 /** How often the model is asked in each of some minutes. */
 async function asked(isAnswered: boolean): Promise<number[]> {
   const refresh = jest.fn(async () => isAnswered);
-  updater = new RulesUpdater({ refresh });
+  updater = new RulesUpdater({ refresh }, new FakeUser('ada'));
   const counts: number[] = [];
   for (let minute = 0; minute < 12; minute++) {
     refresh.mockClear();
@@ -36,4 +37,15 @@ test('a server that does not answer is asked less and less often', async () => {
   const counts = await asked(false);
   expect(counts[0]).toBeGreaterThan(0);
   expect(counts.slice(4).reduce((sum, one) => sum + one, 0)).toBeLessThan(6);
+});
+
+test('when another user logs in, a server that refused is asked at once', async () => {
+  const refresh = jest.fn(async () => false);
+  const user = new FakeUser('ben');
+  updater = new RulesUpdater({ refresh }, user);
+  await jest.advanceTimersByTimeAsync(12 * MINUTE);
+  refresh.mockClear();
+  user.become('ada');
+  await jest.advanceTimersByTimeAsync(0);
+  expect(refresh).toHaveBeenCalledTimes(1);
 });
