@@ -115,10 +115,6 @@ LATE = {
     ("kernel_app.launcher", ""): _SOURCES,
     ("kernel_app.launcher", "kernel_app.streams"): _SOURCES,
     ("kernel_app.launcher", "kernel_app.workspace"): _SOURCES,
-    (
-        "analysis.cell_update",
-        "IPython.core",
-    ): "runs in a process of its own; the server needs the rest",
     ("kernel.media", "IPython.display"): "results can be read where IPython is not",
     ("kernel.runtime", "kernel.failures"): _KERNEL_START,
     ("kernel.runtime", "kernel.link"): _KERNEL_START,

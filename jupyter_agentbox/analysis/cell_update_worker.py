@@ -13,7 +13,8 @@ import sys
 import warnings
 from typing import Any, Final
 
-from jupyter_agentbox.analysis.cell_update import EditedCall, NotUpdatableError, updated
+from jupyter_agentbox.analysis.cell_update import updated
+from jupyter_agentbox.analysis.edited_call import EditedCall, NotUpdatableError
 
 #: Bytes of memory that all of it may take.
 _MEMORY: Final = 1024**3

@@ -9,7 +9,7 @@ from typing import Final
 from jupyter_agentbox.processes.worker_process import OutOfTimeError, WorkerProcess
 
 from .analyzer import import_path
-from .cell_update import EditedCall, NotUpdatableError
+from .edited_call import EditedCall, NotUpdatableError
 
 _WORKER: Final = "jupyter_agentbox.analysis.cell_update_worker"
 #: Seconds that it may compute.

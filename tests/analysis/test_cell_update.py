@@ -11,8 +11,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from IPython.core.inputtransformer2 import TransformerManager
 
-from jupyter_agentbox.analysis.cell_update import EditedCall, NotUpdatableError, updated
+from jupyter_agentbox.analysis.cell_update import updated
 from jupyter_agentbox.analysis.cell_updater import update_cell
+from jupyter_agentbox.analysis.edited_call import EditedCall, NotUpdatableError
 
 ASKED: dict[str, Any] = {"product_id": 3, "quantity": 25}
 EDITED: dict[str, Any] = {"product_id": 3, "quantity": 30}

@@ -7,7 +7,7 @@ from typing import Final
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_agentbox.analysis.cell_update import LONGEST, NotUpdatableError
+from jupyter_agentbox.analysis.edited_call import LONGEST, NotUpdatableError
 from jupyter_agentbox.exceptions import InvalidDecisionError
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 

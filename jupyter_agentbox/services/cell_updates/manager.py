@@ -7,8 +7,8 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from jupyter_agentbox.analysis.cell_update import EditedCall, NotUpdatableError
 from jupyter_agentbox.analysis.cell_updater import update_cell
+from jupyter_agentbox.analysis.edited_call import EditedCall, NotUpdatableError
 from jupyter_agentbox.codegen.parameters import parameter_names
 from jupyter_agentbox.core.approvals import ApprovalRequest, Status
 from jupyter_agentbox.core.names import python_names, server_names

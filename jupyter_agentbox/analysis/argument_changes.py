@@ -1,0 +1,163 @@
+"""What changes in the text of a call when its arguments do: not a byte besides."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from jupyter_agentbox.core.calls import JsonValue
+from jupyter_agentbox.core.text import one_line
+
+from .cell_calls import given_by_name
+from .edited_call import EditedCall, NotUpdatableError
+from .literals import has_star, is_plain, is_same, source_of, text_keys
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Bytes of the code, from and to, and what takes their place."""
+
+    start: int
+    end: int
+    text: str
+
+
+class SourceText:
+    """Code in which places are counted in bytes, as Python's syntax trees count."""
+
+    def __init__(self, source: str) -> None:
+        self.data = source.encode()
+        self._starts = [0]
+        for line in self.data.split(b"\n"):
+            self._starts.append(self._starts[-1] + len(line) + 1)
+
+    def start(self, node: ast.expr | ast.keyword) -> int:
+        """Return where a node begins."""
+        return self._starts[node.lineno - 1] + node.col_offset
+
+    def end(self, node: ast.expr | ast.keyword) -> int:
+        """Return where a node ends."""
+        return self._starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+
+    def of(self, start: int, end: int) -> str:
+        """Return a part of the code."""
+        return self.data[start:end].decode()
+
+
+def argument_changes(node: ast.Call, call: EditedCall, text: SourceText) -> Iterator[Change]:
+    """Yield what turns the arguments that were asked for into the edited ones; `replaced` writes it.
+
+    Raises
+    ------
+    NotUpdatableError
+        If what is to change is no plain value in the code.
+    """
+    given = given_by_name(node, call)
+    for wire in sorted(call.asked.keys() & call.edited.keys()):
+        name = call.names.get(wire, wire)
+        if wire in given:
+            yield from _replacements(given[wire].value, call.asked[wire], call.edited[wire], name, text)
+        elif not is_same(call.asked[wire], call.edited[wire]):
+            _refuse(name)
+    gone = []
+    for wire in sorted(call.asked.keys() - call.edited.keys()):
+        if wire not in given or not is_plain(given[wire].value):
+            _refuse(call.names.get(wire, wire))
+        gone.append(given[wire])
+    yield from _removals(node, gone, text)
+    new = {call.names.get(wire, wire): call.edited[wire] for wire in call.edited if wire not in call.asked}
+    if new:
+        yield _addition(node, new, text, is_first=len(gone) == len(node.keywords))
+
+
+def replaced(source: str, changes: Sequence[Change]) -> str:
+    """Return the code with the changes; what they leave alone is the same byte for byte."""
+    data = source.encode()
+    pieces: list[bytes] = []
+    at = 0
+    for change in sorted(changes, key=lambda each: (each.start, each.end)):
+        if change.start < at:
+            raise NotUpdatableError("The code of the cell could not be updated safely. Change it there.")
+        pieces += [data[at : change.start], change.text.encode()]
+        at = change.end
+    return b"".join([*pieces, data[at:]]).decode()
+
+
+def _refuse(name: str) -> NoReturn:
+    raise NotUpdatableError(f"The cell's code does not give `{one_line(name)[:80]}` as a plain value. Change it there.")
+
+
+def _replacements(node: ast.expr, asked: JsonValue, edited: JsonValue, name: str, text: SourceText) -> Iterator[Change]:
+    """Yield what turns a value into another one, and leaves equal parts of it as they are."""
+    if is_same(asked, edited):
+        return
+    parts = _parts(node, asked, edited)
+    if parts is not None:
+        for part, before, after in parts:
+            yield from _replacements(part, before, after, name, text)
+        return
+    if not is_plain(node):
+        _refuse(name)
+    start, end = text.start(node), text.end(node)
+    old = text.of(start, end)
+    if _has_comment(old):
+        raise NotUpdatableError(f"A comment stands in the value of `{one_line(name)[:80]}`. Change it there.")
+    yield Change(start, end, source_of(edited, like=old))
+
+
+def _parts(node: ast.expr, asked: JsonValue, edited: JsonValue) -> list[tuple[ast.expr, JsonValue, JsonValue]] | None:
+    """Return the parts of a dict or list that has as many before and after; `None` if it is another one."""
+    match node:
+        case ast.Dict(keys=keys, values=values) if isinstance(asked, dict) and isinstance(edited, dict):
+            names = text_keys(keys) or []
+            if len(names) == len(asked) and asked.keys() == edited.keys() == set(names):
+                return [(item, asked[key], edited[key]) for key, item in zip(names, values, strict=True)]
+        case ast.List(elts=items) | ast.Tuple(elts=items) if isinstance(asked, list) and isinstance(edited, list):
+            if len(items) == len(asked) == len(edited) and not has_star(items):
+                return list(zip(items, asked, edited, strict=True))
+    return None
+
+
+def _addition(node: ast.Call, new: Mapping[str, JsonValue], text: SourceText, *, is_first: bool) -> Change:
+    for name in new:
+        if not name.isidentifier() or any(each.arg is None for each in node.keywords):
+            _refuse(name)
+    last = node.keywords[-1] if node.keywords else None
+    like = text.of(text.start(last.value), text.end(last)) if last else ""
+    written = ", ".join(f"{name}={source_of(value, like=like)}" for name, value in new.items())
+    if last is None or is_first:
+        at = text.end(node) - 1
+        return Change(at, at, written)
+    return Change(text.end(last), text.end(last), f", {written}")
+
+
+def _removals(node: ast.Call, gone: Sequence[ast.keyword], text: SourceText) -> Iterator[Change]:
+    """Yield what takes arguments away, each with one comma."""
+    has_kept = False
+    for index, keyword in enumerate(node.keywords):
+        if keyword not in gone:
+            has_kept = True
+            continue
+        start, end = text.start(keyword), text.end(keyword)
+        if has_kept:
+            start = text.end(node.keywords[index - 1])
+        elif index + 1 < len(node.keywords):
+            end = text.start(node.keywords[index + 1])
+        else:
+            end = text.end(node) - 1
+        if _has_comment(text.of(start, end)):
+            raise NotUpdatableError(f"A comment stands beside `{one_line(str(keyword.arg))[:80]}`. Change it there.")
+        yield Change(start, end, "")
+
+
+def _has_comment(part: str) -> bool:
+    try:
+        return any(
+            token.type == tokenize.COMMENT for token in tokenize.generate_tokens(io.StringIO(f"({part}\n)").readline)
+        )
+    except (tokenize.TokenError, SyntaxError, IndentationError):
+        return "#" in part
