@@ -196,7 +196,8 @@ LATE = {
         "mcp_client.configuration",
         "mcp_client.configuration_entries",
     ): "pydantic takes 0.1 s, which who has no MCP server need not wait for",
-    ("services.servers.sign_ins", "mcp_client.oauth"): "the MCP SDK takes a second, and few people sign in",
+    ("services.servers.sign_ins", "mcp_client.authorization"): "the MCP SDK takes a second, and few people sign in",
+    ("services.servers.sign_ins", "mcp_client.token_requests"): "the MCP SDK takes a second, and few people sign in",
     ("mcp_client.sign_ins", "keyring"): "an extra, and slow where it asks another program",
     (
         "mcp_client.server",

@@ -25,11 +25,11 @@ from jupyter_agentbox.processes.environment import process_environment
 from jupyter_agentbox.processes.process import Command
 from jupyter_agentbox.processes.reaper import CANNOT_EXECUTE, NOT_FOUND
 
+from .bearer_auth import SignedIn
 from .configuration import HttpServer, StdioServer
 from .elicitation import elicitation
 from .limits import ServerLimits
 from .logs import LogRing, Redactor
-from .oauth import SignedIn
 from .running_calls import RunningCalls
 from .server_errors import text_of
 from .sessions import Session, describe_exit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import httpx2
 
@@ -82,6 +82,12 @@ class CappedBody(httpx2.AsyncByteStream):
     async def aclose(self) -> None:
         """Read no more."""
         await self._inner.aclose()
+
+
+async def drop_body(response: httpx2.Response) -> None:
+    """Read nothing of an answer after which another request follows: the client would read all of it."""
+    await cast(httpx2.AsyncByteStream, response.stream).aclose()
+    response.stream = httpx2.ByteStream(b"")
 
 
 def longest_silence(headers: Mapping[str, str]) -> float | None:

@@ -21,9 +21,9 @@ from mcp_types import INTERNAL_ERROR, INVALID_REQUEST
 
 from jupyter_agentbox.exceptions import SignInRequiredError, ToolServerError
 
+from .bearer_auth import SignedIn, missing_scope
 from .configuration import HttpServer
 from .deliveries import Fate, current
-from .oauth import SignedIn, missing_scope
 from .response_body import CappedBody, describe, longest_silence
 from .wire import Wire
 

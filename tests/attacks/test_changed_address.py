@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from jupyter_agentbox.exceptions import SignInRequiredError
+from jupyter_agentbox.mcp_client.authorization import Authorization
 from jupyter_agentbox.mcp_client.configuration import HttpServer
-from jupyter_agentbox.mcp_client.oauth import Authorization
 from jupyter_agentbox.mcp_client.sign_ins import SignIn, SignIns
 from tests.oauth_server import OAuthServer, query_of, running_oauth_server
 from tests.remote_servers import REDIRECT, account_of, configured

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import httpx2
 
+from jupyter_agentbox.mcp_client.authorization import Authorization
+from jupyter_agentbox.mcp_client.bearer_auth import SignedIn
 from jupyter_agentbox.mcp_client.configuration import HttpServer
-from jupyter_agentbox.mcp_client.oauth import Authorization, SignedIn
 from jupyter_agentbox.mcp_client.sign_ins import SignIn, SignIns
 from tests.oauth_server import OAuthServer, query_of, running_oauth_server
 from tests.remote_servers import REDIRECT

@@ -15,10 +15,12 @@ import pytest
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.tools import ServerState
 from jupyter_agentbox.exceptions import ServerConfigurationError, SignInRequiredError, ToolServerError
+from jupyter_agentbox.mcp_client.authorization import Authorization
+from jupyter_agentbox.mcp_client.bearer_auth import SignedIn
 from jupyter_agentbox.mcp_client.configuration import HttpServer, OAuthClient
-from jupyter_agentbox.mcp_client.oauth import Authorization, SignedIn, revoke
 from jupyter_agentbox.mcp_client.provider_addresses import is_safe_address, may_lead_to
 from jupyter_agentbox.mcp_client.sign_ins import SignIn, SignIns
+from jupyter_agentbox.mcp_client.token_requests import revoke
 from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
 from tests.oauth_server import OAuthServer, query_of, running_oauth_server
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from types import ModuleType
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.ports import Ids
 from jupyter_agentbox.core.tools import ServerStatus
 from jupyter_agentbox.exceptions import AgentBoxError, ServerConfigurationError, SignInError, TooManyRequestsError
 from jupyter_agentbox.mcp_client.configuration import HttpServer
-from jupyter_agentbox.mcp_client.sign_ins import SignIns
+from jupyter_agentbox.mcp_client.sign_ins import SignIn, SignIns
 from jupyter_agentbox.mcp_client.trust_keys import trust_key_of
+
+if TYPE_CHECKING:
+    from jupyter_agentbox.mcp_client.authorization import Authorization
 
 #: As many may be on their way at the same time.
 MOST: Final = 20
@@ -85,7 +87,7 @@ class _Pending:
     server: HttpServer
     person: str
     browser_key: str = field(repr=False)
-    authorization: Any
+    authorization: Authorization
 
 
 class SignInManager:
@@ -173,10 +175,10 @@ class SignInManager:
                 self._failures[name] = reason
             self._on_change()
 
-    async def _begun(self, server: HttpServer, redirect: str) -> Any:
-        oauth = await asyncio.to_thread(_import_oauth)
+    async def _begun(self, server: HttpServer, redirect: str) -> Authorization:
+        authorization_type = await asyncio.to_thread(_import_authorization)
         known = await asyncio.to_thread(self._sign_ins.load, server.name, trust_key_of(server))
-        authorization = oauth.Authorization(server, redirect=redirect, known=known)
+        authorization = authorization_type(server, redirect=redirect, known=known)
         await authorization.begin()
         return authorization
 
@@ -207,7 +209,7 @@ class SignInManager:
         await self._servers.stop(name)
         in_background(self._start(name), what=f"starting the MCP server {name}")
 
-    async def _keep(self, name: str, answer: ProviderAnswer, authorization: Any) -> None:
+    async def _keep(self, name: str, answer: ProviderAnswer, authorization: Authorization) -> None:
         if answer.error or not answer.code:
             authorization.cancel()
             raise SignInError(f"the provider did not sign you in to `{name}`: {_reason(answer)}")
@@ -226,7 +228,7 @@ class SignInManager:
         """
         server = self._servers.http_server(name)
         self._set_failure(name, "")
-        oauth = await asyncio.to_thread(_import_oauth)
+        revoke = await asyncio.to_thread(_import_revoke)
         found = await asyncio.to_thread(self._sign_ins.load, name, trust_key_of(server))
         try:
             await asyncio.to_thread(self._sign_ins.forget, name)
@@ -236,7 +238,7 @@ class SignInManager:
             ) from None
         await self._servers.signed_out(name)  # before the provider is told, which may take its time
         if found is not None:
-            await oauth.revoke(server, found)
+            await revoke(server, found)
 
     def close(self) -> None:
         """Give up all that are on their way."""
@@ -254,8 +256,15 @@ def _reason(answer: ProviderAnswer) -> str:
     return answer.error[:_LONGEST_REASON] or "it sent no code"
 
 
-def _import_oauth() -> ModuleType:
+def _import_authorization() -> type[Authorization]:
     # Late, and in a thread: see `import_connections`.
-    from jupyter_agentbox.mcp_client import oauth  # noqa: PLC0415
+    from jupyter_agentbox.mcp_client.authorization import Authorization  # noqa: PLC0415
 
-    return oauth
+    return Authorization
+
+
+def _import_revoke() -> Callable[[HttpServer, SignIn], Awaitable[None]]:
+    # Late, and in a thread: see `import_connections`.
+    from jupyter_agentbox.mcp_client.token_requests import revoke  # noqa: PLC0415
+
+    return revoke

@@ -1,0 +1,147 @@
+"""Sending the token that a sign-in gave with each request, and renewing it without a word.
+
+Nothing here waits for a person while code calls a tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final
+
+import httpx2
+from mcp.client.auth.utils import extract_field_from_www_auth
+
+from .configuration import HttpServer
+from .provider_addresses import is_safe_address
+from .response_body import drop_body
+from .sign_ins import SignIn, SignIns
+from .token_requests import refresh
+from .trust_keys import trust_key_of
+
+_log = logging.getLogger(__name__)
+#: A token is renewed so many seconds before its end.
+_MARGIN: Final = 30.0
+
+
+class SignedIn(httpx2.Auth):
+    """Sends the token of a sign-in with each request, and renews it: before it ends, and once when it is refused.
+
+    Parameters
+    ----------
+    server : HttpServer
+        The server: what a sign-in to another address gave is not sent to it.
+    sign_ins : SignIns
+        Where sign-ins are kept.
+    on_secret : callable
+        Gets each value that must not be shown.
+
+    Attributes
+    ----------
+    is_signed_in : bool
+        Whether there is a token to send.
+    was_signed_in : bool
+        Whether there was one.
+    """
+
+    def __init__(self, server: HttpServer, sign_ins: SignIns, *, on_secret: Callable[[str], None]) -> None:
+        self._server = server
+        self._sign_ins = sign_ins
+        self._on_secret = on_secret
+        self._trust_key = trust_key_of(server)
+        self._lock = asyncio.Lock()
+        self._sign_in: SignIn | None = None
+        self._renewals: set[asyncio.Task[SignIn | None]] = set()
+        self.is_signed_in = False
+        self.was_signed_in = False
+
+    async def load(self) -> None:
+        """Read what is kept, which may have changed since: somebody signed in, or out."""
+        found = await asyncio.to_thread(self._sign_ins.load, self._server.name, self._trust_key)
+        self._set(found if is_safe_address(self._server.url) else None)
+
+    async def async_auth_flow(self, request: httpx2.Request) -> Any:
+        """Send a request with the token that holds."""
+        used = await self._current()
+        if used is None:
+            yield request
+            return
+        request.headers["Authorization"] = _bearer(used)
+        response = yield request
+        if response.status_code != 401:
+            return
+        renewed = await self._renewed(used)
+        if renewed is not None:
+            await drop_body(response)
+            request.headers["Authorization"] = _bearer(renewed)
+            yield request  # the server did nothing: it did not know who asked
+
+    async def _current(self) -> SignIn | None:
+        found = self._sign_in
+        if found is not None and found.expires_at is not None and time.time() > found.expires_at - _MARGIN:
+            return await self._renewed(found) or self._sign_in
+        return found
+
+    async def _renewed(self, used: SignIn) -> SignIn | None:
+        """Return what came after a token that is refused or about to end; ``None`` if nothing can.
+
+        In a task of its own: a provider takes each refresh token once, and a call that is cancelled meanwhile must not
+        lose the next one.
+        """
+        task = asyncio.create_task(self._renew(used))
+        self._renewals.add(task)
+        task.add_done_callback(self._renewals.discard)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(task)
+
+    async def _renew(self, used: SignIn) -> SignIn | None:
+        async with self._lock:
+            if self._sign_in is not None and self._sign_in.tokens != used.tokens:
+                return self._sign_in
+            async with self._alone():
+                await self.load()  # another process of this user may have renewed it, and a provider takes each once
+                if self._sign_in is None or self._sign_in.tokens != used.tokens:
+                    return self._sign_in
+                if not used.tokens.get("refresh_token"):
+                    return None
+                renewed = await refresh(self._server, used)
+                self._set(await asyncio.to_thread(self._replace, used, renewed))
+                return self._sign_in
+
+    @contextlib.asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """Wait until no other process of this user renews the same sign-in."""
+        let_go = await asyncio.to_thread(self._sign_ins.begin_renewal, self._server.name)
+        try:
+            yield
+        finally:
+            let_go()
+
+    def _set(self, found: SignIn | None) -> None:
+        self._sign_in = found
+        self.is_signed_in = found is not None
+        self.was_signed_in = self.was_signed_in or self.is_signed_in
+        for key in ("access_token", "refresh_token"):
+            if found is not None and found.tokens.get(key):
+                self._on_secret(str(found.tokens[key]))
+
+    def _replace(self, used: SignIn, renewed: SignIn | None) -> SignIn | None:
+        try:
+            return self._sign_ins.replace(self._server.name, used, renewed)
+        except OSError as error:
+            _log.warning("the renewed sign-in to %s could not be kept: %s", self._server.name, error.strerror)
+            return renewed
+
+
+def _bearer(sign_in: SignIn) -> str:
+    return f"Bearer {sign_in.tokens.get('access_token')}"
+
+
+def missing_scope(response: httpx2.Response) -> str | None:
+    """Return the rights that a server says a token lacks (RFC 6750); ``None`` if it does not say that."""
+    if response.status_code != 403 or extract_field_from_www_auth(response, "error") != "insufficient_scope":
+        return None
+    return extract_field_from_www_auth(response, "scope") or ""
