@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jupyter_agentbox import paths
-from jupyter_agentbox.core.policy import Policy
+from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.reviewers import Reviewer
+from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
+from jupyter_agentbox.protocol.shell import SHELL_SERVER
 
 from .questions import AnswerQuestion
 
@@ -62,3 +64,12 @@ class BackendSettings:
         if self.mcp_config_path is not None:
             return (self.mcp_config_path,)
         return (paths.registered_servers_path(), paths.config_dir() / "mcp.json")
+
+
+def allowing_tools(policy: Policy) -> Policy:
+    """Return a policy by which tool calls do not ask, unless one of its rules says so; shell commands and code do."""
+    allowed = Rule(server="*", tool="*", effect=Effect.ALLOW, layer=Layer.SESSION, reason="approve_tool_calls is off")
+    others = [
+        Rule(server=one, tool="*", effect=Effect.ASK, layer=Layer.SESSION) for one in (SHELL_SERVER, NOTEBOOK_SERVER)
+    ]
+    return policy.with_rules([allowed, *others])

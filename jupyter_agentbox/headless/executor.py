@@ -6,9 +6,9 @@ import asyncio
 import getpass
 import logging
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -20,62 +20,37 @@ from jupyter_agentbox.core.approvals import ApprovalRequest as StoredRequest
 from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.core.calls import TurnRef
 from jupyter_agentbox.core.isolation import Isolation
-from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
+from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.ports import ApprovalQuery, ToolCatalog
 from jupyter_agentbox.core.reviewers import Reviewer, Via
-from jupyter_agentbox.core.sandbox_settings import SandboxSettings
-from jupyter_agentbox.exceptions import InvalidTransitionError
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
-from jupyter_agentbox.protocol.shell import SHELL_SERVER
 from jupyter_agentbox.trusted_imports import in_kernel
 
+from .accept_all import accept_all
 from .asked_code import AskedCode
 from .backend import LocalBackend
-from .backend_settings import BackendSettings
-from .deadline import PausableDeadline
-from .execution_queue import Execution, ExecutionQueue
+from .backend_settings import BackendSettings, allowing_tools
+from .execution_queue import ExecutionQueue
+from .kernel_processes import new_process
 from .local_kernel import KernelSettings, LocalKernel, Preparation
-from .local_process import LocalProcess
 from .mcp_sources import absolute_paths
-from .ports import KernelProcess, OnOutput
-from .questions import AnswerQuestion, ServerQuestion
-from .reports import Report, ServerLogMessage, ToolProgress
+from .questions import AnswerQuestion, OpenQuestions
+from .reports import Report
 from .requests import ApprovalRequest
-from .results import CodeExecutionChunk, CodeExecutionError, CodeExecutionResult
-from .sandbox_config import SandboxConfig, read_sandbox_config
+from .results import CodeExecutionError, CodeExecutionResult
+from .running_kernel import Item, RunningKernel
+from .sandbox_config import SandboxConfig, read_sandbox_config, writable_places
 
 if TYPE_CHECKING:
     from jupyter_agentbox.services.calls.modes import ThreadModes
 
 log = logging.getLogger(__name__)
 
-#: What `CodeExecutor.stream` yields.
-Item = ApprovalRequest | CodeExecutionChunk | CodeExecutionResult | ToolProgress | ServerLogMessage
-
-
-@dataclass(slots=True)
-class _End:
-    """Stands among a turn's items and ends its reading."""
-
-
-@dataclass(slots=True)
-class _Running:
-    """The kernel and what belongs to it."""
-
-    kernel: LocalKernel
-    turns: ExecutionQueue
-    budget: PausableDeadline | None = None
-    withdrawals: set[asyncio.Task[None]] = field(default_factory=set)
-
-
 _PRINT_VARIABLES: Final = (
     "from jupyter_agentbox.kernel.variables import print_variables\nprint_variables(get_ipython())"
 )
 #: Seconds that a kernel has to tell its variables.
 _VARIABLES: Final = 30.0
-
-_CANCELLED: Final = _End()
-_OVER: Final = _End()
 
 
 class CodeExecutor:
@@ -218,6 +193,7 @@ class CodeExecutor:
         self.approve_shell_cmds = approve_shell_cmds
         self.require_shell_escape = require_shell_escape
         self.approve_code = approve_code
+        self._questions = OpenQuestions(on_question, self._pace)
         self._kernel_settings = KernelSettings(
             env=self.kernel_env,
             start_timeout=kernel_init_timeout,
@@ -227,20 +203,19 @@ class CodeExecutor:
                 require_shell_escape=require_shell_escape,
             ),
         )
+        rules = policy or Policy()
         self._backend_settings = BackendSettings(
-            policy=_policy(policy, approve_tool_calls),
+            policy=rules if approve_tool_calls else allowing_tools(rules),
             approval_timeout=approval_timeout,
             connect_timeout=connect_timeout,
             mcp_config_path=Path(mcp_config_path) if mcp_config_path is not None else None,
             database_url=database_url,
             reviewer=Reviewer(name=_user(), via=via),
             modes=modes,
-            on_question=self._answer_question if on_question is not None else None,
+            on_question=self._questions.ask if on_question is not None else None,
         )
-        self._on_question = on_question
-        self._questions = 0
         self._backend: LocalBackend | None = None
-        self._running: _Running | None = None
+        self._running: RunningKernel | None = None
         self._asked: set[AskedCode] = set()
 
     async def __aenter__(self) -> Self:
@@ -259,8 +234,7 @@ class CodeExecutor:
 
     @agent_turn.setter
     def agent_turn(self, turn: TurnRef | None) -> None:
-        _, backend = self._require()
-        backend.turn = turn
+        self._require().backend.turn = turn
 
     @property
     def isolation(self) -> str:
@@ -288,7 +262,7 @@ class CodeExecutor:
         """
         if self._backend is not None:
             raise RuntimeError("the executor is already running")
-        settings = replace(self._backend_settings, kernel_places=_kernel_places(self._sandbox))
+        settings = replace(self._backend_settings, kernel_places=writable_places(self._sandbox))
         self._backend = LocalBackend(settings, self._request_changed, self._reported)
         try:
             self._running = await self._start_kernel(self._backend)
@@ -322,7 +296,8 @@ class CodeExecutor:
         CodeExecutionError, SandboxRefusedError, TimeoutError
             If the new kernel does not start.
         """
-        running, backend = self._require()
+        running = self._require()
+        backend = running.backend
         running.turns.lose("the kernel was reset")
         await backend.detach()
         ending = asyncio.gather(running.kernel.close(), backend.stop_servers())
@@ -336,15 +311,14 @@ class CodeExecutor:
 
         Does nothing if no cell runs. What the cell asked for is withdrawn: from now on it cannot be accepted.
         """
-        if self._running is None or self._backend is None:
+        if self._running is None:
             return
         turn = self._running.turns.current
-        if turn is not None and not turn.ended.is_set():
-            turn.put(_CANCELLED)
-            self._begin_ending(self._running, self._backend, turn)
-        elif turn is None:
-            for asked in self._asked:
-                asked.cancel()
+        if turn is not None:
+            self._running.cancel(turn)
+            return
+        for asked in self._asked:
+            asked.cancel()
 
     async def stream(
         self, code: str, timeout: float | None = None, chunks: bool = False, progress: bool = False
@@ -388,7 +362,7 @@ class CodeExecutor:
         RuntimeError
             The executor does not run, or this task holds up a cell of it.
         """
-        run_cell = partial(self._cell, timeout=timeout, chunks=chunks, progress=progress)
+        run_cell = partial(self._run_cell, timeout=timeout, chunks=chunks, progress=progress)
         async with aclosing(self.ask_first(code, run_cell) if self.approve_code else run_cell(code)) as items:
             async for item in items:
                 yield item
@@ -408,7 +382,7 @@ class CodeExecutor:
         CodeExecutionError, RuntimeError
             As `stream` does.
         """
-        async with aclosing(self._cell(code, timeout=None, chunks=False, progress=False, calls=True)) as items:
+        async with aclosing(self._run_cell(code, timeout=None, chunks=False, progress=False, calls=True)) as items:
             async for item in items:
                 yield item
 
@@ -422,8 +396,7 @@ class CodeExecutor:
         RuntimeError
             The executor does not run.
         """
-        _, backend = self._require()
-        return await (await backend.box()).approvals.get(request_id)
+        return await (await self._require().backend.box()).approvals.get(request_id)
 
     async def ask_first(
         self,
@@ -453,10 +426,10 @@ class CodeExecutor:
         CodeExecutionError, TimeoutError
             What `run_cell` raises.
         """
-        running, backend = self._require()
+        running = self._require()
+        kernel, backend = running.kernel, running.backend
         asked = AskedCode(backend, run_cell, analysis)
         self._asked.add(asked)
-        kernel = running.kernel
         asking = asked.stream(code, kernel_id=kernel.id, isolation=kernel.isolation, turn=backend.turn)
         try:
             async with aclosing(asking) as items:
@@ -465,35 +438,6 @@ class CodeExecutor:
         finally:
             self._asked.discard(asked)
             on_end(asked.request_id)
-
-    async def _cell(
-        self, code: str, *, timeout: float | None, chunks: bool, progress: bool, calls: bool = False
-    ) -> AsyncGenerator[Any]:
-        running, backend = self._require()
-        turn = await running.turns.begin(code)
-        turn.wants_reports, turn.wants_calls = progress, calls
-        budget = running.budget = PausableDeadline(timeout)
-        self._hand_over(running, backend)
-        is_over = False
-        try:
-            async for item in _before_deadline(running.turns.items(turn, budget.deadline)):
-                is_over = item is _OVER
-                if is_over or item is _CANCELLED:
-                    break
-                if isinstance(item, ApprovalRequest | StoredRequest | ToolProgress | ServerLogMessage):
-                    yield item
-                elif chunks and isinstance(item, str):
-                    yield CodeExecutionChunk(text=item)
-        finally:
-            is_cancelled = turn.ending is not None
-            has_ended = await self._leave(running, backend, turn)
-        if is_over:
-            raise TimeoutError(budget.exceeded(running.turns.resists()))
-        if not has_ended:
-            raise CodeExecutionError(running.turns.resists() or "")
-        if is_cancelled:
-            return
-        yield await running.turns.finish(turn)
 
     async def execute(self, code: str, timeout: float | None = None) -> CodeExecutionResult:
         """Run code, accept every call that asks, and return the result.
@@ -513,18 +457,7 @@ class CodeExecutor:
         CodeExecutionError, TimeoutError, RuntimeError
             As in `stream`.
         """
-        result = CodeExecutionResult(text=None, images=[])
-        try:
-            # Not one after the other: what is accepted together waits for the disk together.
-            async with asyncio.TaskGroup() as accepting:
-                async for item in self.stream(code, timeout=timeout):
-                    if isinstance(item, ApprovalRequest):
-                        accepting.create_task(_accept(item))
-                    elif isinstance(item, CodeExecutionResult):
-                        result = item
-        except BaseExceptionGroup as errors:
-            raise _most_telling(errors) from None
-        return result
+        return await accept_all(self.stream(code, timeout=timeout))
 
     async def variables(self) -> str:
         """Return the names, types and shapes of the variables in the kernel, a line each; never values.
@@ -537,7 +470,7 @@ class CodeExecutor:
             The executor does not run.
         """
         async with aclosing(
-            self._cell(in_kernel(_PRINT_VARIABLES), timeout=_VARIABLES, chunks=False, progress=False)
+            self._run_cell(in_kernel(_PRINT_VARIABLES), timeout=_VARIABLES, chunks=False, progress=False)
         ) as items:
             async for item in items:
                 if isinstance(item, CodeExecutionResult):
@@ -554,8 +487,7 @@ class CodeExecutor:
         AgentBoxError
             The parts that run tools cannot be loaded.
         """
-        _, backend = self._require()
-        return (await backend.box()).tools
+        return (await self._require().backend.box()).tools
 
     async def register_mcp_server(
         self,
@@ -595,8 +527,7 @@ class CodeExecutor:
         RuntimeError
             The executor does not run.
         """
-        _, backend = self._require()
-        return await backend.register(name, absolute_paths(configuration), decide)
+        return await self._require().backend.register(name, absolute_paths(configuration), decide)
 
     async def refused_calls(self, since: datetime) -> Sequence[StoredRequest]:
         """Return the requests of this kernel's code that were rejected or have expired since then, newest first.
@@ -608,148 +539,46 @@ class CodeExecutor:
         RuntimeError
             The executor does not run.
         """
-        running, backend = self._require()
-        box = await backend.box()
+        running = self._require()
+        box = await running.backend.box()
         query = ApprovalQuery(statuses=(Status.REJECTED, Status.EXPIRED), kernel_id=running.kernel.id, limit=20)
         page = await box.approvals.list(query)
         return [request for request in page.approvals if request.created_at >= since]
 
-    async def _start_kernel(self, backend: LocalBackend) -> _Running:
-        kernel = LocalKernel(self._kernel_settings, self._make_process)
+    async def _start_kernel(self, backend: LocalBackend) -> RunningKernel:
+        make_process = partial(new_process, sandbox=self._sandbox, backend=self._backend_settings)
+        kernel = LocalKernel(self._kernel_settings, make_process)
         turns = ExecutionQueue(kernel, images_dir=self.images_dir, on_comm=backend.receive)
         backend.attach(kernel)
         await kernel.start()
-        return _Running(kernel, turns)
+        return RunningKernel(kernel=kernel, turns=turns, backend=backend, questions=self._questions)
 
-    def _make_process(self, on_output: OnOutput) -> KernelProcess:
-        if self._sandbox is None:
-            return LocalProcess(on_output)
-        # most kernels have none
-        from jupyter_agentbox.sandbox.server.configuration_files import files_of_database  # noqa: PLC0415
-        from jupyter_agentbox.sandbox.server.process import SandboxedProcess  # noqa: PLC0415
-
-        settings = self._backend_settings
-        named = [] if settings.mcp_config_path is None else [settings.mcp_config_path.expanduser().absolute()]
-        hidden = (*named, *files_of_database(settings.database_url or ""))
-        return SandboxedProcess(on_output, settings=self._sandbox, hidden=hidden)
-
-    def _require(self) -> tuple[_Running, LocalBackend]:
-        if self._running is None or self._backend is None:
+    def _require(self) -> RunningKernel:
+        if self._running is None:
             raise RuntimeError("the executor is not running: use it with `async with`, or call `start`")
-        return self._running, self._backend
+        return self._running
 
-    async def _leave(self, running: _Running, backend: LocalBackend, turn: Execution) -> bool:
-        """Read no more of a turn, and make sure that it is over; say whether it is."""
-        backend.requests.take_back(turn)
-        if not turn.ended.is_set():
-            self._begin_ending(running, backend, turn)
-        return await running.turns.end(turn)
-
-    def _begin_ending(self, running: _Running, backend: LocalBackend, turn: Execution) -> None:
-        """Interrupt a turn's code, and withdraw what it asked for, in tasks that nobody's cancellation stops."""
-        if turn.ending is None:
-            running.turns.begin_ending(turn)
-            withdrawal = asyncio.ensure_future(self._withdraw(running, backend, turn))
-            running.withdrawals.add(withdrawal)
-            withdrawal.add_done_callback(running.withdrawals.discard)
-
-    async def _withdraw(self, running: _Running, backend: LocalBackend, turn: Execution) -> None:
-        # The kernel says what it withdraws before it says that the code has ended. What is left then is of code that
-        # outlives its cell, and can be decided.
-        await turn.ended.wait()
-        await backend.withdrawn()
-        turn.is_withdrawn = True
-        self._hand_over(running, backend, done=asyncio.current_task())
-
-    def _hand_over(self, running: _Running, backend: LocalBackend, *, done: asyncio.Task[None] | None = None) -> None:
-        """Give the turn that runs the requests that nobody has, unless some of them may be withdrawn just now."""
-        turn = running.turns.current
-        if turn is not None and turn.is_read and not running.withdrawals - {done}:
-            backend.requests.hand_over(turn)
-        self._pace(running, backend)
+    def _run_cell(
+        self, code: str, *, timeout: float | None, chunks: bool, progress: bool, calls: bool = False
+    ) -> AsyncGenerator[Any]:
+        return self._require().run(code, timeout=timeout, chunks=chunks, progress=progress, calls=calls)
 
     def _request_changed(self, stored: StoredRequest) -> None:
-        running, backend = self._running, self._backend
-        if running is None or backend is None:
+        if self._running is None:
             return
         if stored.call.server == NOTEBOOK_SERVER:
             for asked in self._asked:
                 asked.changed(stored)
             return
-        current = running.turns.current
-        backend.requests.changed(stored, current)
-        if current is not None and current.wants_calls and current.is_read:
-            current.put(stored)
-        self._pace(running, backend)
+        self._running.request_changed(stored)
 
     def _reported(self, report: Report) -> None:
-        running = self._running
-        if running is not None and running.turns.current is not None:
-            running.turns.current.report(report)
+        if self._running is not None:
+            self._running.report(report)
 
-    async def _answer_question(self, question: ServerQuestion) -> Mapping[str, Any] | bool | None:
-        """Ask the program; meanwhile the cell's time stands still."""
-        if self._on_question is None:
-            return False
-        self._questions += 1
-        self._pace_now()
-        try:
-            return await self._on_question(question)
-        finally:
-            self._questions -= 1
-            self._pace_now()
-
-    def _pace_now(self) -> None:
-        if self._running is not None and self._backend is not None:
-            self._pace(self._running, self._backend)
-
-    def _pace(self, running: _Running, backend: LocalBackend) -> None:
-        """Let the cell's time stand still while something waits for a decision, or for an answer."""
-        if running.budget is None:
-            return
-        is_waiting = len(backend.requests) > 0 or self._questions > 0
-        has_changed = running.budget.pause() if is_waiting else running.budget.resume()
-        if has_changed and running.turns.current is not None:
-            running.turns.current.wake()
-
-
-async def _accept(request: ApprovalRequest) -> None:
-    with suppress(InvalidTransitionError):  # it was withdrawn or has expired, which the code that called was told
-        await request.accept()
-
-
-def _most_telling(errors: BaseExceptionGroup) -> BaseException:
-    """Return the error that the code ended with, if it did, or else the first."""
-    own = [error for error in errors.exceptions if isinstance(error, CodeExecutionError | TimeoutError)]
-    return (own or errors.exceptions)[0]
-
-
-async def _before_deadline(items: AsyncIterator[object]) -> AsyncIterator[object]:
-    """Yield the items, and `_OVER` when the time is."""
-    try:
-        async for item in items:
-            yield item
-    except TimeoutError:
-        yield _OVER
-
-
-def _policy(policy: Policy | None, approve_tool_calls: bool) -> Policy:
-    rules = policy or Policy()
-    if approve_tool_calls:
-        return rules
-    allowed = Rule(server="*", tool="*", effect=Effect.ALLOW, layer=Layer.SESSION, reason="approve_tool_calls is off")
-    others = [
-        Rule(server=one, tool="*", effect=Effect.ASK, layer=Layer.SESSION) for one in (SHELL_SERVER, NOTEBOOK_SERVER)
-    ]
-    return rules.with_rules([allowed, *others])
-
-
-def _kernel_places(sandbox: SandboxSettings | None) -> tuple[Path, ...]:
-    """Return the directories in which a sandboxed kernel that starts now can write."""
-    if sandbox is None:
-        return ()
-    work = Path(sandbox.work_dir) if sandbox.work_dir else Path.cwd()
-    return tuple(path.expanduser().resolve() for path in (work, *map(Path, sandbox.writable)))
+    def _pace(self) -> None:
+        if self._running is not None:
+            self._running.pace()
 
 
 def _user() -> str:

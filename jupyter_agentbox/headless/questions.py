@@ -47,6 +47,38 @@ class ServerQuestion:
 AnswerQuestion = Callable[[ServerQuestion], Awaitable[Mapping[str, Any] | bool | None]]
 
 
+class OpenQuestions:
+    """The questions that a program's function is answering just now.
+
+    Parameters
+    ----------
+    answer : callable or None
+        The function; without one, each question is declined.
+    on_change : callable
+        Called when there is one more, or one less.
+    """
+
+    def __init__(self, answer: AnswerQuestion | None, on_change: Callable[[], None]) -> None:
+        self._answer = answer
+        self._on_change = on_change
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    async def ask(self, question: ServerQuestion) -> Mapping[str, Any] | bool | None:
+        """Ask the program."""
+        if self._answer is None:
+            return False
+        self._count += 1
+        self._on_change()
+        try:
+            return await self._answer(question)
+        finally:
+            self._count -= 1
+            self._on_change()
+
+
 class ProgramAnswerer:
     """Answers the questions of servers by a function of the program; declines them, and says so, if it gave none.
 

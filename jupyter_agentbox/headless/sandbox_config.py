@@ -70,6 +70,14 @@ def with_read_only(config: SandboxConfig | None, *, work_dir: Path | None, read_
     return replace(settings, read_only=(*settings.read_only, str(read_only.absolute()))).as_json()
 
 
+def writable_places(sandbox: SandboxSettings | None) -> tuple[Path, ...]:
+    """Return the directories in which a sandboxed kernel that starts now can write."""
+    if sandbox is None:
+        return ()
+    work = Path(sandbox.work_dir) if sandbox.work_dir else Path.cwd()
+    return tuple(path.expanduser().resolve() for path in (work, *map(Path, sandbox.writable)))
+
+
 def _from_file(file: Path, settings: SandboxSettings, work_dir: Path | None) -> SandboxSettings:
     """Return settings of a file that the kernel must not write, and that names no program if an earlier one could."""
     from jupyter_agentbox.sandbox.server.programs import check_source  # noqa: PLC0415  # only where there is a file

@@ -14,8 +14,8 @@ from jupyter_agentbox import ApprovalRequest, CodeExecutor
 from jupyter_agentbox.core.approvals import Lapse
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.headless.execution_queue import ExecutionQueue
-from jupyter_agentbox.headless.executor import _Running
 from jupyter_agentbox.headless.request_queue import RequestQueue
+from jupyter_agentbox.headless.running_kernel import RunningKernel
 from jupyter_agentbox.testing import TIMEOUT
 from tests.headless.kernels.test_execution_queue import IDLE, REPLY, ScriptedKernel
 from tests.samples import a_request
@@ -50,7 +50,8 @@ def executor(tmp_path: Path, kernel: Kernel) -> Iterator[CodeExecutor]:
 
     backend: Any = SimpleNamespace(requests=RequestQueue(decide), withdrawn=withdrawn)
     made._backend = backend
-    made._running = _Running(kernel=kernel, turns=ExecutionQueue(kernel, images_dir=tmp_path))  # type: ignore[arg-type]
+    turns = ExecutionQueue(kernel, images_dir=tmp_path)
+    made._running = RunningKernel(kernel=kernel, turns=turns, backend=backend, questions=made._questions)  # type: ignore[arg-type]
     yield made
     made._backend = made._running = None
 
