@@ -21,6 +21,7 @@ from jupyter_server.services.kernels.connection.base import (
 )
 from jupyter_server.utils import ensure_async
 
+from jupyter_agentbox.bridge.websocket_messages import V1
 from jupyter_agentbox.core.askers import Asker
 from jupyter_agentbox.core.reviewers import ReviewerKind, Via
 from jupyter_agentbox.services.reviewers import hub_auth_of
@@ -51,7 +52,6 @@ _STATES: Final = frozenset({"request_state", "request_states"})
 _LONG: Final = 10_000
 #: Those of one kernel that are told apart. Of more, somebody unknown stands for the rest.
 MOST_ASKERS: Final = 20
-_V1: Final = "v1.kernel.websocket.jupyter.org"
 _MADE_UP: Final = re.compile(r"[0-9a-f]{32}")
 
 
@@ -100,7 +100,7 @@ def observed(connection: type[BaseKernelWebsocketConnection], askers: KernelAske
                 await super().prepare()
 
         def handle_incoming_message(self, incoming_msg: Any) -> None:
-            if may_run_code(incoming_msg, is_v1=getattr(self, "subprotocol", None) == _V1):
+            if may_run_code(incoming_msg, is_v1=getattr(self, "subprotocol", None) == V1):
                 askers.note(self.kernel_id, self._asker or Asker())
             super().handle_incoming_message(incoming_msg)
 
