@@ -6,11 +6,6 @@ than it may, and when its standard input closes.
 
 from __future__ import annotations
 
-import contextlib
-import json
-import resource
-import signal
-import sys
 import warnings
 from typing import Any, Final
 
@@ -18,6 +13,7 @@ from jupyter_agentbox.analysis import ruff
 from jupyter_agentbox.analysis.findings import NO_RUFF, NOT_ANALYSED, SYNTAX_ERROR, DomainCalls, Severity
 from jupyter_agentbox.analysis.source import Source, read, unseen_characters
 from jupyter_agentbox.analysis.syntax_tree import places
+from jupyter_agentbox.processes.worker_loop import answer_requests
 
 #: Bytes of memory that all of it may take.
 _MEMORY: Final = 2 * 1024**3
@@ -108,20 +104,15 @@ def _character(lines: list[str], line: int, offset: int) -> int:
     return len(text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore")) + 1
 
 
+def answer(request: dict[str, Any]) -> dict[str, list[Found]]:
+    """Return what is found in code."""
+    return {"findings": look_at(request["code"], request["domains"], request["ruff"])}
+
+
 def main() -> None:
     """Answer until the end of standard input."""
-    for limit, value in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_CORE, 0)):
-        with contextlib.suppress(OSError, ValueError):  # not on every platform
-            resource.setrlimit(limit, (value, value))
     warnings.simplefilter("ignore")  # Python warns about invalid escapes in what it parses
-    for line in sys.stdin.buffer:
-        request = json.loads(line)
-        # Nobody catches the signal: it ends the process in the middle of whatever it does.
-        signal.setitimer(signal.ITIMER_PROF, request["seconds"])
-        findings = look_at(request["code"], request["domains"], request["ruff"])
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        sys.stdout.buffer.write(json.dumps({"findings": findings}).encode() + b"\n")
-        sys.stdout.buffer.flush()
+    answer_requests(answer, memory=_MEMORY)
 
 
 if __name__ == "__main__":

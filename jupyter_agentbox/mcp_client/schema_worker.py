@@ -6,20 +6,17 @@ than it may, and when its standard input closes.
 
 from __future__ import annotations
 
-import contextlib
-import json
-import resource
-import signal
-import sys
 from collections import OrderedDict
 from typing import Any, Final
 
 from jupyter_agentbox.mcp_client.schemas import CompiledSchema, UncheckableError
+from jupyter_agentbox.processes.worker_loop import answer_requests
 
 #: How many schemas are kept compiled.
 KEPT: Final = 512
 #: Bytes of memory that all of it may take.
 _MEMORY: Final = 2 * 1024**3
+_TOO_DEEP: Final = {"refusal": "is nested too deeply to be checked"}
 
 
 class Worker:
@@ -50,29 +47,13 @@ class Worker:
         except UncheckableError as error:
             return {"refusal": str(error)}
         except RecursionError:
-            return {"refusal": "is nested too deeply to be checked"}
+            return _TOO_DEEP
         return {"path": problem.path, "message": problem.message}
 
 
 def main() -> None:
     """Answer until the end of standard input."""
-    for limit, value in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_CORE, 0)):
-        with contextlib.suppress(OSError, ValueError):  # not on every platform
-            resource.setrlimit(limit, (value, value))
-    worker = Worker()
-    for line in sys.stdin.buffer:
-        try:
-            request = json.loads(line)
-        except RecursionError:
-            answer = {"refusal": "is nested too deeply to be checked"}
-        else:
-            # Nobody catches the signal: it ends the process in the middle of whatever it does. What counts is the time
-            # that this process computes, so that a busy machine does not refuse what is quickly checked.
-            signal.setitimer(signal.ITIMER_PROF, request["seconds"])
-            answer = worker.answer(request)
-            signal.setitimer(signal.ITIMER_PROF, 0)
-        sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
-        sys.stdout.buffer.flush()
+    answer_requests(Worker().answer, memory=_MEMORY, too_deep=_TOO_DEEP)
 
 
 if __name__ == "__main__":
