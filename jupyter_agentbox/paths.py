@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from jupyter_agentbox.core.rule_text import FILE_NAME
+from jupyter_agentbox.private_files import replace_file
 
 _SERVERS: Final = "mcpServers"
 
@@ -107,7 +106,6 @@ def keep_server(path: Path, name: str, parameters: Mapping[str, Any]) -> None:
     OSError
         If the file cannot be written.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         known = json.loads(path.read_text("utf-8")).get(_SERVERS, {})
     except (OSError, ValueError, AttributeError):
@@ -115,11 +113,4 @@ def keep_server(path: Path, name: str, parameters: Mapping[str, Any]) -> None:
     if known.get(name) == parameters:
         return
     text = json.dumps({_SERVERS: {**known, name: dict(parameters)}}, indent=2)
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".servers-")  # made for this user only
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    replace_file(path, text.encode())

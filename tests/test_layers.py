@@ -22,6 +22,7 @@ HEIGHTS = {
     "no_redirects": 1,
     "loop_turns": 1,
     "no_follow": 1,
+    "private_files": 1,
     "protocol": 2,
     "processes": 2,
     "trusted_imports": 2,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.private_files import replace_file
 
 from .registration import object_of
 
@@ -65,7 +64,7 @@ class SeenTools:
             known = {**known, server: dict(list(seen.items())[-_MOST_TOOLS:])}
             self._known = dict(list(known.items())[-_MOST_SERVERS:])
             if self._path is not None:
-                _write(self._path, json.dumps({"seen": self._known}))
+                replace_file(self._path, json.dumps({"seen": self._known}).encode())
 
     def _read(self) -> dict[str, dict[str, str]]:
         if self._known is None:
@@ -78,15 +77,3 @@ class SeenTools:
                 for server, tools in object_of(found.get("seen")).items()
             }
         return dict(self._known)
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".seen-tools-")  # made for this user only
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise

@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import stat
-import tempfile
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from jupyter_agentbox.core.located_json import parse as parse_located
 from jupyter_agentbox.core.redaction import REDACTED, Redaction
 from jupyter_agentbox.core.text import did_you_mean
 from jupyter_agentbox.exceptions import ServerConfigurationError
+from jupyter_agentbox.private_files import replace_file
 
 from . import jsonc
 from .configuration import SERVER_KEYS, UnusableServer, parse_configuration, transport_of
@@ -197,19 +197,8 @@ class ServersFile:
     def _replace(self, content: bytes) -> None:
         """Write the file as a whole; a link to it stays a link, and who may read it stays as it is."""
         path = Path(os.path.realpath(self.path))
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".mcp-json-")  # made for this user only
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            if path.exists():
-                Path(draft).chmod(stat.S_IMODE(path.stat().st_mode))
-            Path(draft).replace(path)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+        replace_file(path, content, mode=mode, is_synced=True)
 
 
 def problem_of(path: Path, name: str, configuration: JsonObject) -> str:

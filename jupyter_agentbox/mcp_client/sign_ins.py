@@ -9,7 +9,6 @@ import logging
 import os
 import stat
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.private_files import replace_file
 
 from .registration import object_of
 
@@ -212,15 +212,7 @@ class SignIns:
         if not kept:
             self._path.unlink(missing_ok=True)
             return
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, draft = tempfile.mkstemp(dir=self._path.parent, prefix=".sign-ins-")  # made for this user only
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump({"servers": dict(kept)}, file)
-            Path(draft).replace(self._path)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
+        replace_file(self._path, json.dumps({"servers": dict(kept)}).encode())
 
     def _user(self, name: str) -> str:
         """Return the keyring's name for a server: another data directory, another entry."""

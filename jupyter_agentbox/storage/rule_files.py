@@ -7,7 +7,6 @@ import hashlib
 import logging
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from jupyter_agentbox.core.site_policy import SitePolicy
 from jupyter_agentbox.core.tools import ConfigurationProblem
 from jupyter_agentbox.exceptions import InvalidRulesError, PolicyConflictError, StorageError
 from jupyter_agentbox.loop_turns import Turn
+from jupyter_agentbox.private_files import replace_file
 
 from .protection import why_unprotected
 
@@ -168,7 +168,7 @@ class RuleFiles:
         if revision is not None and revision != found.revision:
             raise PolicyConflictError(f"`{path}` has changed meanwhile: load it again", revision=found.revision)
         try:
-            _replace(_target(path), text)
+            replace_file(_target(path), text.encode(), is_synced=True)
         except OSError as error:
             raise StorageError(f"`{path}` cannot be written: {error.strerror}") from error
         self._user.forget()
@@ -182,20 +182,6 @@ def _check(text: str, path: str) -> None:
     if problems:
         told = [problem.to_json() for problem in problems]
         raise InvalidRulesError(f"these are no rules: {problems[0].message}", problems=told)
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".agentbox-rules-")  # made for this user only
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(draft).replace(path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
 
 
 def _target(path: Path) -> Path:
