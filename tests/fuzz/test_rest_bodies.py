@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, Status
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
-from tests.services.approvals.test_handlers import ASK, TOOL, a_call, approvals, jp_server_config
+from tests.services.approvals.test_handlers import ASK, TOOL, a_call
+from tests.services.conftest import approvals, jp_server_config
 
 from .fuzzing import fuzz, limited, texts, values
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.grants.manager import GrantManager
+from jupyter_agentbox.services.handlers import SETTINGS_KEY
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.services.questions.manager import QuestionManager
 from jupyter_agentbox.testing import FakeAnnouncer, FakeClock, FakeIds, FakeTools, MemoryApprovalStore
@@ -136,6 +138,25 @@ def services(jp_asyncio_loop: asyncio.AbstractEventLoop, request: pytest.Fixture
     services = Services(**getattr(request, "param", {}))
     yield services
     jp_asyncio_loop.run_until_complete(services.approvals.recorded())
+
+
+@pytest.fixture
+def jp_server_config(tmp_path: Path) -> Any:
+    """A server with the extension, its MCP servers and its database where the test is; modules add to it."""
+    return {
+        "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
+        "AgentBoxApp": {
+            "mcp_config_path": str(tmp_path / "mcp.json"),
+            "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
+        },
+    }
+
+
+@pytest.fixture
+def approvals(jp_serverapp: Any) -> ApprovalManager:
+    """The approvals of that server."""
+    manager: ApprovalManager = jp_serverapp.web_app.settings[SETTINGS_KEY].approvals
+    return manager
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
-from jupyter_agentbox.services.handlers import SETTINGS_KEY
 from jupyter_agentbox.services.reviewers import why_no_scope_reaches_browsers
 from tests.samples import a_call
 
@@ -42,12 +41,6 @@ def jp_server_config(jp_server_config: Any, tmp_path: Any, request: pytest.Fixtu
             **more.get("AgentBoxApp", {}),
         },
     }
-
-
-@pytest.fixture
-def approvals(jp_serverapp: Any) -> ApprovalManager:
-    manager: ApprovalManager = jp_serverapp.web_app.settings[SETTINGS_KEY].approvals
-    return manager
 
 
 @pytest.fixture

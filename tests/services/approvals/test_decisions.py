@@ -15,9 +15,7 @@ from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 
-from .test_handlers import ASK, TOOL, a_call, approvals, jp_server_config
-
-__all__ = ["approvals", "jp_server_config"]  # fixtures
+from .test_handlers import ASK, TOOL, a_call
 
 
 class Only(Authorizer):

@@ -23,23 +23,6 @@ TOOL = ToolDescription(name="delete_order", title="Delete an order", description
 ASK = Evaluation(effect=Effect.ASK)
 
 
-@pytest.fixture
-def jp_server_config(jp_server_config: Any, tmp_path: Any) -> Any:
-    return {
-        "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
-        "AgentBoxApp": {
-            "mcp_config_path": str(tmp_path / "mcp.json"),
-            "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
-        },
-    }
-
-
-@pytest.fixture
-def approvals(jp_serverapp: Any) -> ApprovalManager:
-    manager: ApprovalManager = jp_serverapp.web_app.settings[SETTINGS_KEY].approvals
-    return manager
-
-
 def a_call(id: int = 7, kernel: str = "k1", path: str = "a.ipynb") -> ToolCall:
     origin = Origin(kernel_id=kernel, notebook_path=path, cell_id="c1")
     return ToolCall(server="shop", tool="delete_order", arguments={"id": id}, origin=origin)

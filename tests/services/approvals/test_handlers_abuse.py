@@ -11,9 +11,7 @@ from tornado.httpclient import HTTPClientError
 
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 
-from .test_handlers import ASK, TOOL, a_call, approvals, jp_server_config
-
-__all__ = ["approvals", "jp_server_config"]  # fixtures
+from .test_handlers import ASK, TOOL, a_call
 
 DIGEST = "DIGEST"
 

@@ -17,27 +17,9 @@ from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
 from jupyter_agentbox.services.audit import manager as audit_manager
-from jupyter_agentbox.services.handlers import SETTINGS_KEY
 
 ADA = Reviewer(name="ada", via=Via.BROWSER, display_name="Ada Lovelace")
 ASK = Evaluation(effect=Effect.ASK)
-
-
-@pytest.fixture
-def jp_server_config(jp_server_config: Any, tmp_path: Any) -> Any:
-    return {
-        "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
-        "AgentBoxApp": {
-            "mcp_config_path": str(tmp_path / "mcp.json"),
-            "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
-        },
-    }
-
-
-@pytest.fixture
-def approvals(jp_serverapp: Any) -> ApprovalManager:
-    manager: ApprovalManager = jp_serverapp.web_app.settings[SETTINGS_KEY].approvals
-    return manager
 
 
 @pytest.fixture

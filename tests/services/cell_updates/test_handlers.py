@@ -11,28 +11,15 @@ from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
-from jupyter_agentbox.services.handlers import SETTINGS_KEY
 
 SCHEMA: Any = {"type": "object", "properties": {"order-id": {"type": "integer"}, "password": {"type": "string"}}}
 TOOL = ToolDescription(name="delete-order", input_schema=SCHEMA)
 
 
 @pytest.fixture
-def jp_server_config(tmp_path: Any) -> Any:
+def jp_server_config(jp_server_config: Any, tmp_path: Any) -> Any:
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"my-shop": {"command": "true"}}}))
-    return {
-        "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
-        "AgentBoxApp": {
-            "mcp_config_path": str(tmp_path / "mcp.json"),
-            "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
-        },
-    }
-
-
-@pytest.fixture
-def approvals(jp_serverapp: Any) -> ApprovalManager:
-    manager: ApprovalManager = jp_serverapp.web_app.settings[SETTINGS_KEY].approvals
-    return manager
+    return jp_server_config
 
 
 async def a_request(

@@ -20,15 +20,8 @@ ASK = Evaluation(effect=Effect.ASK)
 
 
 @pytest.fixture
-def jp_server_config(request: pytest.FixtureRequest, tmp_path: Any) -> Any:
-    return {
-        "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
-        "AgentBoxApp": {
-            "mcp_config_path": str(tmp_path / "mcp.json"),
-            "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
-            **getattr(request, "param", {}),
-        },
-    }
+def jp_server_config(jp_server_config: Any, request: pytest.FixtureRequest) -> Any:
+    return {**jp_server_config, "AgentBoxApp": {**jp_server_config["AgentBoxApp"], **getattr(request, "param", {})}}
 
 
 @pytest.fixture

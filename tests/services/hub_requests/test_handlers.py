@@ -18,15 +18,9 @@ class HubAuth:
 
 
 @pytest.fixture
-def jp_server_config(tmp_path: Any) -> Any:
-    return {
-        "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
-        "AgentBoxApp": {
-            "mcp_config_path": str(tmp_path / "mcp.json"),
-            "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
-            "hub_service_url": "http://127.0.0.1:9/services/agentbox/",
-        },
-    }
+def jp_server_config(jp_server_config: Any) -> Any:
+    more = {"hub_service_url": "http://127.0.0.1:9/services/agentbox/"}
+    return {**jp_server_config, "AgentBoxApp": {**jp_server_config["AgentBoxApp"], **more}}
 
 
 async def test_a_server_that_belongs_to_no_hub_asks_no_service(fetch: Any) -> None:

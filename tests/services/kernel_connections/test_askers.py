@@ -96,17 +96,6 @@ def test_of_very_many_somebody_unknown_stands_for_the_rest() -> None:
     assert askers.of("k1")[-1] == Asker()
 
 
-@pytest.fixture
-def jp_server_config(jp_server_config: Any, tmp_path: Any) -> Any:
-    return {
-        "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
-        "AgentBoxApp": {
-            "mcp_config_path": str(tmp_path / "mcp.json"),
-            "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
-        },
-    }
-
-
 async def test_the_server_notes_whose_websocket_sends_code_and_not_who_looks(
     jp_fetch: Any, jp_ws_fetch: Any, jp_serverapp: Any
 ) -> None:

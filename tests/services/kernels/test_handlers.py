@@ -18,17 +18,6 @@ from jupyter_agentbox.sandbox.server.probes import select_level
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
 
 
-@pytest.fixture
-def jp_server_config(tmp_path: Path) -> Any:
-    return {
-        "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
-        "AgentBoxApp": {
-            "mcp_config_path": str(tmp_path / "mcp.json"),
-            "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
-        },
-    }
-
-
 async def isolation(jp_fetch: Any, kernel_id: str) -> Any:
     answer = json.loads((await jp_fetch("jupyter-agentbox", "kernels", kernel_id)).body)
     assert (answer.pop("id"), answer.pop("last_end")) == (kernel_id, None)

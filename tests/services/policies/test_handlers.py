@@ -27,15 +27,8 @@ def app_config() -> dict[str, Any]:
 
 
 @pytest.fixture
-def jp_server_config(jp_server_config: Any, tmp_path: Path, app_config: dict[str, Any]) -> Any:
-    return {
-        "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
-        "AgentBoxApp": {
-            "mcp_config_path": str(tmp_path / "mcp.json"),
-            "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
-            **app_config,
-        },
-    }
+def jp_server_config(jp_server_config: Any, app_config: dict[str, Any]) -> Any:
+    return {**jp_server_config, "AgentBoxApp": {**jp_server_config["AgentBoxApp"], **app_config}}
 
 
 @pytest.fixture

@@ -20,17 +20,6 @@ FORM = ServerQuestion.of_form("How many?", {"properties": {"count": {"type": "in
 
 
 @pytest.fixture
-def jp_server_config(tmp_path: Any) -> Any:
-    return {
-        "ServerApp": {"jpserver_extensions": {"jupyter_agentbox": True}},
-        "AgentBoxApp": {
-            "mcp_config_path": str(tmp_path / "mcp.json"),
-            "database_url": f"sqlite:///{tmp_path / 'approvals.sqlite'}",
-        },
-    }
-
-
-@pytest.fixture
 def services(jp_serverapp: Any) -> Services:
     found: Services = jp_serverapp.web_app.settings[SETTINGS_KEY]
     return found
