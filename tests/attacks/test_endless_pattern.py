@@ -4,11 +4,15 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
+import psutil
 import pytest
+
+from jupyter_agentbox.mcp_client.arguments import TIME_LIMIT
+from tests.processes_alive import running
 
 from .attack import Attack
 from .conftest import Stage
@@ -26,10 +30,32 @@ TOOLS = {
     "endless": "import jsonschema; jsonschema.validate(arguments, schema)",
     "doubling": "import jsonschema_rs; jsonschema_rs.validate(schema, arguments)",
 }
-#: Seconds in which a server that works answers, also on a busy machine.
-PATIENCE = 30.0
+#: Seconds of processor time that a check takes within one answer to others only if it keeps the server from answering.
+#: If it does not, its time limit is shared out among many answers.
+TOO_LONG = TIME_LIMIT / 2
 #: Seconds in which a schema that can be checked at all was checked.
 LONG = 3.0
+
+
+class ProcessorTime:
+    """The processor time of a server and of the workers that check for it."""
+
+    def __init__(self, server: psutil.Process) -> None:
+        self._server = server
+        self._workers: set[psutil.Process] = set()  # of one that has ended nobody can say any more what it was
+
+    def seconds(self) -> float:
+        """Return it, with that of children which have ended."""
+        while True:
+            ended = self._server.cpu_times()[2:4]
+            self._workers.update(running("schema_worker", self._server.children()))
+            working = 0.0
+            for worker in self._workers:
+                with suppress(psutil.NoSuchProcess):
+                    working += sum(worker.cpu_times()[:2])
+            times = self._server.cpu_times()[:4]
+            if times[2:] == ended:  # else one of them may count twice, or not at all
+                return sum(times) + working
 
 
 def attack(facts: dict[str, Any]) -> Any:
@@ -44,25 +70,26 @@ def attack(facts: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_server_answers_others_meanwhile(stage: Stage, tool: str) -> None:
     has_ended = threading.Event()
+    processor_time = ProcessorTime(psutil.Process(stage.world.process.pid))
 
-    def slowest_answer() -> float:
-        slowest = 0.0
+    def most_for_an_answer() -> float:
+        most = 0.0
         while not has_ended.is_set():
-            began = time.monotonic()
+            before = processor_time.seconds()
             stage.world.api("GET", "api/status")
-            slowest = max(slowest, time.monotonic() - began)
-        return slowest
+            most = max(most, processor_time.seconds() - before)
+        return most
 
     with (
         ThreadPoolExecutor(max_workers=1) as others,
         stage.running(attack, tool=tool, arguments=ARGUMENTS) as evidence,
     ):
-        slowest = others.submit(slowest_answer)
+        most = others.submit(most_for_an_answer)
         try:
             assert evidence() == "ToolArgumentsError", stage.said
         finally:
             has_ended.set()
-        stage.judge(ATTACK, slowest.result() > PATIENCE)
+        stage.judge(ATTACK, most.result() > TOO_LONG)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
