@@ -6,6 +6,7 @@ ends the task group that all calls of the connection share. Here such an excepti
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -29,6 +30,8 @@ from .wire import Wire
 
 #: Seconds to connect and to send; reading has no limit here, the call's own timeout is the limit.
 _CONNECT_TIMEOUT: Final = 30.0
+#: Seconds that a server has to answer that its session ends, which changes nothing: we go either way.
+_FAREWELL: Final = 2.0
 _SET_HEADERS: Final = "set `headers` in mcp.json"
 _SIGN_IN: Final = "press *Sign in* beside its name in JupyterLab's side panel, *Servers*, or " + _SET_HEADERS
 _LONGEST_SCOPE: Final = 200
@@ -161,7 +164,16 @@ class ContainedClient(httpx2.AsyncClient):
         self._on_session_lost = on_session_lost
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request."""
+        """Send a request. The answer to the one that ends a session is waited for only briefly."""
+        if request.method != "DELETE":
+            return await self._send(request, **options)
+        try:
+            async with asyncio.timeout(_FAREWELL):
+                return await self._send(request, **options)
+        except TimeoutError:
+            return _error(request, 504, INTERNAL_ERROR, "the server did not answer in time", Fate.INTERRUPTED)
+
+    async def _send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         try:
             response = await super().send(request, **options)
         except httpx2.HTTPError as error:

@@ -11,6 +11,7 @@ import pytest
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
 from jupyter_agentbox.core.tools import Progress, ServerState
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError
+from jupyter_agentbox.mcp_client import transport_http
 
 from .conftest import Hears, Running
 
@@ -97,6 +98,17 @@ async def test_an_answer_that_is_not_json_fails_its_call(running: Running, http_
         with pytest.raises(ToolServerError, match="text/html"):
             await servers.call_tool(call("text"))
         assert (await servers.call_tool(call("echo"))).text == ""
+
+
+async def test_a_server_that_does_not_answer_the_end_of_its_session_is_stopped_all_the_same(
+    running: Running, http_server: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport_http, "_FAREWELL", 0.1)
+    async with running(entry(http_server("raw_http.py", "mute at the end"))) as servers:
+        await servers.call_tool(call("echo"))
+        async with asyncio.timeout(TIMEOUT):
+            await servers.stop("web")
+        assert servers.servers()[0].state is ServerState.STOPPED
 
 
 async def test_a_server_that_does_not_listen_says_so(running: Running) -> None:

@@ -47,6 +47,8 @@ class Handler(BaseHTTPRequestHandler):
         self.reply(*(UNKNOWN_SESSION if is_lost else (405,)))
 
     def do_DELETE(self):
+        if sys.argv[1:] == ["mute at the end"]:
+            released.wait(120)
         self.reply(200)
 
     def do_POST(self):
