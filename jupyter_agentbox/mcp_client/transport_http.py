@@ -36,6 +36,8 @@ _SET_HEADERS: Final = "set `headers` in mcp.json"
 _SIGN_IN: Final = "press *Sign in* beside its name in JupyterLab's side panel, *Servers*, or " + _SET_HEADERS
 _LONGEST_SCOPE: Final = 200
 _LARGEST_ERROR_BODY: Final = 64 * 1024
+#: Bytes of the longest text, other than a JSON-RPC error, that is taken for a server's own word about a session.
+_LONGEST_REFUSAL: Final = 300
 _OLDER: Final = "; the older HTTP+SSE transport is not supported: use the server's streamable HTTP URL"
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
@@ -201,8 +203,9 @@ class ContainedClient(httpx2.AsyncClient):
 
     async def _refusal(self, request: httpx2.Request, response: httpx2.Response, advice: str) -> httpx2.Response:
         status = f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
-        body = await _read_error(response)
-        if MCP_SESSION_ID in request.headers and _is_about_session(response.status_code, body):
+        text = await _read_body(response)
+        body = _error_in(text)
+        if MCP_SESSION_ID in request.headers and _is_about_session(response.status_code, text, body):
             self._on_session_lost()
             return _error(request, 404, INVALID_REQUEST, "the server has ended this session", Fate.SESSION_LOST)
         if advice:
@@ -216,27 +219,37 @@ class ContainedClient(httpx2.AsyncClient):
         return _error(request, response.status_code, INTERNAL_ERROR, f"the server answered {status}{hint}", fate)
 
 
-async def _read_error(response: httpx2.Response) -> dict[str, Any] | None:
-    """Return the JSON-RPC error that an answer has; ``None`` if it has none."""
+async def _read_body(response: httpx2.Response) -> bytes:
+    """Return the body of an answer that is no success; nothing if it breaks off or is too long."""
     response.stream = CappedBody(response.stream, cap=_LARGEST_ERROR_BODY)
     try:
-        body = json.loads(await response.aread())
-    except (httpx2.HTTPError, httpx2.StreamError, ValueError, RecursionError):
-        return None
+        return await response.aread()
+    except (httpx2.HTTPError, httpx2.StreamError):
+        return b""
     finally:
         await response.aclose()
+
+
+def _error_in(text: bytes) -> dict[str, Any] | None:
+    """Return the JSON-RPC error that is the body of an answer; ``None`` if it is something else."""
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
     return body if isinstance(body, dict) and isinstance(body.get("error"), dict) and "jsonrpc" in body else None
 
 
-def _is_about_session(status: int, body: dict[str, Any] | None) -> bool:
+def _is_about_session(status: int, text: bytes, error: dict[str, Any] | None) -> bool:
     """Say whether an answer says that the session of the request is not known.
 
     That is 404 by the specification. The SDK for TypeScript answers 400, and says so in an error that is not about the
-    request, and so has no id.
+    request, and so has no id; the SDK for Python did so in a line of plain text.
     """
-    if status != 400 or body is None:
+    if status != 400:
         return status == 404
-    return body.get("id") is None and "session" in str(body["error"].get("message")).lower()
+    if error is None:
+        return len(text) <= _LONGEST_REFUSAL and b"session" in text.lower()
+    return error.get("id") is None and "session" in str(error["error"].get("message")).lower()
 
 
 class _Incoming:

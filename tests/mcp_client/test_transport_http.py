@@ -174,7 +174,7 @@ async def test_a_redirect_within_the_origin_is_followed(running: Running, http_s
         assert await servers.list_tools("web")
 
 
-@pytest.mark.parametrize("status", ["404", "400"])
+@pytest.mark.parametrize("status", ["404", "400", "400 text"])
 async def test_a_call_on_a_lost_session_is_sent_again_on_a_new_one(
     running: Running, http_server: HttpServer, status: str
 ) -> None:
@@ -193,7 +193,7 @@ async def test_several_calls_on_a_lost_session_are_all_sent_again(running: Runni
         assert (await servers.call_tool(call("ran", name="echo"))).text == "5"
 
 
-@pytest.mark.parametrize("status", ["404", "400"])
+@pytest.mark.parametrize("status", ["404", "400", "400 text"])
 @pytest.mark.parametrize("forgets", [True, False])
 async def test_a_call_that_the_server_took_is_not_sent_again(
     running: Running, http_server: HttpServer, status: str, forgets: bool

@@ -9,11 +9,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 released = threading.Event()
 cancelled = []
 sessions = set()
-#: How the server says that it does not know a session: by the specification, or as the SDK for TypeScript does.
+#: How the server says that it does not know a session: by the specification, or as the SDKs for TypeScript and Python.
 NO_SESSION = {"code": -32000, "message": "Bad Request: No valid session ID provided"}
 UNKNOWN_SESSION = (404, b"")
 if sys.argv[1:] == ["400"]:
     UNKNOWN_SESSION = (400, json.dumps({"jsonrpc": "2.0", "error": NO_SESSION, "id": None}).encode())
+if sys.argv[1:] == ["400 text"]:
+    UNKNOWN_SESSION = (400, NO_SESSION["message"].encode(), "text/plain")
 ran = []
 descriptions = {}
 TOOLS = ["echo", "wait", "release", "status", "hang_up", "cut", "cut_events", "big", "was_cancelled", "forget", "text"]
