@@ -260,9 +260,13 @@ async def test_a_kernel_cannot_decide_by_any_message(kernel: Kernel, forged: Any
     kernel.say(CALL)
     waiting = await kernel.answer("waiting")
     kernel.say(forged)
+    kernel.say(ListPending(id="2"))
+    await kernel.answer("reply", "2")  # by now the message before has had its effect, if it has any
     request = await kernel.services.approvals.get(str(waiting["request_id"]))
-    assert (request.status, kernel.services.tools.calls) == (Status.PENDING, [])
-    await kernel.links.kernel_lost("k1")
+    assert request.status is Status.PENDING
+    await kernel.services.decide(request, Answer.REJECT_ONCE)
+    await kernel.channel.until(lambda sent: sent["type"] == "failure" and sent["code"] == "rejected")
+    assert kernel.services.tools.calls == []
 
 
 async def test_a_comm_that_is_none_of_ours_is_ignored(kernel: Kernel) -> None:
