@@ -205,6 +205,9 @@ export interface IAgentBoxClient {
   interruptTurn(id: string): Promise<void>;
 }
 
+/** Milliseconds by which two clocks may seem to differ. */
+const NOISE = 2000;
+
 /** Speaks to the server extension with the browser's session. */
 export class AgentBoxClient implements IAgentBoxClient {
   constructor(private readonly _settings: ServerConnection.ISettings) {}
@@ -538,12 +541,14 @@ export class AgentBoxClient implements IAgentBoxClient {
     return response;
   }
 
-  /** The `Date` header has whole seconds, so a smaller difference is noise. */
+  /** The `Date` header has whole seconds, so a smaller difference is noise, also one from what is known. */
   private _setClock(response: Response, asked: number): void {
     const date = Date.parse(response.headers.get('Date') ?? '');
     if (!Number.isNaN(date)) {
       const skew = date + 500 - (asked + Date.now()) / 2;
-      this._skew = Math.abs(skew) > 2000 ? skew : 0;
+      if (Math.abs(skew - this._skew) > NOISE) {
+        this._skew = Math.abs(skew) > NOISE ? skew : 0;
+      }
     }
   }
 

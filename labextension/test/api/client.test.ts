@@ -222,6 +222,21 @@ test('the clock is the server’s if the two differ by more than a moment', asyn
   }
 });
 
+test('the clock does not jump to and fro where the two differ by about a moment', async () => {
+  jest.useFakeTimers({ now: 1_000_000_000_000 });
+  try {
+    const seen = [];
+    for (const ahead of [2000, 1000, 2000]) {
+      server.answer(200, '{}', new Date(Date.now() + ahead));
+      await client.listServers();
+      seen.push(client.now() - Date.now());
+    }
+    expect(seen).toEqual([2500, 2500, 2500]);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 test('asks of a kernel how far it is kept away, and how it ended', async () => {
   server.answer(
     200,
