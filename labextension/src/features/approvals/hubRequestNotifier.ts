@@ -77,7 +77,8 @@ export class HubRequestNotifier extends StandingNotifier {
     return of.length === 1
       ? trans.__(
           '%1 asks for your approval at the Hub (%2)',
-          label(first.asked_by, 60),
+          // JupyterLab shows 140 characters of a message.
+          label(first.asked_by, 43),
           label(`${first.server}.${first.tool}`, 60)
         )
       : trans._n(

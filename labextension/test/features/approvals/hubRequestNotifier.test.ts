@@ -61,6 +61,15 @@ test('one notification speaks of all, and goes with the last', async () => {
   expect(messages()).toEqual([]);
 });
 
+test('a message is no longer than JupyterLab shows', async () => {
+  const long = 'a'.repeat(200);
+  list = hubList([hubRequest({ asked_by: long, server: long, tool: long })]);
+  await jest.advanceTimersByTimeAsync(0);
+  changed.emit();
+  const [message] = messages();
+  expect(message.length).toBeLessThanOrEqual(140);
+});
+
 test('what a person has come to see is not spoken of again', async () => {
   await waits('a');
   panel.isVisible = true;
