@@ -114,6 +114,8 @@ export interface IHistoryModel {
   readonly changed: ISignal<IHistoryModel, void>;
   readonly items: readonly IApproval[];
   readonly hasMore: boolean;
+  /** What became of the last page that a person asked for. */
+  readonly state: 'loading' | 'ready' | 'failing';
   /** How many requests a page has. */
   pageSize: number;
   load(): Promise<void>;

@@ -52,6 +52,10 @@ export class HistoryModel implements IHistoryModel, IDisposable {
     return this._next !== null;
   }
 
+  get state(): IHistoryModel['state'] {
+    return this._state;
+  }
+
   get isDisposed(): boolean {
     return this._newest.isDisposed;
   }
@@ -65,17 +69,34 @@ export class HistoryModel implements IHistoryModel, IDisposable {
   }
 
   async load(): Promise<void> {
-    await this._fetch(null);
+    await this._show(null);
   }
 
   async loadMore(): Promise<void> {
-    if (this._next !== null) {
-      await this._fetch(this._next);
+    if (this._next !== null && this._state !== 'loading') {
+      await this._show(this._next);
+    }
+  }
+
+  /** Fetch a page that a person waits for. */
+  private async _show(cursor: string | null): Promise<void> {
+    const page = ++this._shown;
+    this._setState('loading');
+    const isFetched = await this._fetch(cursor);
+    if (page === this._shown) {
+      this._setState(isFetched ? 'ready' : 'failing');
+    }
+  }
+
+  private _setState(state: IHistoryModel['state']): void {
+    if (state !== this._state) {
+      this._state = state;
+      this._changed.emit();
     }
   }
 
   /** Fetch a page. The first one goes before what is there, whose pages stay. */
-  private async _fetch(cursor: string | null): Promise<void> {
+  private async _fetch(cursor: string | null): Promise<boolean> {
     const question = ++this._questions;
     try {
       const page = await this._source.listApprovals({
@@ -84,7 +105,7 @@ export class HistoryModel implements IHistoryModel, IDisposable {
         cursor
       });
       if (cursor === null ? question < this._answered : cursor !== this._next) {
-        return; // a later question was answered first
+        return true; // a later question was answered first
       }
       const added = page.approvals.map(({ id }) => id);
       const listed = [...this._listed.keys()];
@@ -100,8 +121,9 @@ export class HistoryModel implements IHistoryModel, IDisposable {
       this._answered = question;
       this._isLoaded = true;
       this._changed.emit();
+      return true;
     } catch {
-      // What was loaded stays; the approvals model says that the server is out of reach.
+      return false; // what was loaded stays
     }
   }
 
@@ -150,4 +172,6 @@ export class HistoryModel implements IHistoryModel, IDisposable {
   private _next: string | null = null;
   private _questions = 0;
   private _room = Infinity;
+  private _shown = 0;
+  private _state: IHistoryModel['state'] = 'loading';
 }

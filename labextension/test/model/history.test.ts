@@ -53,6 +53,25 @@ test('loading anew keeps the pages that were loaded', async () => {
   expect(history.hasMore).toBe(true);
 });
 
+test('a page that cannot be had is not taken for one that is there', async () => {
+  const { history, server } = setUp('a2', 'a1', 'a0');
+  server.gates.push(Promise.reject(new Error('500')));
+  await history.load();
+  expect(history.state).toBe('failing');
+  await history.load();
+  expect(history.state).toBe('ready');
+  server.gates.push(Promise.reject(new Error('500')));
+  const more = history.loadMore();
+  expect(history.state).toBe('loading');
+  await more;
+  expect([history.state, idsOf(history)]).toEqual(['failing', ['a2', 'a1']]);
+  await history.loadMore();
+  expect([history.state, idsOf(history)]).toEqual([
+    'ready',
+    ['a2', 'a1', 'a0']
+  ]);
+});
+
 test('a call that a rule decided comes while the history is open', async () => {
   const { history, server, approvals } = setUp('a1');
   await history.load();

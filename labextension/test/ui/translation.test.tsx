@@ -263,7 +263,8 @@ test.each([
   const list = { servers: known.length ? [server] : [], problems: [] };
   const servers = { changed, list } as unknown as IServersModel;
   const items = known.filter(({ status }) => status !== 'pending');
-  const history = { changed, items, hasMore: items.length > 0 };
+  const hasMore = items.length > 0;
+  const history = { changed, items, hasMore, state: 'ready' };
   const shared = context(...known);
   await shared.model.refresh();
   const { container } = render(

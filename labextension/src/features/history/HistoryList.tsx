@@ -10,6 +10,7 @@ import { label } from '../../ui/text/visibleText';
 import { RequestCard } from '../../ui/card/RequestCard';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { LinkButton } from '../../ui/components/VisibleText';
+import { LoadFailure } from './LoadFailure';
 
 export interface IHistoryListProps {
   history: IHistoryModel;
@@ -33,7 +34,9 @@ export function HistoryList(props: IHistoryListProps): JSX.Element {
           onClick={onOpenPage}
         />
       ) : null}
-      {history.items.length === 0 ? <Empty /> : null}
+      {history.items.length === 0 && history.state === 'ready' ? (
+        <Empty />
+      ) : null}
       <ul role="list">
         {history.items.map(approval => (
           <li
@@ -45,7 +48,28 @@ export function HistoryList(props: IHistoryListProps): JSX.Element {
           </li>
         ))}
       </ul>
-      {history.hasMore ? (
+      <Foot history={history} />
+    </section>
+  );
+}
+
+/** What is under way, or failed; else, what there is more. */
+function Foot({ history }: IHistoryListProps): JSX.Element {
+  const trans = useTrans();
+  const { hasMore, state } = history;
+  return (
+    <>
+      <span role="status">
+        {state === 'loading' ? trans.__('Loading…') : null}
+      </span>
+      {state === 'failing' ? (
+        <LoadFailure
+          onRetry={() => {
+            void (hasMore ? history.loadMore() : history.load());
+          }}
+        />
+      ) : null}
+      {state === 'ready' && hasMore ? (
         <LinkButton
           label={trans.__('Load more')}
           onClick={() => {
@@ -53,7 +77,7 @@ export function HistoryList(props: IHistoryListProps): JSX.Element {
           }}
         />
       ) : null}
-    </section>
+    </>
   );
 }
 

@@ -9,6 +9,7 @@ import { LinkButton } from '../../ui/components/VisibleText';
 import { useTrans } from '../../ui/context';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { HistoryTable } from './HistoryTable';
+import { LoadFailure } from './LoadFailure';
 
 /** Milliseconds without a key after which what was typed is searched for. */
 const TYPING = 300;
@@ -27,7 +28,13 @@ export function HistoryPage({ log }: IHistoryPageProps): JSX.Element {
       aria-label={trans.__('AgentBox history')}
     >
       <Filters log={log} />
-      {log.state === 'failing' ? <Failure log={log} /> : null}
+      {log.state === 'failing' ? (
+        <LoadFailure
+          onRetry={() => {
+            void log.load();
+          }}
+        />
+      ) : null}
       {log.records.length > 0 ? <HistoryTable records={log.records} /> : null}
       {log.records.length === 0 && log.state === 'ready' ? (
         <p className="jp-AgentBox-empty">
@@ -38,21 +45,6 @@ export function HistoryPage({ log }: IHistoryPageProps): JSX.Element {
       ) : null}
       <Foot log={log} />
     </section>
-  );
-}
-
-function Failure({ log }: IHistoryPageProps): JSX.Element {
-  const trans = useTrans();
-  return (
-    <p className="jp-AgentBox-historyFailure" role="alert">
-      {trans.__('The history could not be loaded.')}{' '}
-      <LinkButton
-        label={trans.__('Try again')}
-        onClick={() => {
-          void log.load();
-        }}
-      />
-    </p>
   );
 }
 
