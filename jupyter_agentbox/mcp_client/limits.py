@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+#: Values in the largest message that is read. Reading one is a single step that nothing else in the process can
+#: interrupt, and a million values take up to a second.
+MOST_VALUES: Final = 2_000_000
 
 
 def inherit_working_directory() -> None:
-    """Say that a server starts where this process works."""
+    """Return ``None``: a server starts in the working directory of this process."""
 
 
 def safe_working_directory(can_write: Callable[[Path], bool]) -> str | None:

@@ -8,7 +8,10 @@ from typing import Any, Final, cast
 
 import httpx2
 
+from jupyter_agentbox.protocol.sizes import ValueCounter
+
 from .deliveries import Delivery, Fate
+from .limits import MOST_VALUES
 
 #: Set by a server that writes at least a comment every so many seconds while an answer is to come: a proxy whose server
 #: was killed may keep the connection open, and never say another word.
@@ -49,13 +52,19 @@ class CappedBody(httpx2.AsyncByteStream):
         self._delivery = delivery
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
+        size, values = 0, ValueCounter()
         try:
             async for chunk in self._chunks():
                 ended = max(chunk.rfind(b"\n\n"), chunk.rfind(b"\r\n\r\n")) if self._by_event else -1
-                size = size + len(chunk) if ended < 0 else len(chunk) - ended
+                if ended >= 0:
+                    size, values = 0, ValueCounter()
+                size += len(chunk) - max(ended, 0)
+                values.feed(chunk[max(ended, 0) :])
                 if size > self._cap:
                     reason = f"its answer has more than the {self._cap / 1e6:.1f} MB that are allowed"
+                    raise self._failure(Fate.UNUSABLE, reason)
+                if values.count > MOST_VALUES:
+                    reason = f"its answer has more than the {MOST_VALUES:,} values that are allowed"
                     raise self._failure(Fate.UNUSABLE, reason)
                 yield chunk
         except httpx2.HTTPError as error:

@@ -19,9 +19,11 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage, JSONRPCNotification, jsonrpc_message_adapter
 
 from jupyter_agentbox.processes.process import Command, OwnedProcess
+from jupyter_agentbox.protocol.sizes import count_values
 
 from .deliveries import Fate
-from .lines import KEPT, LineSplitter, LongLine, response_id
+from .limits import MOST_VALUES
+from .lines import LineSplitter, LongLine, response_id
 from .wire import Wire
 
 #: Longest line of standard error that is kept, in bytes.
@@ -99,9 +101,8 @@ class StdioTransport:
             self._on_line(line)
 
     def _on_line(self, line: bytes | LongLine, *, is_cut: bool = False) -> None:
-        if not isinstance(line, LongLine) and self._is_long_list(line):
-            line = LongLine(line[:KEPT], line[-KEPT:], len(line))
-        if not isinstance(line, LongLine):
+        excess = self._excess(line)
+        if not isinstance(line, LongLine) and excess is None:
             message = _parse(line)
             if message is not None:
                 if (passed := self._wire.received(message)) is not None:
@@ -118,15 +119,28 @@ class StdioTransport:
             request_id = response_id(line)
             if request_id is None:
                 request_id = self._wire.only_call()
-            cap = min(self._cap, _LONGEST_LIST) if self._wire.lists_tools(request_id) else self._cap
-            reason = f"its answer has {_megabytes(line.length)}, more than the {_megabytes(cap)} that are allowed"
-            self._wire.log(f"a message of {_megabytes(line.length)} was dropped: more than {_megabytes(cap)}")
+            reason = f"its answer has {excess}"
+            self._wire.log(f"a message was dropped: it has {excess}")
         fate = Fate.CUT_OFF if is_cut else Fate.UNUSABLE
         if request_id is not None and (failure := self._wire.failure(request_id, reason, fate)):
             self._deliver(failure)
 
-    def _is_long_list(self, line: bytes) -> bool:
-        return len(line) > _LONGEST_LIST and self._wire.lists_tools(response_id(line))
+    def _excess(self, line: bytes | LongLine) -> str | None:
+        """Return what of a message is too much to be read; ``None`` if nothing is."""
+        size = line.length if isinstance(line, LongLine) else len(line)
+        cap = min(self._cap, _LONGEST_LIST) if size > _LONGEST_LIST and self._lists_tools(line) else self._cap
+        if size > cap:
+            return f"{_megabytes(size)}, more than the {_megabytes(cap)} that are allowed"
+        # Each value but one has a character before it that separates it from others.
+        if not isinstance(line, LongLine) and size > MOST_VALUES:
+            values = count_values(line, most=MOST_VALUES)
+            if values > MOST_VALUES:
+                return f"{values:,} values, more than the {MOST_VALUES:,} that are allowed"
+        return None
+
+    def _lists_tools(self, line: bytes | LongLine) -> bool:
+        request_id = response_id(line)
+        return self._wire.lists_tools(self._wire.only_call() if request_id is None else request_id)
 
     def _on_error_output(self, chunk: bytes) -> None:
         for line in self._log_lines.feed(chunk):

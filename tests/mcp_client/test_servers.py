@@ -25,7 +25,7 @@ from jupyter_agentbox.exceptions import (
     UnknownToolError,
 )
 from jupyter_agentbox.mcp_client.configuration import Configuration, UnusableServer
-from jupyter_agentbox.mcp_client.limits import ServerLimits
+from jupyter_agentbox.mcp_client.limits import MOST_VALUES, ServerLimits
 from jupyter_agentbox.mcp_client.servers import McpServers
 from tests.processes_alive import children, survivors
 
@@ -282,6 +282,22 @@ async def test_an_answer_over_the_cap_fails_its_own_call_only(running: Running, 
         await servers.call_tool(call("release"))
         assert (await other).text == "released"
         assert len((await servers.call_tool(call("big", size=900_000))).text) == 900_000
+
+
+async def test_an_answer_of_too_many_values_to_read_in_one_step_fails_its_own_call_only(
+    running: Running, script: Script
+) -> None:
+    async with running({"raw": script("raw.py")}) as servers:
+        other = asyncio.create_task(servers.call_tool(call("wait")))
+        await servers.call_tool(call("echo"))
+
+        with pytest.raises(ToolServerError, match=r"values, more than the 2,000,000 that are allowed"):
+            await servers.call_tool(call("many", count=MOST_VALUES + 1))
+
+        await servers.call_tool(call("release"))
+        assert (await other).text == "released"
+        result = await servers.call_tool(call("many", count=1000))
+        assert result.structured == {"a": [1] * 1000}
 
 
 async def test_an_answer_over_the_cap_whose_id_cannot_be_found_fails_the_only_call(
@@ -736,7 +752,7 @@ import asyncio, sys
 from pathlib import Path
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
-from jupyter_agentbox.mcp_client.limits import ServerLimits
+from jupyter_agentbox.mcp_client.limits import MOST_VALUES, ServerLimits
 from jupyter_agentbox.mcp_client.servers import McpServers
 
 async def main():

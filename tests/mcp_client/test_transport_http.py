@@ -12,6 +12,7 @@ from jupyter_agentbox.core.calls import JsonValue, ToolCall
 from jupyter_agentbox.core.tools import Progress, ServerState
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError
 from jupyter_agentbox.mcp_client import transport_http
+from jupyter_agentbox.mcp_client.limits import MOST_VALUES
 
 from .conftest import Hears, Running
 
@@ -144,6 +145,18 @@ async def test_an_answer_over_the_cap_fails_its_own_call_only(
 
         await servers.call_tool(call("release"))
         assert (await other).text == "released"
+
+
+@pytest.mark.parametrize("events", [False, True])
+async def test_an_answer_of_too_many_values_to_read_in_one_step_fails_its_own_call_only(
+    running: Running, http_server: HttpServer, events: bool
+) -> None:
+    async with running(entry(http_server("raw_http.py"))) as servers:
+        with pytest.raises(ToolServerError, match="more than the 2,000,000 values that are allowed"):
+            await servers.call_tool(call("many", count=MOST_VALUES + 1, events=events))
+        most = MOST_VALUES - 1000  # what is in a string does not count
+        result = await servers.call_tool(call("many", count=most, events=events))
+        assert result.structured == {"a": [1] * most, "text": "," * most}
 
 
 async def test_headers_are_sent_and_are_in_no_message(running: Running, http_server: HttpServer) -> None:

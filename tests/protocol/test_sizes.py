@@ -9,7 +9,7 @@ import pytest
 
 from jupyter_agentbox.core.calls import JsonValue
 from jupyter_agentbox.protocol import sizes
-from jupyter_agentbox.protocol.sizes import VALUE_SIZE, count_values, weight, weight_of
+from jupyter_agentbox.protocol.sizes import VALUE_SIZE, ValueCounter, count_values, weight, weight_of
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,15 @@ def test_where_there_seem_to_be_too_many_what_is_in_strings_does_not_count(monke
     monkeypatch.setattr(sizes, "MAX_VALUES", 10)
     value = [1, 'a,b,[c\\", {"\\', "\\\\", ",,,,,,,,,,,,", 2]
     assert count_values(json.dumps(value).encode()) == 5
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_values_are_counted_however_a_text_is_cut(size: int) -> None:
+    text = json.dumps([1, 'a,b,[c\\", {"\\', "\\\\", "\\", {"x": [2, 3]}, ",,,,", 4]).encode()
+    counter = ValueCounter()
+    for start in range(0, len(text), size):
+        counter.feed(text[start : start + size])
+    assert counter.count == count_values(text, most=5) == 10
 
 
 def test_strings_without_end_are_values_too(monkeypatch: pytest.MonkeyPatch) -> None:

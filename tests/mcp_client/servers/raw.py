@@ -101,6 +101,13 @@ def big(request, arguments):
 
 
 @tool
+def many(request, arguments):
+    numbers = b",".join([b"1"] * arguments["count"])
+    head = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":{"a":[' % request["id"]
+    write(head + numbers + b"]}}}\n")
+
+
+@tool
 def eat(request, arguments):
     text(request, str(len(bytearray(arguments["size"]))))
 

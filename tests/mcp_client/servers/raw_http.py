@@ -19,7 +19,7 @@ if sys.argv[1:] == ["400 text"]:
 ran = []
 descriptions = {}
 TOOLS = ["echo", "wait", "release", "status", "hang_up", "cut", "cut_events", "big", "was_cancelled", "forget", "text"]
-TOOLS += ["rename", "error", "ran", "let_poll"]
+TOOLS += ["rename", "error", "ran", "let_poll", "many"]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -134,8 +134,15 @@ class Handler(BaseHTTPRequestHandler):
 
     def tool_big(self, request, arguments):
         content = [{"type": "text", "text": "x" * arguments["size"]}]
-        message = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": {"content": content}})
-        if arguments.get("events"):
+        self.give(request, {"content": content}, events=arguments.get("events"))
+
+    def tool_many(self, request, arguments):
+        structured = {"a": [1] * arguments["count"], "text": "," * arguments["count"]}
+        self.give(request, {"content": [], "structuredContent": structured}, events=arguments.get("events"))
+
+    def give(self, request, result, *, events):
+        message = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result})
+        if events:
             self.reply(200, f"event: message\ndata: {message}\n\n".encode(), kind="text/event-stream")
         else:
             self.reply(200, message.encode())
