@@ -1,4 +1,4 @@
-"""One JupyterLab and one chromium for all browser tests; a page and a notebook of its own for each."""
+"""One JupyterLab and one chromium for all browser tests; for each a notebook, and a page, or that of `same_page`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jupyter_agentbox.sandbox.server.probes import select_level
 
 from .accessibility import violations
 from .lab import PATIENCE, Lab, running_lab
-from .person import Person
+from .person import LastingPerson, Person
 from .pictures import faults
 
 #: The same browser without its own windows, where Debian has it: a page then costs a fifth less.
@@ -99,6 +99,27 @@ def new_person(lab: Lab, new_context: Callable[[], BrowserContext]) -> Iterator[
 @pytest.fixture
 def person(new_person: Callable[[], Person]) -> Person:
     return new_person()
+
+
+@pytest.fixture(scope="module")
+def lasting_person(lab: Lab, browser: Browser) -> Iterator[LastingPerson]:
+    with browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB") as context:
+        context.set_default_timeout(PATIENCE)
+        yield LastingPerson(context.new_page(), lab)
+
+
+@pytest.fixture
+def same_page(lasting_person: LastingPerson, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Person]:
+    """Someone who opens notebook after notebook on one page, with a fresh one after a test that failed.
+
+    It is for tests that neither are about a fresh page nor change the page itself: its settings, size or scripts.
+    """
+    failures = request.session.testsfailed
+    yield lasting_person
+    if request.session.testsfailed == failures:
+        lasting_person.tidy_up()
+    else:
+        lab.shut_down_kernels()
 
 
 @pytest.fixture

@@ -144,6 +144,44 @@ class Person:
         self.page.evaluate(run, [command, arguments])
 
 
+#: What was opened is closed unsaved, and the areas at the sides are as on a fresh page.
+CLOSE_ALL = """() => {
+  const { shell } = window.jupyterapp;
+  for (const widget of [...shell.widgets('main')]) {
+    widget.dispose();
+  }
+  shell.collapseRight();
+  shell.activateById('filebrowser');
+}"""
+
+
+class LastingPerson(Person):
+    """Someone whose page stays from test to test: to load it costs more than what most tests do there."""
+
+    def __init__(self, page: Page, lab: Lab) -> None:
+        super().__init__(page, lab)
+        self._is_tidy = False
+
+    def open(self, path: str, *, front: str = "lab/workspaces/{}/tree/") -> None:
+        """Open a notebook, on a fresh page unless the last test left this one tidy; wait until its kernel is ready."""
+        if self._is_tidy:
+            self._is_tidy = False
+            self.execute("docmanager:open", path=path)
+            self.await_kernel()
+        else:
+            super().open(path, front=front)
+
+    def tidy_up(self) -> None:
+        """Close what was opened, end its kernels, and wait until the page shows nothing of their requests."""
+        self.page.evaluate(CLOSE_ALL)
+        self.page.mouse.move(1, 1)
+        self._lab.shut_down_kernels()
+        expect(self.panel).to_be_hidden()
+        expect(self.status).to_have_accessible_name("0 requests awaiting approval")
+        expect(self.toasts).to_have_count(0)
+        self._is_tidy = True
+
+
 def await_true(where: Locator, function: str) -> None:
     """Wait until a function of an element is true: what is laid out settles some time after its text is there."""
     where.page.wait_for_function(function, arg=where.element_handle())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from .lab import Lab
@@ -17,6 +18,11 @@ try:
     tools.shop.delete_order(order_id=1042)
 except ToolCallRejectedError as error:
     print("the code read:", error.reason)"""
+
+
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
 
 
 def test_card_says_what_would_run_and_allowing_it_gives_the_cell_its_value(

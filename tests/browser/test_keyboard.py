@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from .lab import Lab
@@ -11,6 +12,11 @@ from .person import Person, decide, press
 
 ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)[0].status"
 DELETE = "from jupyter_agentbox import tools\ntools.shop.delete_order(order_id=1050)"
+
+
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
 
 
 def test_request_is_reached_read_and_allowed_in_the_panel_by_keys(person: Person, notebook: Callable[..., str]) -> None:
@@ -260,6 +266,23 @@ def test_one_letter_allows_edits_or_rejects_the_card_that_has_the_focus(
     expect(person.cell(2)).to_contain_text("'runs: 1'")
 
 
+def test_what_somebody_types_decides_nothing_while_a_program_moves_the_focus(
+    person: Person, notebook: Callable[..., str], lab: Lab
+) -> None:
+    path = notebook(ASK, "")
+    person.open(path)
+    person.run(0)
+    expect(person.card().get_by_role("button", name="Allow once")).to_be_enabled()
+    person.edit(1)
+    person.keyboard.type("b = ")
+    for command in ("jupyter-agentbox:go-to-oldest", "jupyter-agentbox:next-request"):
+        person.execute(command)
+        expect(person.page.locator(".jp-AgentBox-card:focus")).to_have_count(1)
+        for _ in range(3):
+            person.keyboard.press("a")
+    assert len(lab.approvals(path)) == 1
+
+
 #: Letters count some time after the focus came (`GUARD_TIME` in `guardTime.ts`), and never while `window.held` is set.
 HOLD_LETTERS = """
 const later = window.setTimeout;
@@ -268,7 +291,7 @@ window.setTimeout = (run, delay, ...more) => later(run, window.held && delay ===
 
 
 def test_j_and_k_go_between_requests_in_the_panel_and_a_second_a_comes_too_early(
-    person: Person, notebook: Callable[..., str], lab: Lab
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
 ) -> None:
     source = (
         "from concurrent.futures import ThreadPoolExecutor\nfrom jupyter_agentbox import tools\n"
@@ -277,6 +300,7 @@ def test_j_and_k_go_between_requests_in_the_panel_and_a_second_a_comes_too_early
         "    list(pool.map(lambda call: call(), calls))"
     )
     path = notebook(source)
+    person = new_person()  # this test is the last: a second page would notify of its requests, too
     person.page.add_init_script(HOLD_LETTERS)
     person.open(path)
     person.run(0)
@@ -302,20 +326,3 @@ def test_j_and_k_go_between_requests_in_the_panel_and_a_second_a_comes_too_early
     assert len(lab.approvals(path)) == 2
     person.keyboard.press("?")
     expect(cards.nth(1)).to_contain_text("Next request")
-
-
-def test_what_somebody_types_decides_nothing_while_a_program_moves_the_focus(
-    person: Person, notebook: Callable[..., str], lab: Lab
-) -> None:
-    path = notebook(ASK, "")
-    person.open(path)
-    person.run(0)
-    expect(person.card().get_by_role("button", name="Allow once")).to_be_enabled()
-    person.edit(1)
-    person.keyboard.type("b = ")
-    for command in ("jupyter-agentbox:go-to-oldest", "jupyter-agentbox:next-request"):
-        person.execute(command)
-        expect(person.page.locator(".jp-AgentBox-card:focus")).to_have_count(1)
-        for _ in range(3):
-            person.keyboard.press("a")
-    assert len(lab.approvals(path)) == 1
