@@ -12,7 +12,8 @@ from jupyter_server.extension.application import ExtensionApp
 
 import jupyter_agentbox
 from jupyter_agentbox.app.extension import AgentBoxApp
-from jupyter_agentbox.core.approvals import Answer, Lapse, Outcome, OutcomeState, Status, request_to_json
+from jupyter_agentbox.core.approval_json import request_to_json
+from jupyter_agentbox.core.approvals import Answer, Lapse, Outcome, OutcomeState, Status
 from jupyter_agentbox.core.model_keys import MODEL_KEYS
 from jupyter_agentbox.core.tools import ServerState, ServerStatus, ToolDescription
 from jupyter_agentbox.exceptions import ERRORS_BY_CODE

@@ -12,16 +12,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from .approvals import (
-    Answer,
-    ApprovalRequest,
-    OutcomeState,
-    Status,
-    call_to_json,
-    decision_to_json,
-    evaluation_to_json,
-    outcome_to_json,
-)
+from .approval_json import call_to_json, decision_to_json, evaluation_to_json, outcome_to_json
+from .approvals import Answer, ApprovalRequest, OutcomeState, Status
 from .askers import in_words
 from .calls import JsonObject, JsonValue
 from .signatures import signature

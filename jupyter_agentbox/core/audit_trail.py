@@ -15,7 +15,8 @@ from enum import Enum
 from itertools import islice
 from typing import Final
 
-from .approvals import ApprovalRequest, Decision, Status, outcome_to_json
+from .approval_json import outcome_to_json
+from .approvals import ApprovalRequest, Decision, Status
 from .audit import GENESIS
 from .calls import LONG, JsonObject, JsonValue, Omission, canonical_json, is_long
 from .redaction import Redaction

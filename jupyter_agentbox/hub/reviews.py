@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Final
 from weakref import WeakValueDictionary
 
-from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status, request_to_json
+from jupyter_agentbox.core.approval_json import request_to_json
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
 from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.calls import JsonObject, ToolCall, is_long
 from jupyter_agentbox.core.ports import ApprovalQuery, Clock

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from jupyter_agentbox.core.approvals import reason_for, request_to_json
+from jupyter_agentbox.core.approval_json import request_to_json
+from jupyter_agentbox.core.approvals import reason_for
 from jupyter_agentbox.core.grant_json import grant_to_json, grant_use_to_json, void_grant_to_json
 from jupyter_agentbox.core.grant_uses import Scope, Void
 from jupyter_agentbox.core.grants import Grant

@@ -12,7 +12,7 @@ import yaml
 from tornado.httpclient import AsyncHTTPClient
 
 import jupyter_agentbox.hub
-from jupyter_agentbox.core.approvals import request_to_json
+from jupyter_agentbox.core.approval_json import request_to_json
 from jupyter_agentbox.core.approvers import Approvers, Escalation
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
 from jupyter_agentbox.hub.api_handlers import _FORMATS

@@ -13,7 +13,8 @@ from tornado.httpclient import HTTPClientError
 
 import jupyter_agentbox
 from jupyter_agentbox.app.extension import AgentBoxApp
-from jupyter_agentbox.core.approvals import Answer, OutcomeState, Status, request_to_json
+from jupyter_agentbox.core.approval_json import request_to_json
+from jupyter_agentbox.core.approvals import Answer, OutcomeState, Status
 from jupyter_agentbox.core.grant_uses import Scope
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.reviewers import Via

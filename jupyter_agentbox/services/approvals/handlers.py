@@ -9,7 +9,8 @@ from typing import Any, Final
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status, request_to_json, summary_to_json
+from jupyter_agentbox.core.approval_json import request_to_json, summary_to_json
+from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
 from jupyter_agentbox.core.calls import JsonObject, JsonValue, is_long
 from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.exceptions import (

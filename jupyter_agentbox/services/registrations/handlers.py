@@ -7,7 +7,7 @@ from typing import Final
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_agentbox.core.approvals import request_to_json
+from jupyter_agentbox.core.approval_json import request_to_json
 from jupyter_agentbox.core.calls import JsonObject, Origin
 from jupyter_agentbox.exceptions import InvalidDecisionError
 from jupyter_agentbox.services.approvals import handlers as approvals

@@ -8,7 +8,7 @@ from typing import Final
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_agentbox.core.approvals import request_to_json
+from jupyter_agentbox.core.approval_json import request_to_json
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.changes import Change
 from jupyter_agentbox.core.ports import ToolCatalog
