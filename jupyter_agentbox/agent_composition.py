@@ -167,6 +167,7 @@ def build_cell_turns(
     services = CellServices(
         calls=box.calls,
         approvals=box.approvals,
+        decisions=box.decisions,
         requests=requests,
         catalog=box.tools,
         analyzer=analyzer,

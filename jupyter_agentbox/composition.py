@@ -21,6 +21,7 @@ from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.site_policy import Feature
 from jupyter_agentbox.core.spawn_profile import profile_of
 from jupyter_agentbox.core.tools import LogMessage, ToolDescription
+from jupyter_agentbox.core.waiting_times import WaitingTimes
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.configuration_files import ConfigurationFiles
 from jupyter_agentbox.mcp_client.limits import ServerLimits
@@ -32,7 +33,9 @@ from jupyter_agentbox.mcp_client.sign_ins import Place, SignIns
 from jupyter_agentbox.mcp_client.site_servers import FILE_NAME as SITE_SERVERS
 from jupyter_agentbox.mcp_client.site_servers import SiteServers
 from jupyter_agentbox.paths import audit_spool_path, hub_policy_path, keep_server, site_rules_paths
+from jupyter_agentbox.services.approvals.decisions import DecisionManager
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.approvals.running_calls import RunningCalls
 from jupyter_agentbox.services.audit.changes import ChangeRecorder
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.audit.recorded_store import RecordedStore
@@ -135,6 +138,8 @@ class AgentBox:
     policies: PolicyManager
     grants: GrantManager
     approvals: ApprovalManager
+    decisions: DecisionManager
+    running_calls: RunningCalls
     audit: AuditManager
     changes: ChangeRecorder
     calls: CallManager
@@ -158,15 +163,15 @@ class AgentBox:
         """
         self.trail.start()
         await self.store.open()
-        await self.approvals.recover()
+        await self.approvals.abandoned.recover()
         await self.grants.load()
         self.changes.start()
         if self.store.look_again is not None:
-            self.approvals.look_again(self.store.look_again, self.store.is_look_due)
+            self.approvals.abandoned.look_again(self.store.look_again, self.store.is_look_due)
 
     async def aclose(self) -> None:
         """Take back what was begun here, orphan what is pending, stop the MCP servers, close the store."""
-        self.approvals.stop_looking()
+        self.approvals.abandoned.stop_looking()
         await self.changes.aclose()
         await self.registrations.aclose()
         await self.manual_calls.aclose()
@@ -266,22 +271,30 @@ def build(
     changes = ChangeRecorder(store=kept, clock=clock, ids=RandomIds(), look=lambda: _facts(policies, tools))
     policies.on_change = changes.notice
     timeout = timedelta(seconds=settings.approval_timeout) if settings.approval_timeout is not None else None
+    longest = timedelta(seconds=settings.longest_wait) if settings.longest_wait is not None else None
+    waiting_times = WaitingTimes(timeout=timeout, longest=longest, bounds_all=settings.bounds_all)
     approvals = ApprovalManager(
         store=kept,
         announcer=announcer,
         clock=clock,
         ids=RandomIds(),
-        timeout=timeout,
+        waiting_times=waiting_times,
+        policies=policies,
+        grants=grants,
+        most_pending=settings.most_pending,
+    )
+    decisions = DecisionManager(
+        approvals=approvals,
+        clock=clock,
+        waiting_times=waiting_times,
         policies=policies,
         grants=grants,
         checker=checker,
-        most_pending=settings.most_pending,
         decide_with=settings.decide_with,
-        longest_wait=timedelta(seconds=settings.longest_wait) if settings.longest_wait is not None else None,
-        bounds_all=settings.bounds_all,
     )
+    running_calls = RunningCalls(requests=approvals.requests, announcer=announcer)
     questions = QuestionManager(
-        approvals=approvals,
+        running_calls=running_calls,
         announcer=announcer,
         clock=clock,
         ids=RandomIds(),
@@ -299,6 +312,8 @@ def build(
         checker=checker,
         modes=modes,
         questions=questions,
+        running_calls=running_calls,
+        decide_with=settings.decide_with,
     )
     return AgentBox(
         store=store,
@@ -306,6 +321,8 @@ def build(
         policies=policies,
         grants=grants,
         approvals=approvals,
+        decisions=decisions,
+        running_calls=running_calls,
         audit=AuditManager(
             log=SqlAuditLog(settings.database_url, tenant=settings.tenant), approvals=approvals, redaction=redaction
         ),

@@ -18,7 +18,7 @@ from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import Progress
 from jupyter_agentbox.events import APPROVAL_EVENT, EventAnnouncer
 from jupyter_agentbox.exceptions import ToolError
-from jupyter_agentbox.services.approvals.manager import Verdict
+from jupyter_agentbox.services.approvals.verdicts import Verdict
 from jupyter_agentbox.storage.approvals import sqlite_url
 from jupyter_agentbox.testing import FakeTools
 
@@ -56,7 +56,7 @@ async def run(box: AgentBox, tool: str, arguments: dict[str, Any], answer: Answe
     )
     request = await asked.get()
     verdict = Verdict(answer=answer, digest=request.call.digest, reason=REASON)
-    await box.approvals.decide(request.id, verdict, reviewer=Reviewer(name="ada", via=Via.BROWSER))
+    await box.decisions.decide(request.id, verdict, reviewer=Reviewer(name="ada", via=Via.BROWSER))
     return (await asyncio.gather(running, return_exceptions=True))[0]
 
 

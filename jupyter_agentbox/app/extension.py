@@ -168,6 +168,8 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
         self.settings[DECIDERS_KEY] = Deciders(self.deciders)
         self.settings[SETTINGS_KEY] = Services(
             approvals=self._box.approvals,
+            decisions=self._box.decisions,
+            running_calls=self._box.running_calls,
             health=HealthManager(check_store=self._box.store.check_writable, catalog=self._box.tools),
             cell_updates=self._box.cell_updates,
             audit=self._box.audit,

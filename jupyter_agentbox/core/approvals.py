@@ -247,6 +247,14 @@ class ApprovalRequest:
             self.status is Status.APPROVED and self.outcome_state in (None, OutcomeState.RUNNING)
         )
 
+    def is_over(self, now: datetime) -> bool:
+        """Whether it is pending and its time has run out."""
+        return self.status is Status.PENDING and self.expires_at is not None and now >= self.expires_at
+
+    def seconds_left(self, now: datetime) -> float | None:
+        """Return how long it may still wait; ``None`` if for ever."""
+        return None if self.expires_at is None else max(0.0, (self.expires_at - now).total_seconds())
+
     @property
     def ended_at(self) -> datetime | None:
         """When it ended; ``None`` if it has not, or if that is not known."""
@@ -350,6 +358,43 @@ class ApprovalRequest:
                 request_id=self.id,
             )
         return replace(self, outcome=outcome)
+
+    def record(self, state: OutcomeState, *, at: datetime, error: str = "") -> ApprovalRequest:
+        """Return the request as its call begins to run at this time, or has ended.
+
+        Raises
+        ------
+        InvalidTransitionError
+            If the call is not approved, or has ended.
+        """
+        if state is OutcomeState.RUNNING:
+            return self.with_outcome(Outcome(state=state, started_at=at))
+        before = self.outcome
+        ended = Outcome(
+            state=state,
+            started_at=before.started_at if before else None,
+            finished_at=at,
+            error=error,
+            questions=before.questions if before else (),
+        )
+        return self.with_outcome(ended)
+
+    def running_if_approved(self, *, at: datetime) -> ApprovalRequest:
+        """Return the request as running, if it is approved: its call follows at once."""
+        return self.record(OutcomeState.RUNNING, at=at) if self.status is Status.APPROVED else self
+
+    def with_question(self, record: QuestionRecord) -> ApprovalRequest:
+        """Return a request whose call runs with one question more."""
+        if self.outcome is None:
+            return self
+        return replace(self, outcome=replace(self.outcome, questions=(*self.outcome.questions, record)))
+
+    def without_question(self, record: QuestionRecord) -> ApprovalRequest:
+        """Return the request without a question that could not be kept."""
+        if self.outcome is None:
+            return self
+        kept = tuple(each for each in self.outcome.questions if each is not record)
+        return replace(self, outcome=replace(self.outcome, questions=kept))
 
     def _check_digest(self, decision: Decision) -> None:
         if decision.digest != self.call.digest:

@@ -221,7 +221,7 @@ class LocalBackend:
         if not is_running:
             self._reported.pop(request.id, None)
         elif self._services is not None:
-            activity = self._services.box.approvals.activity_of(request.id)
+            activity = self._services.box.running_calls.activity_of(request.id)
             progress = activity.progress if activity is not None else None
             # It is the same after a log message, which is reported by the server.
             if progress is not None and progress is not self._reported.get(request.id):

@@ -24,7 +24,7 @@ from jupyter_agentbox.mcp_client.limits import ServerLimits, safe_working_direct
 from jupyter_agentbox.protocol.messages import Welcome
 from jupyter_agentbox.protocol.shell import SHELL_SERVER
 from jupyter_agentbox.sandbox.server.writable_directories import could_write
-from jupyter_agentbox.services.approvals.manager import Verdict
+from jupyter_agentbox.services.approvals.verdicts import Verdict
 from jupyter_agentbox.services.kernel_connections.manager import KernelConnectionManager
 from jupyter_agentbox.storage.approvals import sqlite_url
 
@@ -120,7 +120,7 @@ class LocalServices:
     ) -> None:
         """Answer a request; when this returns, the answer is on disk."""
         verdict = Verdict(answer=answer, digest=request.call.digest, reason=reason, arguments=arguments)
-        await self.box.approvals.decide(request.id, verdict, reviewer=by)
+        await self.box.decisions.decide(request.id, verdict, reviewer=by)
 
 
 def _composition_settings(settings: BackendSettings) -> composition.Settings:

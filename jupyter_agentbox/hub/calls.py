@@ -11,7 +11,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import TooManyRequestsError
-from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.approvals.kept import KeptRequests
 from jupyter_agentbox.services.calls.manager import CallManager, FinishedCall
 
 from .callers import Caller
@@ -29,7 +29,7 @@ class CentralCalls:
         The central servers.
     most_calls : int
         The largest number of calls of one user that wait or run.
-    approvals : ApprovalManager
+    kept : KeptRequests
         Keeps what waited when the service ended.
     patience : float
         Seconds that it is kept until its caller is back.
@@ -43,12 +43,12 @@ class CentralCalls:
         calls: CallManager,
         servers: CentralServers,
         most_calls: int,
-        approvals: ApprovalManager,
+        kept: KeptRequests,
         patience: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._calls = calls
-        self._approvals = approvals
+        self._kept = kept
         self._patience = patience
         self._clock = clock
         self._kept_since: dict[str, float] = {}
@@ -101,7 +101,12 @@ class CentralCalls:
     ) -> asyncio.Task[FinishedCall]:
         """Go on with a call that waited when the service ended, by `CallManager.resume`; the task is as of `start`."""
         tools = self._servers.of(caller)
-        return self._begin(caller, self._calls.resume(request_id, on_waiting=on_waiting, on_running=_ignore, own=tools))
+
+        async def run() -> FinishedCall:
+            request = await self._kept.take(request_id)
+            return await self._calls.resume(request, on_waiting=on_waiting, on_running=_ignore, own=tools)
+
+        return self._begin(caller, run())
 
     def _begin(self, caller: Caller, run: Coroutine[Any, Any, FinishedCall]) -> asyncio.Task[FinishedCall]:
         task = asyncio.ensure_future(run)
@@ -117,10 +122,10 @@ class CentralCalls:
         StorageError
         """
         now = self._clock()
-        self._kept_since = {request.id: self._kept_since.get(request.id, now) for request in self._approvals.kept}
+        self._kept_since = {request.id: self._kept_since.get(request.id, now) for request in self._kept.all()}
         for request_id, since in self._kept_since.items():
             if now - since >= self._patience:
-                await self._approvals.give_up(request_id)
+                await self._kept.give_up(request_id)
 
     def is_left(self, request_id: str) -> bool:
         """Whether the request waits for the next process, as this one ends."""
@@ -128,7 +133,7 @@ class CentralCalls:
 
     async def leave(self) -> None:
         """Leave what waits for the next process, where it can be; withdraw the rest, and cancel what runs."""
-        self._left = self._approvals.leave_waiting()
+        self._left = self._kept.leave()
         await self.aclose()
 
     async def aclose(self) -> None:

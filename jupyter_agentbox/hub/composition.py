@@ -18,11 +18,15 @@ from jupyter_agentbox.core.questions import OpenQuestion, QuestionAction, Questi
 from jupyter_agentbox.core.redaction import SECRET_NAMES, Redaction
 from jupyter_agentbox.core.reviewers import DecideWith
 from jupyter_agentbox.core.service_claims import Process
+from jupyter_agentbox.core.waiting_times import WaitingTimes
 from jupyter_agentbox.exceptions import DatabaseHeldError, StorageError
 from jupyter_agentbox.mcp_client.arguments import JsonSchemaChecker
 from jupyter_agentbox.mcp_client.limits import ServerLimits
 from jupyter_agentbox.processes.identity import has_ended, machine_of_this_process, start_of
+from jupyter_agentbox.services.approvals.decisions import DecisionManager
+from jupyter_agentbox.services.approvals.kept import KeptRequests
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.approvals.running_calls import RunningCalls
 from jupyter_agentbox.services.audit.changes import ChangeRecorder
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manager import CallManager
@@ -133,10 +137,10 @@ class HubBox:
 
     async def _begin(self) -> None:
         await self.store.open()
-        await self.approvals.recover()
+        await self.approvals.abandoned.recover()
         self.changes.start()
         if self.store.look_again is not None:
-            self.approvals.look_again(self.store.look_again, self.store.is_look_due)
+            self.approvals.abandoned.look_again(self.store.look_again, self.store.is_look_due)
         await self.withdraw_lost()
 
     async def withdraw_lost(self) -> None:
@@ -159,7 +163,7 @@ class HubBox:
             self.checker.close()
             await self.claim.aclose()
             return
-        self.approvals.stop_looking()
+        self.approvals.abandoned.stop_looking()
         await self.calls.leave()
         await self.changes.aclose()
         if not self.claim.lost.is_set():  # else it is another's to say what becomes of them
@@ -222,18 +226,28 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         is_asked = policies.evaluate(request.call, request.tool).effect is Effect.ASK
         return request.call.is_whole and is_asked and not why_otherwise(request)
 
+    grants = GrantManager(store=store, clock=clock, ids=ids, decide_with=DecideWith.PERSON)
+    waiting_times = WaitingTimes(timeout=timedelta(seconds=settings.approval_timeout))
     approvals = ApprovalManager(
         store=store,
         announcer=announcer,
         clock=clock,
         ids=ids,
-        timeout=timedelta(seconds=settings.approval_timeout),
+        waiting_times=waiting_times,
         policies=policies,
-        grants=GrantManager(store=store, clock=clock, ids=ids, decide_with=DecideWith.PERSON),
-        checker=checker,
-        decide_with=DecideWith.PERSON,
+        grants=grants,
         keeps=keeps,
     )
+    decisions = DecisionManager(
+        approvals=approvals,
+        clock=clock,
+        waiting_times=waiting_times,
+        policies=policies,
+        grants=grants,
+        checker=checker,
+        decide_with=DecideWith.PERSON,
+    )
+    running_calls = RunningCalls(requests=approvals.requests, announcer=announcer)
     calls = CallManager(
         approvals=approvals,
         policies=policies,
@@ -241,7 +255,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
         checker=checker,
         modes=ThreadModes(),
         questions=QuestionManager(
-            approvals=approvals,
+            running_calls=running_calls,
             announcer=announcer,
             clock=clock,
             ids=ids,
@@ -251,18 +265,22 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
             decide_with=DecideWith.PERSON,
             answerer=_cancel,
         ),
+        running_calls=running_calls,
+        decide_with=DecideWith.PERSON,
     )
     return HubBox(
         claim=claim,
         store=store,
         servers=servers,
         approvals=approvals,
-        reviews=ReviewManager(approvals=approvals, policy=in_force, why_otherwise=why_otherwise, clock=clock),
+        reviews=ReviewManager(
+            approvals=approvals, decisions=decisions, policy=in_force, why_otherwise=why_otherwise, clock=clock
+        ),
         calls=CentralCalls(
             calls=calls,
             servers=servers,
             most_calls=settings.most_calls,
-            approvals=approvals,
+            kept=KeptRequests(approvals),
             patience=settings.resume_timeout,
         ),
         open_calls=OpenCalls(patience=settings.resume_timeout),

@@ -11,7 +11,7 @@ from tornado import web
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.exceptions import AgentBoxError
 from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS, MAX_REASON
-from jupyter_agentbox.services.approvals.manager import Verdict
+from jupyter_agentbox.services.approvals.verdicts import Verdict
 
 from .handlers import PageHandler
 from .pages import ANSWERS, row_of, shown_arguments, warnings_of

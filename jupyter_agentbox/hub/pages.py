@@ -12,7 +12,7 @@ from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
 from jupyter_agentbox.core.look_alikes import look_alikes
 from jupyter_agentbox.core.text import visible
 from jupyter_agentbox.services.approvals.handlers import MAX_REASON
-from jupyter_agentbox.services.approvals.manager import Verdict
+from jupyter_agentbox.services.approvals.verdicts import Verdict
 
 from .callers import asker_of
 from .handlers import PageHandler

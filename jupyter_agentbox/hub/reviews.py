@@ -23,7 +23,9 @@ from jupyter_agentbox.exceptions import (
     NotAnApproverError,
     UnknownApprovalError,
 )
-from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
+from jupyter_agentbox.services.approvals.decisions import DecisionManager
+from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.approvals.verdicts import Verdict
 
 from .callers import Caller, asker_of
 from .policy_in_force import PolicyInForce
@@ -137,6 +139,8 @@ class ReviewManager:
     ----------
     approvals : ApprovalManager
         Keeps the requests, and knows those that wait.
+    decisions : DecisionManager
+        Takes the answers of those who may decide.
     policy : PolicyInForce
         Knows the groups whose members see every request.
     why_otherwise : callable
@@ -149,6 +153,7 @@ class ReviewManager:
         self,
         *,
         approvals: ApprovalManager,
+        decisions: DecisionManager,
         policy: PolicyInForce,
         why_otherwise: Callable[[ApprovalRequest], str],
         clock: Clock,
@@ -156,6 +161,7 @@ class ReviewManager:
         self._why_otherwise = why_otherwise
         self._clock = clock
         self._approvals = approvals
+        self._decisions = decisions
         self._policy = policy
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -249,7 +255,7 @@ class ReviewManager:
         InvalidDecisionError
             The answer is none of ``allow_once`` and ``reject_once``, edits arguments, or is that person's second one.
         UnknownApprovalError, InvalidTransitionError, StaleDigestError, StorageError
-            As for `ApprovalManager.decide`.
+            As for `DecisionManager.decide`.
         """
         if caller.via is not Via.BROWSER:
             raise NeedsPersonError(
@@ -297,8 +303,8 @@ class ReviewManager:
             )
         approvers = approvers_of(request)
         if verdict.answer is Answer.ALLOW_ONCE and approvers is not None and len(request.votes) + 1 < approvers.count:
-            return await self._approvals.endorse(request_id, verdict, reviewer=caller.reviewer)
-        return await self._approvals.decide(request_id, verdict, reviewer=caller.reviewer)
+            return await self._decisions.endorse(request_id, verdict, reviewer=caller.reviewer)
+        return await self._decisions.decide(request_id, verdict, reviewer=caller.reviewer)
 
     def _may_see(self, request: ApprovalRequest, caller: Caller) -> bool:
         if self.is_auditor(caller) or (caller.is_user and asker_of(request) == caller.name):

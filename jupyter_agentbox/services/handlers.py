@@ -44,7 +44,9 @@ from jupyter_agentbox.exceptions import (
 )
 from jupyter_agentbox.mcp_client.seen_tools import SeenTools
 from jupyter_agentbox.mcp_client.servers_file import ServersFile
+from jupyter_agentbox.services.approvals.decisions import DecisionManager
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.approvals.running_calls import RunningCalls
 from jupyter_agentbox.services.audit.changes import ChangeRecorder
 from jupyter_agentbox.services.audit.manager import AuditManager
 from jupyter_agentbox.services.calls.manual import ManualCalls
@@ -114,6 +116,8 @@ class Services:
     """
 
     approvals: ApprovalManager
+    decisions: DecisionManager
+    running_calls: RunningCalls
     cell_updates: CellUpdateManager
     health: HealthManager
     audit: AuditManager

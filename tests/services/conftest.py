@@ -18,10 +18,15 @@ from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.policy import Policy
 from jupyter_agentbox.core.ports import ArgumentChecker
 from jupyter_agentbox.core.redaction import Redaction
-from jupyter_agentbox.core.reviewers import Reviewer, Via
+from jupyter_agentbox.core.reviewers import DecideWith, Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.core.waiting_times import WaitingTimes
 from jupyter_agentbox.exceptions import ToolArgumentsError
-from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
+from jupyter_agentbox.services.approvals.decisions import DecisionManager
+from jupyter_agentbox.services.approvals.kept import KeptRequests
+from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.approvals.running_calls import RunningCalls
+from jupyter_agentbox.services.approvals.verdicts import Verdict
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.modes import ThreadModes
 from jupyter_agentbox.services.grants.manager import GrantManager
@@ -57,7 +62,7 @@ class TimedApprovals(ApprovalManager):
 
     async def expire_due(self) -> None:
         """Let every request lapse whose time is over."""
-        await asyncio.gather(*(self._expire(request) for request in self._live.values()))
+        await asyncio.gather(*(self._expire(one.request) for one in self.requests))
 
 
 @dataclass(kw_only=True)
@@ -66,6 +71,8 @@ class Services:
 
     policy: Policy = field(default_factory=Policy)
     most_pending: int | None = None
+    waiting_times: WaitingTimes = field(default_factory=lambda: WaitingTimes(timeout=TIMEOUT))
+    decide_with: DecideWith = DecideWith.ANY
     store: MemoryApprovalStore = field(default_factory=MemoryApprovalStore)
     announcer: FakeAnnouncer = field(default_factory=FakeAnnouncer)
     clock: FakeClock = field(default_factory=FakeClock)
@@ -90,15 +97,25 @@ class Services:
             announcer=self.announcer,
             clock=self.clock,
             ids=self.ids,
-            timeout=TIMEOUT,
+            waiting_times=self.waiting_times,
+            policies=self.policies,
+            grants=self.grants,
+            most_pending=self.most_pending,
+        )
+        self.decisions = DecisionManager(
+            approvals=self.approvals,
+            clock=self.clock,
+            waiting_times=self.waiting_times,
             policies=self.policies,
             grants=self.grants,
             checker=self.checker,
-            most_pending=self.most_pending,
+            decide_with=self.decide_with,
         )
+        self.kept = KeptRequests(self.approvals)
+        self.running_calls = RunningCalls(requests=self.approvals.requests, announcer=self.announcer)
         self.modes = ThreadModes()
         self.questions = QuestionManager(
-            approvals=self.approvals,
+            running_calls=self.running_calls,
             announcer=self.announcer,
             clock=self.clock,
             ids=FakeIds("q"),
@@ -113,6 +130,8 @@ class Services:
             checker=self.checker,
             modes=self.modes,
             questions=self.questions,
+            running_calls=self.running_calls,
+            decide_with=self.decide_with,
         )
 
     async def stored(self, request_id: str) -> ApprovalRequest:
@@ -123,7 +142,7 @@ class Services:
     async def decide(self, request: ApprovalRequest, answer: Answer, **more: object) -> ApprovalRequest:
         """Answer a request as a person who saw the stored arguments."""
         verdict = Verdict(answer=answer, digest=request.call.digest, **more)  # type: ignore[arg-type]
-        return await self.approvals.decide(request.id, verdict, reviewer=Reviewer(name="ada", via=Via.BROWSER))
+        return await self.decisions.decide(request.id, verdict, reviewer=Reviewer(name="ada", via=Via.BROWSER))
 
 
 def a_call(**arguments: JsonValue) -> ToolCall:
@@ -156,6 +175,13 @@ def jp_server_config(tmp_path: Path) -> Any:
 def approvals(jp_serverapp: Any) -> ApprovalManager:
     """The approvals of that server."""
     manager: ApprovalManager = jp_serverapp.web_app.settings[SETTINGS_KEY].approvals
+    return manager
+
+
+@pytest.fixture
+def decisions(jp_serverapp: Any) -> DecisionManager:
+    """What takes the answers to them."""
+    manager: DecisionManager = jp_serverapp.web_app.settings[SETTINGS_KEY].decisions
     return manager
 
 

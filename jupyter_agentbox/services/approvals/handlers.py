@@ -26,7 +26,9 @@ from jupyter_agentbox.services.handlers import AgentBoxHandler, status_code_of
 from jupyter_agentbox.services.json_answers import answer_text
 from jupyter_agentbox.services.reviewers import reviewer_of
 
-from .manager import ApprovalManager, Verdict
+from .decisions import DecisionManager
+from .manager import ApprovalManager
+from .verdicts import Verdict
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:approvals"
 MAX_LIMIT: Final = 500
@@ -104,13 +106,18 @@ class ApprovalsAPIHandler(AgentBoxHandler):
         """The manager of approval requests."""
         return self.services.approvals
 
+    @property
+    def decisions(self) -> DecisionManager:
+        """The manager of people's answers to them."""
+        return self.services.decisions
+
     def to_json(self, request: ApprovalRequest) -> JsonObject:
         """Return the request with what is said while its call runs."""
-        return request_to_json(request, self.approvals.activity_of(request.id), mark=self.mark_of(request))
+        return request_to_json(request, self.services.running_calls.activity_of(request.id), mark=self.mark_of(request))
 
     def listed(self, request: ApprovalRequest) -> JsonObject:
         """Return the request without long arguments, for who has them."""
-        activity = self.approvals.activity_of(request.id)
+        activity = self.services.running_calls.activity_of(request.id)
         return request_to_json(request, activity, mark=self.mark_of(request), is_listed=True)
 
     def mark_of(self, request: ApprovalRequest) -> str | None:
@@ -135,7 +142,7 @@ class ApprovalsHandler(ApprovalsAPIHandler):
         if is_summary:
             self.finish_json({"approvals": [summary_to_json(one) for one in page.approvals], "next": page.next})
             return
-        activity = {request.id: self.approvals.activity_of(request.id) for request in page.approvals}
+        activity = {request.id: self.services.running_calls.activity_of(request.id) for request in page.approvals}
 
         def to_text() -> str:
             listed = [
@@ -217,7 +224,7 @@ class DecisionHandler(AnswerHandler):
         """Decide an approval request."""
         verdict = verdict_from_json(self.json_object())
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
-        await self.answer(request_id, lambda: self.approvals.decide(request_id, verdict, reviewer=reviewer))
+        await self.answer(request_id, lambda: self.decisions.decide(request_id, verdict, reviewer=reviewer))
 
 
 class ExtensionHandler(AnswerHandler):
@@ -230,7 +237,7 @@ class ExtensionHandler(AnswerHandler):
         if self.json_object():
             raise InvalidDecisionError("the body must be `{}`")
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
-        await self.answer(request_id, lambda: self.approvals.extend(request_id, reviewer=reviewer))
+        await self.answer(request_id, lambda: self.decisions.extend(request_id, reviewer=reviewer))
 
 
 class DecisionsHandler(ApprovalsAPIHandler):
@@ -250,7 +257,7 @@ class DecisionsHandler(ApprovalsAPIHandler):
             except InvalidDecisionError as error:
                 verdicts.append((id, error))
         readable = ((id, verdict) for id, verdict in verdicts if isinstance(verdict, Verdict))
-        taken = iter(await self.approvals.decide_all(tuple(readable), reviewer=reviewer))
+        taken = iter(await self.decisions.decide_all(tuple(readable), reviewer=reviewer))
         answers: list[JsonValue] = [
             await self._answer(id, next(taken) if isinstance(verdict, Verdict) else verdict, may_read=may_read)
             for id, verdict in verdicts

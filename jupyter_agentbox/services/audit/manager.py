@@ -43,7 +43,7 @@ class AuditManager:
         StorageError
         """
         await self._approvals.recorded()
-        await self._approvals.recover()
+        await self._approvals.abandoned.recover()
         page = await self._log.search(query)
         return await asyncio.to_thread(self._redacted, page)
 

@@ -13,7 +13,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState
 from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
 from jupyter_agentbox.core.policy import Evaluation, Layer
 from jupyter_agentbox.core.ports import ArgumentChecker, ToolCaller
-from jupyter_agentbox.core.reviewers import ReviewerKind, Via
+from jupyter_agentbox.core.reviewers import DecideWith, ReviewerKind, Via
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
@@ -27,6 +27,7 @@ from jupyter_agentbox.exceptions import (
     UnknownApprovalError,
 )
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.approvals.running_calls import RunningCalls
 from jupyter_agentbox.services.grants.manager import GrantSpentError
 from jupyter_agentbox.services.policies.manager import PolicyManager
 from jupyter_agentbox.services.questions.manager import QuestionManager
@@ -75,6 +76,10 @@ class CallManager:
         Knows the approval modes of agents' threads.
     questions : QuestionManager
         Puts questions of servers to a person.
+    running_calls : RunningCalls
+        Shows what is said while a call runs.
+    decide_with : DecideWith
+        Whose answers count.
     """
 
     def __init__(
@@ -86,6 +91,8 @@ class CallManager:
         checker: ArgumentChecker,
         modes: ThreadModes,
         questions: QuestionManager,
+        running_calls: RunningCalls,
+        decide_with: DecideWith = DecideWith.ANY,
     ) -> None:
         self._approvals = approvals
         self._policies = policies
@@ -93,6 +100,8 @@ class CallManager:
         self._checker = checker
         self._modes = modes
         self._questions = questions
+        self._running_calls = running_calls
+        self._decide_with = decide_with
 
     async def run(
         self,
@@ -153,25 +162,22 @@ class CallManager:
         return await self._run_opened(request, tools, on_waiting, on_running, on_asked, is_wanted)
 
     async def resume(
-        self, request_id: str, *, on_waiting: Notify, on_running: Notify, own: ToolCaller | None = None
+        self, request: ApprovalRequest, *, on_waiting: Notify, on_running: Notify, own: ToolCaller | None = None
     ) -> FinishedCall:
         """Go on with a call that waited when its process ended, now that its caller is back.
 
         Parameters
         ----------
-        request_id : str
-            The request, which `ApprovalManager` has kept.
+        request : ApprovalRequest
+            The request, as `KeptRequests.take` returned it.
         on_waiting, on_running, own
             As for `run`.
 
         Raises
         ------
-        UnknownApprovalError
-            There is none, or somebody goes on with it.
         ApprovalError, ToolServerError, ToolCallInterruptedError, StorageError
             As for `run`.
         """
-        request = await self._approvals.take_kept(request_id)
         if not request.is_open and request.outcome is not None:
             raise _answer_is_gone(request)
         return await self._run_opened(request, own or self._tools, on_waiting, on_running)
@@ -205,7 +211,7 @@ class CallManager:
             if floor is not None:
                 evaluation = evaluation.at_least(floor)
             evaluation = self._modes.apply(call, evaluation)
-            answered = await self._modes.review(call, tool, evaluation, decide_with=self._approvals.decide_with)
+            answered = await self._modes.review(call, tool, evaluation, decide_with=self._decide_with)
             try:
                 return await self._approvals.open(call, tool, evaluation, answered, asked_at=asked_at)
             except GrantSpentError:
@@ -247,7 +253,9 @@ class CallManager:
     async def _call_tool(self, request: ApprovalRequest, tools: ToolCaller, on_asked: Notify) -> ToolResult:
         """Run the tool of a request that the store has as running, and record how it ended."""
         try:
-            listener = RunningCall(request, approvals=self._approvals, questions=self._questions, on_asked=on_asked)
+            listener = RunningCall(
+                request, running_calls=self._running_calls, questions=self._questions, on_asked=on_asked
+            )
             result = await tools.call_tool(request.effective_call, listener=listener)
         except asyncio.CancelledError:
             self._finish(request, OutcomeState.CANCELLED)

@@ -16,7 +16,7 @@ from jupyter_agentbox.core.reviews import reviewing_model
 from jupyter_agentbox.core.threads import ApprovalMode
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import NeedsPersonError
-from jupyter_agentbox.services.approvals.manager import Answered, Verdict
+from jupyter_agentbox.services.approvals.verdicts import Answered, Verdict
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.questions import QuestionAnswer, ServerQuestion
 from jupyter_agentbox.core.tools import LogMessage, Progress
-from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.approvals.running_calls import RunningCalls
 from jupyter_agentbox.services.questions.manager import QuestionManager
 
 
@@ -18,7 +18,7 @@ class RunningCall:
     ----------
     request : ApprovalRequest
         The call.
-    approvals : ApprovalManager
+    running_calls : RunningCalls
         Shows how far it is, and what its server logs.
     questions : QuestionManager
         Puts questions to a person.
@@ -30,22 +30,22 @@ class RunningCall:
         self,
         request: ApprovalRequest,
         *,
-        approvals: ApprovalManager,
+        running_calls: RunningCalls,
         questions: QuestionManager,
         on_asked: Callable[[ApprovalRequest], None],
     ) -> None:
         self._request = request
-        self._approvals = approvals
+        self._running_calls = running_calls
         self._questions = questions
         self._on_asked = on_asked
 
     def progressed(self, progress: Progress) -> None:
         """Show how far the tool says it is."""
-        self._approvals.set_progress(self._request.id, progress)
+        self._running_calls.set_progress(self._request.id, progress)
 
     def logged(self, message: LogMessage) -> None:
         """Show what the tool's server logs."""
-        self._approvals.add_message(self._request.id, message)
+        self._running_calls.add_message(self._request.id, message)
 
     async def ask(self, question: ServerQuestion) -> QuestionAnswer:
         """Put a question to a person."""

@@ -403,7 +403,7 @@ class KernelConnectionManager:
                     "created_at": json_time(request.created_at),
                     "expires_at": json_time(request.expires_at),
                 }
-                for request in self._approvals.pending_of(kernel_id)
+                for request in self._approvals.requests.pending_of(kernel_id)
             ]
         }
 

@@ -85,7 +85,7 @@ class PolicyHandler(PolicyAPIHandler):
         if not isinstance(revision, str | None) or not isinstance(schema, str | None):
             raise InvalidRulesError("`revision` and `$schema` must be strings")
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
-        reviewer.check(self.services.approvals.decide_with)
+        reviewer.check(self.services.decisions.decide_with)
         async with self.services.changes.by(reviewer):
             book = self.policies.write(rules, revision=revision, schema=schema)
         self.log.info("jupyter_agentbox: %s wrote the user's rules", reviewer.name)

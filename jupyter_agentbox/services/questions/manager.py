@@ -22,7 +22,7 @@ from jupyter_agentbox.exceptions import (
     InvalidTransitionError,
     UnknownQuestionError,
 )
-from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.approvals.running_calls import RunningCalls
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class QuestionManager:
 
     Parameters
     ----------
-    approvals : ApprovalManager
+    running_calls : RunningCalls
         Keeps questions and answers with the call's request.
     announcer : Announcer
         Told of each change.
@@ -79,7 +79,7 @@ class QuestionManager:
     def __init__(
         self,
         *,
-        approvals: ApprovalManager,
+        running_calls: RunningCalls,
         announcer: Announcer,
         clock: Clock,
         ids: Ids,
@@ -89,7 +89,7 @@ class QuestionManager:
         decide_with: DecideWith = DecideWith.ANY,
         answerer: Answerer | None = None,
     ) -> None:
-        self._approvals = approvals
+        self._running_calls = running_calls
         self._announcer = announcer
         self._clock = clock
         self._ids = ids
@@ -128,7 +128,7 @@ class QuestionManager:
         question : ServerQuestion
             What its server asks.
         """
-        request = self._approvals.running(request_id)
+        request = self._running_calls.find(request_id)
         nobody = QuestionAnswer(action=QuestionAction.CANCEL)
         if request is None or len(self._waiting) >= MOST_OPEN or self._counts[request_id] >= MOST_OF_CALL:
             log.warning("a question of an MCP server was cancelled: too many, or its call has ended")
@@ -239,7 +239,7 @@ class QuestionManager:
         """Keep an answer that was taken, and then hand it over."""
         try:
             record = self._redaction.question(waiting.asked, answer, at=self._clock.now())
-            await self._approvals.keep_question(waiting.asked.request_id, record)
+            await self._running_calls.keep_question(waiting.asked.request_id, record)
         except BaseException:
             waiting.is_taken = False
             raise
@@ -255,5 +255,5 @@ class QuestionManager:
             del self._over[next(iter(self._over))]
         if not waiting.is_kept and not waiting.is_taken:
             record = self._redaction.question(asked, answer, at=self._clock.now())
-            self._approvals.note_question(asked.request_id, record)
+            self._running_calls.note_question(asked.request_id, record)
         self._announcer.questions_changed()

@@ -39,7 +39,7 @@ class ServerHandler(ConfigurationHandler):
         if not isinstance(configuration, dict) or not isinstance(revision, str) or body.keys() - _FIELDS:
             raise InvalidDecisionError("the body must have a `configuration` as in mcp.json, and the file's `revision`")
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
-        reviewer.check(self.services.approvals.decide_with)
+        reviewer.check(self.services.decisions.decide_with)
         async with self.services.changes.by(reviewer):
             await asyncio.to_thread(self.file.add, name, configuration, revision=revision)
             self.log.info("jupyter_agentbox: %s added the MCP server %s", reviewer.name, name)

@@ -146,7 +146,7 @@ class SeenToolsHandler(ServersAPIHandler):
         if not all(isinstance(digest, str) for digest in digests.values()) or digests.keys() - known:
             raise InvalidDecisionError("the body must have the digest that was seen, by the name of each listed tool")
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
-        reviewer.check(self.services.approvals.decide_with)
+        reviewer.check(self.services.decisions.decide_with)
         try:
             self.services.seen_tools.look(name, {tool: str(digest) for tool, digest in digests.items()})
         except OSError as error:

@@ -46,7 +46,7 @@ class SignInBaseHandler(ServersAPIHandler):
     async def check_person(self) -> Reviewer:
         """Return who asks. A sign-in decides as whom tools act: whoever may decide may sign in, and nobody else."""
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
-        reviewer.check(self.services.approvals.decide_with)
+        reviewer.check(self.services.decisions.decide_with)
         return reviewer
 
     @property

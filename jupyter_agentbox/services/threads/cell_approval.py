@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Status
 from jupyter_agentbox.core.reviewers import Reviewer, Via
-from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
+from jupyter_agentbox.services.approvals.decisions import DecisionManager
+from jupyter_agentbox.services.approvals.verdicts import Verdict
 
 #: Who answers in the place of a person, where the server lets programs answer.
 _PROGRAM: Final = Reviewer(name="agent", via=Via.PROGRAM)
@@ -21,7 +22,7 @@ class CellApproval:
     ----------
     stored : ApprovalRequest
         The request.
-    approvals : ApprovalManager
+    decisions : DecisionManager
         Takes answers.
 
     Attributes
@@ -32,12 +33,12 @@ class CellApproval:
         With which arguments.
     """
 
-    def __init__(self, stored: ApprovalRequest, approvals: ApprovalManager) -> None:
+    def __init__(self, stored: ApprovalRequest, decisions: DecisionManager) -> None:
         self.server_name = stored.call.server
         self.tool_name = stored.call.tool
         self.tool_args: dict[str, Any] = dict(stored.call.arguments)
         self._stored = stored
-        self._approvals = approvals
+        self._decisions = decisions
         self._settled: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
     @property
@@ -69,4 +70,4 @@ class CellApproval:
 
     async def _decide(self, answer: Answer, reason: str, arguments: Mapping[str, Any] | None) -> None:
         verdict = Verdict(answer=answer, digest=self._stored.call.digest, reason=reason, arguments=arguments)
-        await self._approvals.decide(self.id, verdict, reviewer=_PROGRAM)
+        await self._decisions.decide(self.id, verdict, reviewer=_PROGRAM)

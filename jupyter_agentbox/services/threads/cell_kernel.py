@@ -32,6 +32,7 @@ from jupyter_agentbox.exceptions import (
 )
 from jupyter_agentbox.protocol.messages import MAX_CODE_TEXT, CodeRan, GetVariables, RunCode
 from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER, RUN_CODE_TOOL
+from jupyter_agentbox.services.approvals.decisions import DecisionManager
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 from jupyter_agentbox.services.calls.manager import CallManager
 from jupyter_agentbox.services.calls.run_code import RunCodeTool
@@ -72,6 +73,8 @@ class CellServices:
         Asks, and records.
     approvals : ApprovalManager
         Has the requests.
+    decisions : DecisionManager
+        Takes answers to them.
     requests : TurnRequests
         Tells what becomes of them.
     catalog : ToolCatalog
@@ -84,6 +87,7 @@ class CellServices:
 
     calls: CallManager
     approvals: ApprovalManager
+    decisions: DecisionManager
     requests: TurnRequests
     catalog: ToolCatalog
     analyzer: Analyzer
@@ -127,7 +131,7 @@ class CellKernel:
         self._read_cells = read_cells
         self._before_run = before_run
         self._answers: dict[str, asyncio.Future[JsonObject]] = {}
-        self._calls = _TurnCalls(services.approvals)
+        self._calls = _TurnCalls(services)
         self._run: _CodeRun | None = None
         self._unread: list[KernelEvent] = []
         self._following = ExitStack()
@@ -246,8 +250,8 @@ class CellKernel:
 class _TurnCalls:
     """The calls of tools that the code of a turn makes."""
 
-    def __init__(self, approvals: ApprovalManager) -> None:
-        self._approvals = approvals
+    def __init__(self, services: CellServices) -> None:
+        self._services = services
         self._log = CallLog()
         self._asked: dict[str, CellApproval] = {}
 
@@ -256,7 +260,7 @@ class _TurnCalls:
         asked = self._asked.get(stored.id)
         events: list[KernelEvent] = []
         if asked is None and stored.status is Status.PENDING:
-            asked = self._asked[stored.id] = CellApproval(stored, self._approvals)
+            asked = self._asked[stored.id] = CellApproval(stored, self._services.decisions)
             events.append(ApprovalAsked(request=asked))
         elif asked is not None:
             asked.changed(stored)
@@ -264,7 +268,7 @@ class _TurnCalls:
 
     async def ends(self) -> Sequence[KernelEvent]:
         """Return the ends of calls that were on their way to the disk when the code ended."""
-        stored = [await self._approvals.get(request_id) for request_id in self._log.open]
+        stored = [await self._services.approvals.get(request_id) for request_id in self._log.open]
         return [event for one in stored for event in self._log.changed(one)]
 
 
@@ -320,7 +324,7 @@ class _CodeRun:
         return CodeEnded(code=self._code, status=status, error=str(error), request_id=error.request_id)
 
     def _ask(self, stored: ApprovalRequest) -> None:
-        self._own = CellApproval(stored, self._services.approvals)
+        self._own = CellApproval(stored, self._services.decisions)
         self.events.put_nowait(ApprovalAsked(request=self._own))
 
     def _begin(self, stored: ApprovalRequest) -> None:

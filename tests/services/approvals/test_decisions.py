@@ -12,6 +12,7 @@ from tornado.httpclient import HTTPClientError
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.reviewers import DecideWith
+from jupyter_agentbox.services.approvals.decisions import DecisionManager
 from jupyter_agentbox.services.approvals.handlers import MAX_DECISIONS
 from jupyter_agentbox.services.approvals.manager import ApprovalManager
 
@@ -140,10 +141,10 @@ async def test_a_batch_says_nothing_of_its_reviewer(approvals: ApprovalManager, 
 
 
 async def test_a_program_decides_nothing_where_only_a_persons_answers_count(
-    approvals: ApprovalManager, fetch: Any
+    approvals: ApprovalManager, decisions: DecisionManager, fetch: Any
 ) -> None:
     [request] = await open_many(approvals, 1)
-    approvals.decide_with = DecideWith.PERSON
+    decisions.decide_with = DecideWith.PERSON
     _, body = await fetch("approvals", "decisions", body={"decisions": [an_answer(request)]})
     assert [(one["code"], one["reason"]) for one in body["decisions"]] == [(403, "needs_person")]
 

@@ -8,15 +8,17 @@ from datetime import timedelta
 import pytest
 
 from jupyter_agentbox.core.approvals import Answer, Status
-from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
+from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.reviewers import DecideWith, Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
+from jupyter_agentbox.core.waiting_times import WaitingTimes
 from jupyter_agentbox.exceptions import InvalidTransitionError, NeedsPersonError, StorageError, UnknownApprovalError
-from tests.services.conftest import Services, a_call
+from tests.services.conftest import TIMEOUT, Services, a_call
 
 ADA = Reviewer(name="ada", via=Via.BROWSER)
 TOOL = ToolDescription(name="delete_order")
 ASK = Evaluation(effect=Effect.ASK)
+LONGEST = timedelta(seconds=900)
 
 
 async def test_request_waits_on_and_the_store_and_the_pages_know(services: Services) -> None:
@@ -24,7 +26,7 @@ async def test_request_waits_on_and_the_store_and_the_pages_know(services: Servi
     assert request.expires_at is not None
     services.clock.advance(500)
 
-    extended = await services.approvals.extend(request.id, reviewer=ADA)
+    extended = await services.decisions.extend(request.id, reviewer=ADA)
 
     assert extended.expires_at == request.expires_at + timedelta(seconds=500)
     assert extended.extended_by == "ada"
@@ -38,14 +40,14 @@ async def test_request_waits_on_and_the_store_and_the_pages_know(services: Servi
     assert (await services.approvals.get(request.id)).status is Status.EXPIRED
 
 
+@pytest.mark.parametrize("services", [{"waiting_times": WaitingTimes(timeout=TIMEOUT, longest=LONGEST)}], indirect=True)
 async def test_nobody_lets_it_wait_longer_than_the_longest_wait(services: Services) -> None:
-    services.approvals._longest_wait = timedelta(seconds=900)
     request = await services.approvals.open(a_call(id=7), TOOL, ASK)
     for seconds in (500, 350):
         services.clock.advance(seconds)
-        extended = await services.approvals.extend(request.id, reviewer=ADA)
+        extended = await services.decisions.extend(request.id, reviewer=ADA)
 
-    assert extended.expires_at == request.created_at + timedelta(seconds=900)
+    assert extended.expires_at == request.created_at + LONGEST
 
 
 async def test_no_time_is_given_to_what_is_over(services: Services) -> None:
@@ -55,28 +57,28 @@ async def test_no_time_is_given_to_what_is_over(services: Services) -> None:
 
     for request in (decided, late):
         with pytest.raises(InvalidTransitionError):
-            await services.approvals.extend(request.id, reviewer=ADA)
+            await services.decisions.extend(request.id, reviewer=ADA)
 
     assert (await services.stored(late.id)).status is Status.EXPIRED
 
 
 async def test_program_gives_no_time_where_only_a_person_decides(services: Services) -> None:
-    services.approvals.decide_with = DecideWith.PERSON
+    services.decisions.decide_with = DecideWith.PERSON
     request = await services.approvals.open(a_call(id=7), TOOL, ASK)
 
     with pytest.raises(NeedsPersonError):
-        await services.approvals.extend(request.id, reviewer=Reviewer(name="ada", via=Via.API_TOKEN))
+        await services.decisions.extend(request.id, reviewer=Reviewer(name="ada", via=Via.API_TOKEN))
 
 
 async def test_decision_after_it_holds(services: Services) -> None:
     request = await services.approvals.open(a_call(id=7), TOOL, ASK)
-    await services.approvals.extend(request.id, reviewer=ADA)
+    await services.decisions.extend(request.id, reviewer=ADA)
 
     assert (await services.decide(request, Answer.ALLOW_ONCE)).status is Status.APPROVED
 
 
 async def test_what_a_server_left_that_ends_later_is_closed_too(services: Services) -> None:
-    services.approvals.look_again(0.0)
+    services.approvals.abandoned.look_again(0.0)
     request = await services.approvals.open(a_call(id=7), TOOL, ASK)
     services.store.failure = StorageError("away for a moment")
     services.store.abandoned = [request.id]
@@ -84,7 +86,7 @@ async def test_what_a_server_left_that_ends_later_is_closed_too(services: Servic
     services.store.failure = None
 
     await services.announcer.until(lambda one: one.status is Status.ORPHANED)
-    services.approvals.stop_looking()
+    services.approvals.abandoned.stop_looking()
 
     assert (await services.stored(request.id)).status is Status.ORPHANED
 
@@ -98,57 +100,45 @@ async def test_nobody_looks_what_servers_left_while_that_is_not_due(services: Se
         asked.put_nowait(None)
         return False
 
-    services.approvals.look_again(0.0, is_due)
+    services.approvals.abandoned.look_again(0.0, is_due)
     for _ in range(3):
         await asked.get()
-    services.approvals.stop_looking()
+    services.approvals.abandoned.stop_looking()
 
     assert services.store.abandoned == [request.id]
 
 
 async def test_who_comes_back_before_a_server_counts_as_gone_waits_until_it_does(services: Services) -> None:
     approvals = services.approvals
-    approvals._keeps = lambda _: True
+    approvals.abandoned.keeps = lambda _: True
     request = await approvals.open(a_call(id=7), TOOL, ASK)
     approvals.abandon(request.id)  # another process has it, as far as this one knows
     with pytest.raises(UnknownApprovalError):
-        await approvals.take_kept(request.id)  # and nobody looks whether it is gone
+        await services.kept.take(request.id)  # and nobody looks whether it is gone
 
-    approvals.look_again(0.0)
-    back = asyncio.create_task(approvals.take_kept(request.id))
+    approvals.abandoned.look_again(0.0)
+    back = asyncio.create_task(services.kept.take(request.id))
     await asyncio.sleep(0)
     assert not back.done()
     services.store.abandoned = [request.id]
     async with asyncio.timeout(60):
         assert await back == request
-    approvals.stop_looking()
+    approvals.abandoned.stop_looking()
 
     with pytest.raises(UnknownApprovalError):
-        await approvals.take_kept(request.id)  # it is had by now
-    assert approvals.kept == ()
+        await services.kept.take(request.id)  # it is had by now
+    assert services.kept.all() == ()
 
 
-async def test_where_what_waits_keeps_a_server_alive_the_longest_wait_holds_for_all(services: Services) -> None:
-    services.approvals._timeout = None
-    services.approvals._longest_wait = timedelta(seconds=900)
-    assert (await services.approvals.open(a_call(id=1), TOOL, ASK)).expires_at is None
-
-    services.approvals._bounds_all = True
-    patient = Evaluation(effect=Effect.ASK, rule=Rule(server="*", tool="*", effect=Effect.ASK, timeout=5000.0))
-    for number, evaluation in ((2, ASK), (3, patient)):
-        request = await services.approvals.open(a_call(id=number), TOOL, evaluation)
-        assert request.expires_at == request.created_at + timedelta(seconds=900)
+BOUNDED = {"waiting_times": WaitingTimes(timeout=timedelta(seconds=880), longest=LONGEST, bounds_all=True)}
 
 
-async def test_the_longest_wait_begins_when_the_call_came_and_a_timeout_when_a_person_is_asked(
-    services: Services,
-) -> None:
-    services.approvals._bounds_all = True
-    services.approvals._timeout = timedelta(seconds=600)
+@pytest.mark.parametrize("services", [BOUNDED], indirect=True)
+async def test_the_longest_wait_of_a_request_begins_when_its_call_came(services: Services) -> None:
     came = services.approvals.now()
     services.clock.advance(60)  # the call was looked at for so long
-    for longest, expires in ((600, 600), (900, 660)):
-        services.approvals._longest_wait = timedelta(seconds=longest)
-        request = await services.approvals.open(a_call(id=longest), TOOL, ASK, asked_at=came)
-        assert request.created_at == came
-        assert request.expires_at == came + timedelta(seconds=expires)
+
+    request = await services.approvals.open(a_call(id=1), TOOL, ASK, asked_at=came)
+
+    assert request.created_at == came
+    assert request.expires_at == came + LONGEST

@@ -11,7 +11,7 @@ from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
-from jupyter_agentbox.services.approvals.manager import Verdict
+from jupyter_agentbox.services.approvals.verdicts import Verdict
 from tests.services.conftest import Services, a_call
 
 BOB = Reviewer(name="bob", via=Via.BROWSER)
@@ -22,20 +22,20 @@ ASK = Evaluation(effect=Effect.ASK)
 async def a_kept_request(services: Services, number: int = 1) -> ApprovalRequest:
     """Return a request that waits here, and that a process opened which is gone."""
     approvals = services.approvals
-    approvals._keeps = lambda _: True
+    approvals.abandoned.keeps = lambda _: True
     request = await approvals.open(a_call(id=number), TOOL, ASK)
     approvals.abandon(request.id)
     services.store.abandoned.append(request.id)
-    await approvals._close_abandoned()
-    assert request in approvals.kept
+    await approvals.abandoned.look()
+    assert request in services.kept.all()
     return request
 
 
 async def test_who_is_back_in_the_moment_when_it_is_given_up_keeps_the_request(services: Services) -> None:
     request = await a_kept_request(services)
-    assert await services.approvals.take_kept(request.id) == request
+    assert await services.kept.take(request.id) == request
 
-    await services.approvals.give_up(request.id)
+    await services.kept.give_up(request.id)
 
     assert (await services.stored(request.id)).status is Status.PENDING
 
@@ -44,7 +44,7 @@ async def test_what_ended_in_the_moment_when_it_is_given_up_stays_as_it_ended(se
     request = await a_kept_request(services)
     await services.decide(request, Answer.REJECT_ONCE)
 
-    await services.approvals.give_up(request.id)
+    await services.kept.give_up(request.id)
 
     assert (await services.stored(request.id)).status is Status.REJECTED
 
@@ -53,7 +53,7 @@ async def test_what_is_allowed_in_the_moment_when_it_is_given_up_is_not_left_as_
     request = await a_kept_request(services)
     services.store.turns = 2
 
-    await asyncio.gather(services.decide(request, Answer.ALLOW_ONCE), services.approvals.give_up(request.id))
+    await asyncio.gather(services.decide(request, Answer.ALLOW_ONCE), services.kept.give_up(request.id))
 
     stored = await services.stored(request.id)
     assert (stored.status, stored.outcome_state) == (Status.APPROVED, OutcomeState.CANCELLED)
@@ -63,14 +63,14 @@ async def test_what_is_allowed_in_the_moment_when_it_is_given_up_is_not_left_as_
 async def test_what_cannot_be_given_up_for_now_is_given_up_later(services: Services) -> None:
     request = await a_kept_request(services)
     services.store.failure = StorageError("away for a moment")
-    await services.approvals.give_up(request.id)
-    assert services.approvals.kept == (request,)
+    await services.kept.give_up(request.id)
+    assert services.kept.all() == (request,)
 
     services.store.failure = None
-    await services.approvals.give_up(request.id)
+    await services.kept.give_up(request.id)
 
     assert (await services.stored(request.id)).status is Status.ORPHANED
-    assert not services.approvals.kept
+    assert not services.kept.all()
 
 
 async def test_a_vote_in_the_moment_when_the_request_ends_stays_in_the_record(services: Services) -> None:
@@ -79,7 +79,7 @@ async def test_a_vote_in_the_moment_when_the_request_ends_stays_in_the_record(se
     vote = Verdict(answer=Answer.ALLOW_ONCE, digest=request.call.digest)
 
     await asyncio.gather(
-        services.approvals.endorse(request.id, vote, reviewer=BOB),
+        services.decisions.endorse(request.id, vote, reviewer=BOB),
         services.approvals.lapse(request.id, Lapse.WITHDRAWN),
     )
 
@@ -99,7 +99,7 @@ async def left(services: Services, *numbers: int) -> list[ApprovalRequest]:
 async def adopting(services: Services) -> asyncio.Task[None]:
     """Return a look at what was left, at the moment when the store has given it to this process."""
     services.store.turns = 1
-    looking = asyncio.create_task(services.approvals._close_abandoned())
+    looking = asyncio.create_task(services.approvals.abandoned.look())
     for _ in range(2):
         await asyncio.sleep(0)
     assert not services.store.abandoned
@@ -117,7 +117,7 @@ async def test_what_the_store_did_not_take_when_it_was_adopted_is_closed_at_the_
         await looking
 
     services.store.failure = None
-    await services.approvals._close_abandoned()
+    await services.approvals.abandoned.look()
 
     assert (await services.stored(request.id)).status is Status.ORPHANED
 

@@ -28,7 +28,7 @@ from jupyter_agentbox.exceptions import (
     ToolCallInterruptedError,
     ToolCallRejectedError,
 )
-from jupyter_agentbox.services.approvals.manager import Verdict
+from jupyter_agentbox.services.approvals.verdicts import Verdict
 from jupyter_agentbox.testing import MemoryApprovalStore
 from tests.samples import ADA
 from tests.services.conftest import Services
@@ -317,7 +317,7 @@ class Broker(RuleBasedStateMachine):
             arguments=edit and {**edit, "n": asked.call.arguments["id"]},
         )
         try:
-            return await self.services.approvals.decide(asked.request_id or "none", verdict, reviewer=ADA)
+            return await self.services.decisions.decide(asked.request_id or "none", verdict, reviewer=ADA)
         except AgentBoxError as error:
             return error
 

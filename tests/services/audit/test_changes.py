@@ -21,7 +21,7 @@ from jupyter_agentbox.core.ports import ApprovalQuery
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
-from jupyter_agentbox.services.approvals.manager import Verdict
+from jupyter_agentbox.services.approvals.verdicts import Verdict
 from jupyter_agentbox.services.audit.changes import ChangeRecorder
 from jupyter_agentbox.services.handlers import SETTINGS_KEY, Services
 from jupyter_agentbox.storage.audit_log import SqlAuditLog
@@ -111,7 +111,7 @@ async def a_grant(services: Services) -> str:
     call = ToolCall(server="shop", tool="restock", arguments={}, origin=Origin(kernel_id="k1"))
     request = await services.approvals.open(call, ToolDescription(name="restock"), Evaluation(effect=Effect.ASK))
     verdict = Verdict(answer=Answer.ALLOW_ALWAYS, digest=call.digest, grant=GrantTerms())
-    await services.approvals.decide(request.id, verdict, reviewer=Reviewer(name="ada", via=Via.BROWSER))
+    await services.decisions.decide(request.id, verdict, reviewer=Reviewer(name="ada", via=Via.BROWSER))
     [grant] = await services.grants.list()
     return grant.id
 

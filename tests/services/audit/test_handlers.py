@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
 import pytest
 from tornado.httpclient import HTTPClientError
@@ -15,10 +16,13 @@ from jupyter_agentbox.core.calls import JsonValue, Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.core.tools import ToolDescription
-from jupyter_agentbox.services.approvals.manager import ApprovalManager, Verdict
+from jupyter_agentbox.services.approvals.decisions import DecisionManager
+from jupyter_agentbox.services.approvals.manager import ApprovalManager
+from jupyter_agentbox.services.approvals.verdicts import Verdict
 from jupyter_agentbox.services.audit import manager as audit_manager
 
 ADA = Reviewer(name="ada", via=Via.BROWSER, display_name="Ada Lovelace")
+DecidedCall: TypeAlias = Callable[..., Awaitable[str]]
 ASK = Evaluation(effect=Effect.ASK)
 
 
@@ -34,20 +38,25 @@ def audit(jp_fetch: Any) -> Any:
     return audit
 
 
-async def a_decided_call(approvals: ApprovalManager, tool: str = "restock", **arguments: JsonValue) -> str:
+@pytest.fixture
+def decided_call(approvals: ApprovalManager, decisions: DecisionManager) -> DecidedCall:
     """Let Ada allow a call with edited arguments, and let it run; return its id."""
-    call = ToolCall(server="shop", tool=tool, arguments=arguments, origin=Origin(notebook_path="work/a.ipynb"))
-    request = await approvals.open(call, ToolDescription(name=tool), ASK)
-    verdict = Verdict(
-        answer=Answer.ALLOW_ONCE, digest=call.digest, reason="fine", arguments={**arguments, "quantity": 25}
-    )
-    await approvals.decide(request.id, verdict, reviewer=ADA)
-    await approvals.record(request.id, OutcomeState.SUCCEEDED)
-    return request.id
+
+    async def decided(tool: str = "restock", **arguments: JsonValue) -> str:
+        call = ToolCall(server="shop", tool=tool, arguments=arguments, origin=Origin(notebook_path="work/a.ipynb"))
+        request = await approvals.open(call, ToolDescription(name=tool), ASK)
+        verdict = Verdict(
+            answer=Answer.ALLOW_ONCE, digest=call.digest, reason="fine", arguments={**arguments, "quantity": 25}
+        )
+        await decisions.decide(request.id, verdict, reviewer=ADA)
+        await approvals.record(request.id, OutcomeState.SUCCEEDED)
+        return request.id
+
+    return decided
 
 
-async def test_a_record_has_who_when_where_what_and_what_became_of_it(approvals: ApprovalManager, audit: Any) -> None:
-    id = await a_decided_call(approvals, product_id=3)
+async def test_a_record_has_who_when_where_what_and_what_became_of_it(decided_call: DecidedCall, audit: Any) -> None:
+    id = await decided_call(product_id=3)
 
     _, body, _ = await audit()
 
@@ -66,8 +75,8 @@ async def test_a_record_has_who_when_where_what_and_what_became_of_it(approvals:
     assert "tool" not in record
 
 
-async def test_secrets_are_in_no_answer(approvals: ApprovalManager, audit: Any) -> None:
-    await a_decided_call(approvals, token="hunter2-and-more", note="it is hunter2-and-more")
+async def test_secrets_are_in_no_answer(decided_call: DecidedCall, audit: Any) -> None:
+    await decided_call(token="hunter2-and-more", note="it is hunter2-and-more")
     for form in ("json", "jsonl", "csv"):
         _, body, _ = await audit(format=form)
         assert "restock" in body
@@ -88,18 +97,18 @@ async def test_secrets_are_in_no_answer(approvals: ApprovalManager, audit: Any) 
     ],
 )
 async def test_records_can_be_filtered(
-    approvals: ApprovalManager, audit: Any, query: dict[str, str], count: int
+    decided_call: DecidedCall, audit: Any, query: dict[str, str], count: int
 ) -> None:
     for number in range(3):
-        await a_decided_call(approvals, product_id=number)
+        await decided_call(product_id=number)
 
     code, body, _ = await audit(**query)
 
     assert (code, len(json.loads(body)["records"])) == (200, count)
 
 
-async def test_pages_follow_each_other_without_a_gap(approvals: ApprovalManager, audit: Any) -> None:
-    ids = [await a_decided_call(approvals, product_id=number) for number in range(5)]
+async def test_pages_follow_each_other_without_a_gap(decided_call: DecidedCall, audit: Any) -> None:
+    ids = [await decided_call(product_id=number) for number in range(5)]
     found: list[str] = []
     cursor = ""
     while cursor is not None:
@@ -123,10 +132,10 @@ async def test_what_cannot_be_read_is_422(audit: Any, query: dict[str, str]) -> 
 
 
 async def test_all_records_can_be_downloaded_in_pieces(
-    approvals: ApprovalManager, audit: Any, monkeypatch: pytest.MonkeyPatch
+    decided_call: DecidedCall, audit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audit_manager, "_EXPORTED", 2)
-    ids = [await a_decided_call(approvals, product_id=number) for number in range(5)]
+    ids = [await decided_call(product_id=number) for number in range(5)]
 
     _, lines, headers = await audit(format="jsonl")
     _, table, csv_headers = await audit(format="csv", q="restock")

@@ -20,7 +20,7 @@ from jupyter_agentbox.core.grants import GrantTerms
 from jupyter_agentbox.core.policy import Effect, Evaluation, Policy, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, Via
 from jupyter_agentbox.exceptions import AuditError, StorageError, ToolCallRejectedError
-from jupyter_agentbox.services.approvals.manager import Verdict
+from jupyter_agentbox.services.approvals.verdicts import Verdict
 from jupyter_agentbox.services.audit.recorded_store import RecordedStore
 from jupyter_agentbox.services.audit.trail import AuditTrail
 from jupyter_agentbox.storage.approvals import sqlite_url
@@ -79,7 +79,7 @@ class Server:
 
     async def decide(self, request: ApprovalRequest, answer: Answer, **more: Any) -> None:
         verdict = Verdict(answer=answer, digest=request.call.digest, **more)
-        await self.box.approvals.decide(request.id, verdict, reviewer=ADA)
+        await self.box.decisions.decide(request.id, verdict, reviewer=ADA)
 
 
 def with_collector(test: Callable[[Path, Collector], Awaitable[None]]) -> Callable[[Path], Awaitable[None]]:

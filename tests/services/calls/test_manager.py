@@ -435,7 +435,9 @@ async def test_more_calls_than_may_wait_fail_at_once_until_one_is_decided(servic
         await Asked(services, a_call(id=3)).task
     other = ToolCall(server="shop", tool="delete_order", arguments={"id": 4}, origin=Origin(kernel_id="k2"))
     of_another_kernel = Asked(services, other)
-    [waiting] = [request for request in services.approvals.pending_of("k1") if request.call.arguments == {"id": 1}]
+    [waiting] = [
+        request for request in services.approvals.requests.pending_of("k1") if request.call.arguments == {"id": 1}
+    ]
     await services.decide(waiting, Answer.ALLOW_ONCE)
     await first[0].task
     again = Asked(services, a_call(id=5))
@@ -448,7 +450,7 @@ async def test_more_calls_than_may_wait_fail_at_once_until_one_is_decided(servic
     await asyncio.gather(again.task, first[1].task, of_another_kernel.task, return_exceptions=True)
 
     assert (await services.store.get(request.id)).status is Status.CANCELLED
-    assert services.approvals.pending_of("k1") == ()
+    assert services.approvals.requests.pending_of("k1") == ()
     for number in (6, 7):  # both places are free again
         asked = Asked(services, a_call(id=number))
         await services.announcer.until(

@@ -86,7 +86,7 @@ async def test_what_a_rule_denies_is_denied() -> None:
 async def test_arguments_that_do_not_fit_ask_nobody(manual: Manual) -> None:
     with pytest.raises(ToolArgumentsError):
         await manual.begin(id="seven")
-    assert not manual.services.approvals.pending_of(None)
+    assert not manual.services.approvals.requests.pending_of(None)
 
 
 @pytest.mark.parametrize("server", ["agentbox", "notebook", "shell"])

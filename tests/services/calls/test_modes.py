@@ -220,9 +220,8 @@ async def test_a_model_is_not_even_asked_about_what_no_rule_leaves_to_it(
     assert (run.asked, reviewer.seen) == ([request.id], [])
 
 
-@pytest.mark.parametrize("services", [MARKED], indirect=True)
+@pytest.mark.parametrize("services", [{**MARKED, "decide_with": DecideWith.PERSON}], indirect=True)
 async def test_where_only_a_persons_answers_count_no_model_is_asked(services: Services) -> None:
-    services.approvals.decide_with = DecideWith.PERSON
     reviewer = saying("low", "allow")
     services.modes.set("t1", ApprovalMode.AUTO_REVIEW, reviewer=reviewer)
     run = Run(services, in_thread())

@@ -323,7 +323,7 @@ async def test_grants_for_all_kernels_and_their_count_outlive_the_server(tmp_pat
         async with SqlApprovalStore(url, clock=clock) as store:
             ours = Services(store=store, clock=clock, ids=FakeIds(f"r{number}-"))  # type: ignore[arg-type]  # a store of the product
             ours.tools.tools["shop.delete_order"] = echo
-            await ours.approvals.recover()
+            await ours.approvals.abandoned.recover()
             await ours.grants.load()
             calls = Calls(ours)
             call = elsewhere(a_call(id=number), kernel_id=f"k{number}")
@@ -365,7 +365,7 @@ async def test_the_grants_of_a_kernel_end_with_its_server(tmp_path: Path) -> Non
         async with SqlApprovalStore(url, clock=FakeClock()) as store:
             services = Services(store=store, ids=FakeIds(expected))  # type: ignore[arg-type]  # as above
             services.tools.tools["shop.delete_order"] = echo
-            await services.approvals.recover()
+            await services.approvals.abandoned.recover()
             await services.grants.load()
             assert await services.grants.list() == []
             if expected == "given":

@@ -81,7 +81,7 @@ async def test_a_refused_call_that_was_repeated_is_not_asked_about_once_there_is
     kernel.say(a_call("2", 300_000))  # the kernel had sent it again before the answer came
     kernel.say(a_call("3", 300_000))
     await kernel.answer("waiting", "3")
-    assert len(services.approvals.pending_of("k1")) == 1
+    assert len(services.approvals.requests.pending_of("k1")) == 1
     await kernel.links.kernel_lost("k1")
 
 

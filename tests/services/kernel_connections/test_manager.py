@@ -192,7 +192,7 @@ async def test_one_message_withdraws_many_requests(kernel: Kernel) -> None:
         waiting[str((await kernel.answer("waiting", id))["request_id"])] = id
     kernel.say(Cancel(ids=["1", "unknown", "3"]))
     await kernel.links.withdrawn("k1")
-    assert [waiting[request.id] for request in kernel.services.approvals.pending_of("k1")] == ["2"]
+    assert [waiting[request.id] for request in kernel.services.approvals.requests.pending_of("k1")] == ["2"]
 
 
 async def test_lost_kernel_orphans_what_waits_and_cancels_what_runs(kernel: Kernel) -> None:
@@ -285,7 +285,7 @@ async def test_a_kernel_that_asks_without_end_is_refused_at_the_limit(
     assert (await kernel.answer("failure"))["id"] == "4"
     for id in "123":
         await kernel.answer("waiting", id)
-    assert len(kernel.services.approvals.pending_of("k1")) == 3
+    assert len(kernel.services.approvals.requests.pending_of("k1")) == 3
     await kernel.links.kernel_lost("k1")
 
 
@@ -340,7 +340,7 @@ async def test_a_kernel_does_not_see_what_another_one_asked(kernel: Kernel) -> N
     kernel.links.message_received("k2", COMM, to_json(ListPending(id="2")))
     reply = await other.until(lambda sent: sent["type"] == "reply")
     assert reply["content"] == {"approvals": []}
-    assert [request.status for request in kernel.services.approvals.pending_of("k1")] == [Status.PENDING]
+    assert [request.status for request in kernel.services.approvals.requests.pending_of("k1")] == [Status.PENDING]
     await kernel.links.aclose()
 
 

@@ -23,7 +23,7 @@ from jupyter_agentbox.core.tools import ServerState, ToolDescription
 from jupyter_agentbox.exceptions import LockedError, ServerConfigurationError, ToolCallRejectedError
 from jupyter_agentbox.headless.rules import read_rules
 from jupyter_agentbox.paths import site_rules_paths, user_rules_path
-from jupyter_agentbox.services.approvals.manager import Verdict
+from jupyter_agentbox.services.approvals.verdicts import Verdict
 from jupyter_agentbox.testing import FakeAnnouncer, FakeTools
 
 ADA = Reviewer(name="ada", via=Via.BROWSER)
@@ -90,7 +90,7 @@ async def ask(box: AgentBox, verdict: dict[str, Any]) -> Any:
     running = asyncio.create_task(box.calls.run(CALL, on_waiting=waiting.put_nowait, on_running=lambda _: None))
     request = await waiting.get()
     try:
-        await box.approvals.decide(request.id, Verdict(digest=request.call.digest, **verdict), reviewer=ADA)
+        await box.decisions.decide(request.id, Verdict(digest=request.call.digest, **verdict), reviewer=ADA)
     except LockedError as error:
         assert (await box.approvals.get(request.id)).status is Status.PENDING
         running.cancel()

@@ -134,9 +134,9 @@ async def test_a_tool_that_changed_is_marked_until_a_person_looked(fetch: Any, j
     assert [tool["name"] for tool in body["tools"] if tool["mark"] == "changed"] == ["add"]
     assert (await fetch("servers"))[1]["changed_tools"] == {"mini": 1}
     services = jp_serverapp.web_app.settings[SETTINGS_KEY]
-    services.approvals.decide_with = DecideWith.PERSON  # a token is no person
+    services.decisions.decide_with = DecideWith.PERSON  # a token is no person
     assert (await fetch("servers", "mini", "tools", "seen", body=digests))[0] == 403
-    services.approvals.decide_with = DecideWith.ANY
+    services.decisions.decide_with = DecideWith.ANY
 
     assert (await fetch("servers", "mini", "tools", "seen", body={"add": digests["add"]}))[0] == 204
     assert (await fetch("servers"))[1]["changed_tools"] == {}
@@ -239,9 +239,9 @@ async def test_a_server_that_cannot_be_added_changes_nothing(
 
 
 async def test_who_may_not_decide_adds_no_server(jp_fetch: Any, jp_serverapp: Any, tmp_path: Path) -> None:
-    approvals = jp_serverapp.web_app.settings[SETTINGS_KEY].approvals
+    decisions = jp_serverapp.web_app.settings[SETTINGS_KEY].decisions
     before = (tmp_path / "mcp.json").read_bytes()
-    approvals.decide_with = DecideWith.PERSON  # a token is no person
+    decisions.decide_with = DecideWith.PERSON  # a token is no person
 
     code, body = await put(jp_fetch, "second", {"configuration": MINI, "revision": hashlib.sha256(before).hexdigest()})
 

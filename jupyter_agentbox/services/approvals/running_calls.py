@@ -1,0 +1,85 @@
+"""What is said and asked while the call of a request runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.ports import Announcer
+from jupyter_agentbox.core.questions import QuestionRecord
+from jupyter_agentbox.core.tools import Activity, LogMessage, Progress
+from jupyter_agentbox.exceptions import InvalidTransitionError
+
+from .open_requests import OpenRequests
+
+
+class RunningCalls:
+    """Shows how far running calls are and what their servers log, and keeps what they ask.
+
+    Parameters
+    ----------
+    requests : OpenRequests
+        Holds the requests of the calls.
+    announcer : Announcer
+        Who tells the pages.
+    """
+
+    def __init__(self, *, requests: OpenRequests, announcer: Announcer) -> None:
+        self._requests = requests
+        self._announcer = announcer
+
+    def find(self, request_id: str) -> ApprovalRequest | None:
+        """Return a request whose call runs here; ``None`` if it does not."""
+        return self._requests.running(request_id)
+
+    def set_progress(self, request_id: str, progress: Progress) -> None:
+        """Note how far a running call is and tell the pages."""
+        self._set_activity(request_id, lambda activity: replace(activity, progress=progress))
+
+    def add_message(self, request_id: str, message: LogMessage) -> None:
+        """Note what the server of a running call logs, and tell the pages."""
+        self._set_activity(request_id, lambda activity: activity.with_message(message))
+
+    def activity_of(self, request_id: str) -> Activity | None:
+        """Return what was said while a call runs; ``None`` if nothing was, or it has ended."""
+        found = self._requests.find(request_id)
+        return None if found is None else found.activity
+
+    def _set_activity(self, request_id: str, change: Callable[[Activity], Activity]) -> None:
+        found = self._requests.find(request_id)
+        if found is not None:
+            found.activity = change(found.activity or Activity())
+            self._announcer.approval_changed(found.request)
+
+    async def keep_question(self, request_id: str, record: QuestionRecord) -> None:
+        """Keep what the server of a running call asked, and was answered.
+
+        Raises
+        ------
+        InvalidTransitionError
+            The call has ended.
+        StorageError
+            It could not be kept.
+        """
+        self.note_question(request_id, record)
+        request = self.find(request_id)
+        is_kept = False
+        try:
+            is_kept = request is not None and await asyncio.shield(self._requests.try_write(request, request))
+        finally:
+            if not is_kept:
+                self._change(request_id, lambda present: present.without_question(record))
+        if request is None or not is_kept:
+            raise InvalidTransitionError(f"the call of request `{request_id}` has ended", request_id=request_id)
+        self._announcer.approval_changed(request)
+
+    def note_question(self, request_id: str, record: QuestionRecord) -> None:
+        """Remember a question that nobody answered; it is kept with the next change of the request."""
+        self._change(request_id, lambda request: request.with_question(record))
+
+    def _change(self, request_id: str, change: Callable[[ApprovalRequest], ApprovalRequest]) -> None:
+        found = self._requests.find(request_id)
+        if found is not None and self.find(request_id) is not None:
+            found.request = change(found.request)
