@@ -5,11 +5,8 @@ import { Token } from '@lumino/coreutils';
 import type { IDisposable } from '@lumino/disposable';
 import type { ISignal } from '@lumino/signaling';
 
-import type {
-  IAgentBoxClient as Client,
-  IThreadChange,
-  ServerAction
-} from './api/client';
+import type { IAgentBoxClient as Client } from './api/client';
+import type { IThreadChange, ServerAction } from './api/queries';
 import type { IEventRouter as Router } from './api/events';
 import type { IJsonObject } from './api/json';
 import type {

@@ -1,13 +1,14 @@
 /**
- * The REST client. It asks and answers; it keeps nothing but the difference between the two clocks.
+ * The REST client. It asks and answers.
  */
 import { URLExt } from '@jupyterlab/coreutils';
-import { ServerConnection } from '@jupyterlab/services';
+import type { ServerConnection } from '@jupyterlab/services';
 
-import { isObject, parse, stringify } from './json';
+import { plain, toApproval, toList, toPolicy } from './answers';
+import { RestConnection, valueOf } from './connection';
+import { isObject, stringify } from './json';
 import type { IJsonObject, JsonValue } from './json';
 import type {
-  Answer,
   IApproval,
   IAddition,
   IApprovalPage,
@@ -16,8 +17,8 @@ import type {
   ICellUpdate,
   IDecisionAnswer,
   IGrant,
-  IGrantTerms,
   IHubRequestList,
+  IIsolation,
   IKernelEnd,
   IListedTool,
   IOtherServer,
@@ -28,75 +29,19 @@ import type {
   ISignInPage,
   ISummaryPage,
   IWholeTool,
-  QuestionAction,
-  Status
+  QuestionAction
 } from './protocol';
+import type {
+  AuditQuery,
+  IApprovalQuery,
+  IDecisionBody,
+  INamedDecision,
+  IThreadChange,
+  IThreadQuery,
+  ServerAction
+} from './queries';
 import type { IDryRun, IPolicy } from './rules';
 import type { IModelMessage, IThread, IThreadPage, ITurn } from './threads';
-
-/** What a decision's body has. */
-export interface IDecisionBody {
-  decision: Answer;
-  digest: string;
-  arguments?: IJsonObject;
-  reason?: string;
-  /** Whether the code is told the reason of an answer that allows. */
-  tell?: boolean;
-  /** Of a lasting answer: what it is for. */
-  grant?: IGrantTerms;
-}
-
-/** One of several decisions. */
-export interface INamedDecision extends IDecisionBody {
-  id: string;
-}
-
-/** Which requests to list. */
-export interface IApprovalQuery {
-  status?: readonly Status[];
-  ids?: readonly string[];
-  limit?: number;
-  cursor?: string | null;
-}
-
-/** Which records of calls to find; what is empty means any. */
-export type AuditQuery = Readonly<Record<string, string>>;
-
-/** Which threads to list. */
-export interface IThreadQuery {
-  isArchived: boolean;
-  cursor?: string | null;
-}
-
-/** What can be done with an MCP server. */
-export type ServerAction = 'start' | 'stop' | 'restart';
-
-/** What of a thread a person can change. */
-export interface IThreadChange {
-  name?: string;
-  is_archived?: boolean;
-}
-
-/** What the server says of a kernel's isolation. */
-export interface IIsolation {
-  /** The level that the kernel reached; `null` if that is not known now. */
-  level: string | null;
-  /** The Content-Security-Policy of a page with a sandboxed kernel; `null` if there is none. */
-  policy: string | null;
-}
-
-/** An answer that is no success. */
-export class RequestError extends Error {
-  constructor(
-    readonly status: number,
-    message: string,
-    readonly parameter: string | null,
-    readonly approval: IApproval | null,
-    readonly reason: string | null = null
-  ) {
-    super(message);
-  }
-}
 
 /** What the server extension can be asked. */
 export interface IAgentBoxClient {
@@ -205,15 +150,14 @@ export interface IAgentBoxClient {
   interruptTurn(id: string): Promise<void>;
 }
 
-/** Milliseconds by which two clocks may seem to differ. */
-const NOISE = 2000;
-
 /** Speaks to the server extension with the browser's session. */
 export class AgentBoxClient implements IAgentBoxClient {
-  constructor(private readonly _settings: ServerConnection.ISettings) {}
+  constructor(settings: ServerConnection.ISettings) {
+    this._connection = new RestConnection(settings);
+  }
 
   now(): number {
-    return Date.now() + this._skew;
+    return this._connection.now();
   }
 
   async listApprovals(query: IApprovalQuery): Promise<IApprovalPage> {
@@ -228,9 +172,13 @@ export class AgentBoxClient implements IAgentBoxClient {
     const parameters = parametersOf(query);
     parameters.set('summary', 'true');
     const tag = known?.tag ?? null;
-    const response = await this._send('GET', `approvals?${parameters}`, {
-      headers: tag === null ? {} : { 'If-None-Match': tag }
-    });
+    const response = await this._connection.send(
+      'GET',
+      `approvals?${parameters}`,
+      {
+        headers: tag === null ? {} : { 'If-None-Match': tag }
+      }
+    );
     if (known && tag !== null && response.status === 304) {
       return known;
     }
@@ -242,22 +190,23 @@ export class AgentBoxClient implements IAgentBoxClient {
   private async _list(
     parameters: URLSearchParams
   ): Promise<{ items: JsonValue[]; next: string | null }> {
-    return toList(await this._request('GET', `approvals?${parameters}`));
+    return toList(
+      await this._connection.request('GET', `approvals?${parameters}`)
+    );
   }
 
   async getApproval(id: string): Promise<IApproval> {
     const path = URLExt.join('approvals', encodeURIComponent(id));
-    return toApproval(await this._request('GET', path));
+    return toApproval(await this._connection.request('GET', path));
   }
 
   async listAudit(query: AuditQuery): Promise<IAuditPage> {
-    const page = await this._request('GET', `audit?${given(query)}`);
+    const page = await this._connection.request('GET', `audit?${given(query)}`);
     return plain<IAuditPage>(page);
   }
 
   auditUrl(query: AuditQuery, format: 'csv' | 'jsonl'): string {
-    const url = URLExt.join(this._settings.baseUrl, 'jupyter-agentbox/audit');
-    return `${url}?${given({ ...query, format })}`;
+    return this._connection.url(`audit?${given({ ...query, format })}`);
   }
 
   async decide(id: string, body: IDecisionBody): Promise<IApproval> {
@@ -267,12 +216,12 @@ export class AgentBoxClient implements IAgentBoxClient {
       ...rest,
       ...(grant ? { grant: { ...grant } } : {})
     } as IJsonObject);
-    return toApproval(await this._request('POST', path, json));
+    return toApproval(await this._connection.request('POST', path, json));
   }
 
   async extend(id: string): Promise<IApproval> {
     const path = URLExt.join('approvals', encodeURIComponent(id), 'extend');
-    return toApproval(await this._request('POST', path, '{}'));
+    return toApproval(await this._connection.request('POST', path, '{}'));
   }
 
   async proposeUpdate(id: string, source: string): Promise<ICellUpdate> {
@@ -282,25 +231,29 @@ export class AgentBoxClient implements IAgentBoxClient {
       'cell-update'
     );
     const body = JSON.stringify({ source });
-    return plain<ICellUpdate>(await this._request('POST', path, body));
+    return plain<ICellUpdate>(
+      await this._connection.request('POST', path, body)
+    );
   }
 
   async listGrants(): Promise<IGrant[]> {
-    const answer = await this._request('GET', 'grants');
+    const answer = await this._connection.request('GET', 'grants');
     return plain<{ grants: IGrant[] }>(answer).grants;
   }
 
   async revokeGrant(id: string): Promise<void> {
     const path = URLExt.join('grants', encodeURIComponent(id));
-    await this._request('DELETE', path);
+    await this._connection.request('DELETE', path);
   }
 
   async listHubRequests(): Promise<IHubRequestList> {
-    return plain<IHubRequestList>(await this._request('GET', 'hub-requests'));
+    return plain<IHubRequestList>(
+      await this._connection.request('GET', 'hub-requests')
+    );
   }
 
   async listQuestions(): Promise<IQuestion[]> {
-    const answer = await this._request('GET', 'questions');
+    const answer = await this._connection.request('GET', 'questions');
     return plain<{ questions: IQuestion[] }>(answer).questions;
   }
 
@@ -311,7 +264,7 @@ export class AgentBoxClient implements IAgentBoxClient {
   ): Promise<void> {
     const path = URLExt.join('questions', encodeURIComponent(id), 'answer');
     const body: IJsonObject = content ? { action, content } : { action };
-    await this._request('POST', path, stringify(body));
+    await this._connection.request('POST', path, stringify(body));
   }
 
   async decideAll(
@@ -319,29 +272,33 @@ export class AgentBoxClient implements IAgentBoxClient {
   ): Promise<IDecisionAnswer[]> {
     const body = { decisions: decisions.map(one => ({ ...one })) };
     const json = stringify(body as unknown as IJsonObject);
-    const answer = await this._request('POST', 'approvals/decisions', json);
+    const answer = await this._connection.request(
+      'POST',
+      'approvals/decisions',
+      json
+    );
     return plain<{ decisions: IDecisionAnswer[] }>(answer).decisions;
   }
 
   async listServers(): Promise<IServerList> {
-    return plain<IServerList>(await this._request('GET', 'servers'));
+    return plain<IServerList>(await this._connection.request('GET', 'servers'));
   }
 
   async runServer(name: string, action: ServerAction): Promise<IServer> {
     const path = URLExt.join('servers', encodeURIComponent(name), action);
-    return plain<IServer>(await this._request('POST', path, '{}'));
+    return plain<IServer>(await this._connection.request('POST', path, '{}'));
   }
 
   async listTools(name: string): Promise<IListedTool[] | null> {
     const path = URLExt.join('servers', encodeURIComponent(name), 'tools');
-    const answer = await this._request('GET', path);
+    const answer = await this._connection.request('GET', path);
     return plain<{ tools: IListedTool[] | null }>(answer).tools;
   }
 
   async getTool(name: string, tool: string): Promise<IWholeTool> {
     const path = URLExt.join('servers', encodeURIComponent(name), 'tools');
     const query = new URLSearchParams({ tool });
-    const answer = await this._request('GET', `${path}?${query}`);
+    const answer = await this._connection.request('GET', `${path}?${query}`);
     // Not by `plain`: a schema keeps the digits of its limits.
     const [found] = (answer as unknown as { tools: IWholeTool[] }).tools;
     return found;
@@ -353,7 +310,7 @@ export class AgentBoxClient implements IAgentBoxClient {
   ): Promise<void> {
     const name = encodeURIComponent(server);
     const path = URLExt.join('servers', name, 'tools', 'seen');
-    await this._request('POST', path, JSON.stringify(digests));
+    await this._connection.request('POST', path, JSON.stringify(digests));
   }
 
   async callTool(
@@ -363,16 +320,16 @@ export class AgentBoxClient implements IAgentBoxClient {
   ): Promise<IApproval> {
     const path = URLExt.join('servers', encodeURIComponent(server), 'calls');
     const body = stringify({ tool, arguments: values });
-    return toApproval(await this._request('POST', path, body));
+    return toApproval(await this._connection.request('POST', path, body));
   }
 
   async getCallEnd(server: string, id: string): Promise<ICallEnd> {
-    const answer = await this._request('GET', callPath(server, id));
+    const answer = await this._connection.request('GET', callPath(server, id));
     return answer as unknown as ICallEnd;
   }
 
   async withdrawCall(server: string, id: string): Promise<void> {
-    await this._request('DELETE', callPath(server, id));
+    await this._connection.request('DELETE', callPath(server, id));
   }
 
   async previewServer(
@@ -381,7 +338,7 @@ export class AgentBoxClient implements IAgentBoxClient {
   ): Promise<IAddition> {
     const path = URLExt.join('servers', encodeURIComponent(name), 'preview');
     const body = stringify({ configuration });
-    return plain<IAddition>(await this._request('POST', path, body));
+    return plain<IAddition>(await this._connection.request('POST', path, body));
   }
 
   async addServer(
@@ -390,50 +347,56 @@ export class AgentBoxClient implements IAgentBoxClient {
     revision: string
   ): Promise<void> {
     const path = URLExt.join('servers', encodeURIComponent(name));
-    await this._request('PUT', path, stringify({ configuration, revision }));
+    await this._connection.request(
+      'PUT',
+      path,
+      stringify({ configuration, revision })
+    );
   }
 
   async listOtherServers(): Promise<IOtherServer[]> {
-    const answer = await this._request('GET', 'other-servers');
+    const answer = await this._connection.request('GET', 'other-servers');
     return (answer as unknown as { servers: IOtherServer[] }).servers;
   }
 
   async beginSignIn(name: string): Promise<ISignInPage> {
     const path = URLExt.join('servers', encodeURIComponent(name), 'sign-in');
-    const body = stringify({ page: this._settings.baseUrl });
-    return plain<ISignInPage>(await this._request('POST', path, body));
+    const body = stringify({ page: this._connection.baseUrl });
+    return plain<ISignInPage>(
+      await this._connection.request('POST', path, body)
+    );
   }
 
   async cancelSignIn(name: string): Promise<void> {
     const encoded = encodeURIComponent(name);
     const path = URLExt.join('servers', encoded, 'sign-in', 'cancel');
-    await this._request('POST', path, '{}');
+    await this._connection.request('POST', path, '{}');
   }
 
   async signOut(name: string): Promise<void> {
     const path = URLExt.join('servers', encodeURIComponent(name), 'sign-in');
-    await this._request('DELETE', path);
+    await this._connection.request('DELETE', path);
   }
 
   async reviewServer(name: string): Promise<string> {
     const path = URLExt.join('servers', encodeURIComponent(name), 'trust');
-    const request = await this._request('POST', path, '{}');
+    const request = await this._connection.request('POST', path, '{}');
     return plain<{ id: string }>(request).id;
   }
 
   async getPolicy(): Promise<IPolicy> {
-    return toPolicy(await this._request('GET', 'policy'));
+    return toPolicy(await this._connection.request('GET', 'policy'));
   }
 
   async putPolicy(rules: IJsonObject[], revision: string): Promise<IPolicy> {
     const body = stringify({ rules, revision });
-    return toPolicy(await this._request('PUT', 'policy', body));
+    return toPolicy(await this._connection.request('PUT', 'policy', body));
   }
 
   async tryRule(rule: IJsonObject): Promise<IDryRun> {
     const path = URLExt.join('policy', 'dry-run');
     return plain<IDryRun>(
-      await this._request('POST', path, stringify({ rule }))
+      await this._connection.request('POST', path, stringify({ rule }))
     );
   }
 
@@ -458,28 +421,28 @@ export class AgentBoxClient implements IAgentBoxClient {
     if (query.cursor) {
       parameters.set('cursor', query.cursor);
     }
-    const page = await this._request('GET', `threads?${parameters}`);
+    const page = await this._connection.request('GET', `threads?${parameters}`);
     return plain<IThreadPage>(page);
   }
 
   async getThread(id: string): Promise<IThread> {
     const path = URLExt.join('threads', encodeURIComponent(id));
-    return plain<IThread>(await this._request('GET', path));
+    return plain<IThread>(await this._connection.request('GET', path));
   }
 
   async updateThread(id: string, change: IThreadChange): Promise<void> {
     const path = URLExt.join('threads', encodeURIComponent(id));
-    await this._request('PATCH', path, JSON.stringify(change));
+    await this._connection.request('PATCH', path, JSON.stringify(change));
   }
 
   async forkThread(id: string): Promise<void> {
     const path = URLExt.join('threads', encodeURIComponent(id), 'fork');
-    await this._request('POST', path, '{}');
+    await this._connection.request('POST', path, '{}');
   }
 
   async deleteThread(id: string): Promise<void> {
     const path = URLExt.join('threads', encodeURIComponent(id));
-    await this._request('DELETE', path);
+    await this._connection.request('DELETE', path);
   }
 
   async getMessages(threadId: string): Promise<IModelMessage[]> {
@@ -489,91 +452,33 @@ export class AgentBoxClient implements IAgentBoxClient {
       'messages'
     );
     const { messages } = plain<{ messages: IModelMessage[] }>(
-      await this._request('GET', path)
+      await this._connection.request('GET', path)
     );
     return messages;
   }
 
   async getTurn(id: string): Promise<ITurn> {
     const path = URLExt.join('turns', encodeURIComponent(id));
-    return plain<ITurn>(await this._request('GET', path));
+    return plain<ITurn>(await this._connection.request('GET', path));
   }
 
   async steerTurn(id: string, text: string): Promise<void> {
     const path = URLExt.join('turns', encodeURIComponent(id), 'steer');
-    await this._request('POST', path, JSON.stringify({ text }));
+    await this._connection.request('POST', path, JSON.stringify({ text }));
   }
 
   async interruptTurn(id: string): Promise<void> {
     const path = URLExt.join('turns', encodeURIComponent(id), 'interrupt');
-    await this._request('POST', path, '{}');
+    await this._connection.request('POST', path, '{}');
   }
 
   private async _getKernel(id: string): Promise<IJsonObject> {
     const path = URLExt.join('kernels', encodeURIComponent(id));
-    const answer = await this._request('GET', path);
+    const answer = await this._connection.request('GET', path);
     return isObject(answer) ? answer : {};
   }
 
-  private async _request(
-    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
-    path: string,
-    body?: string
-  ): Promise<JsonValue> {
-    const headers = { 'Content-Type': 'application/json' };
-    const init = body === undefined ? {} : { body, headers };
-    return valueOf(await this._send(method, path, init));
-  }
-
-  private async _send(
-    method: string,
-    path: string,
-    init: RequestInit
-  ): Promise<Response> {
-    const url = URLExt.join(this._settings.baseUrl, 'jupyter-agentbox') + '/';
-    const asked = Date.now();
-    const response = await ServerConnection.makeRequest(
-      url + path,
-      { ...init, method, cache: 'no-store' },
-      this._settings
-    );
-    this._setClock(response, asked);
-    return response;
-  }
-
-  /** The `Date` header has whole seconds, so a smaller difference is noise, also one from what is known. */
-  private _setClock(response: Response, asked: number): void {
-    const date = Date.parse(response.headers.get('Date') ?? '');
-    if (!Number.isNaN(date)) {
-      const skew = date + 500 - (asked + Date.now()) / 2;
-      if (Math.abs(skew - this._skew) > NOISE) {
-        this._skew = Math.abs(skew) > NOISE ? skew : 0;
-      }
-    }
-  }
-
-  private _skew = 0;
-}
-
-/** The value in an answer. */
-async function valueOf(response: Response): Promise<JsonValue> {
-  const text = await response.text();
-  // An answer without a body, as to DELETE, is no value.
-  const json = response.ok && text === '' ? null : toJson(text);
-  if (!response.ok || json === undefined) {
-    throw toError(response, json);
-  }
-  return json;
-}
-
-/** A page of a list of requests. */
-function toList(page: JsonValue): { items: JsonValue[]; next: string | null } {
-  const items = isObject(page) ? page['approvals'] : null;
-  const next = isObject(page) ? page['next'] : null;
-  return {
-    items: Array.isArray(items) ? items : [],
-    next: typeof next === 'string' ? next : null
-  };
+  private readonly _connection: RestConnection;
 }
 
 function callPath(server: string, id: string): string {
@@ -586,52 +491,6 @@ function given(query: AuditQuery): URLSearchParams {
   return new URLSearchParams(
     Object.entries(query).filter(([, value]) => value !== '')
   );
-}
-
-function toJson(text: string): JsonValue | undefined {
-  try {
-    return parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function toError(
-  response: Response,
-  json: JsonValue | undefined
-): RequestError {
-  const body = isObject(json) ? json : {};
-  const { message, parameter, approval, reason } = body;
-  return new RequestError(
-    response.ok ? 502 : response.status,
-    typeof message === 'string' && message ? message : response.statusText,
-    typeof parameter === 'string' ? parameter : null,
-    isObject(approval) ? toApproval(approval) : null,
-    typeof reason === 'string' ? reason : null
-  );
-}
-
-/** The value as `JSON.parse` gives it: for fields that are not shown digit by digit. */
-function plain<T>(value: JsonValue): T {
-  return JSON.parse(stringify(value)) as T;
-}
-
-/** The rules, whose conditions keep every digit. */
-function toPolicy(value: JsonValue): IPolicy {
-  const exact = value as unknown as IPolicy;
-  const { rules, effective } = exact;
-  return { ...plain<IPolicy>(value), rules, effective };
-}
-
-/** A request whose arguments keep every digit. */
-function toApproval(value: JsonValue): IApproval {
-  const approval = plain<IApproval>(value);
-  const exact = value as unknown as IApproval;
-  approval.call.arguments = exact.call.arguments ?? {};
-  if (approval.decision) {
-    approval.decision.arguments = exact.decision?.arguments ?? null;
-  }
-  return approval;
 }
 
 function parametersOf(query: IApprovalQuery): URLSearchParams {

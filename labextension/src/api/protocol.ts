@@ -490,3 +490,11 @@ export interface IAuditPage {
   /** How far back a search for words looked. */
   searched_until: string | null;
 }
+
+/** What the server says of a kernel's isolation. */
+export interface IIsolation {
+  /** The level that the kernel reached; `null` if that is not known now. */
+  level: string | null;
+  /** The Content-Security-Policy of a page with a sandboxed kernel; `null` if there is none. */
+  policy: string | null;
+}

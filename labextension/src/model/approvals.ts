@@ -7,7 +7,7 @@ import { Throttler } from '@lumino/polling';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-import { RequestError } from '../api/client';
+import { RequestError } from '../api/errors';
 import type { IAgentBoxClient } from '../api/client';
 import type {
   IApproval,

@@ -4,7 +4,8 @@
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-import type { AuditQuery, IAgentBoxClient } from '../api/client';
+import type { IAgentBoxClient } from '../api/client';
+import type { AuditQuery } from '../api/queries';
 import type { IAuditRecord } from '../api/protocol';
 
 /** What a person chose to see; what is empty means any. */

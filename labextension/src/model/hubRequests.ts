@@ -4,7 +4,7 @@
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-import { RequestError } from '../api/client';
+import { RequestError } from '../api/errors';
 import type { IAgentBoxClient } from '../api/client';
 import type { IHubRequest, IHubRequestList } from '../api/protocol';
 import type { IHubRequestsModel } from '../internalTokens';

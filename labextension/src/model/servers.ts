@@ -4,7 +4,8 @@
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-import type { IAgentBoxClient, ServerAction } from '../api/client';
+import type { IAgentBoxClient } from '../api/client';
+import type { ServerAction } from '../api/queries';
 import type { IJsonObject } from '../api/json';
 import type {
   IAddition,

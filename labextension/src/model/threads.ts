@@ -5,7 +5,8 @@ import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 
-import type { IAgentBoxClient, IThreadChange } from '../api/client';
+import type { IAgentBoxClient } from '../api/client';
+import type { IThreadChange } from '../api/queries';
 import type { IThread } from '../api/threads';
 import type { IThreadsModel } from '../internalTokens';
 

@@ -1,6 +1,7 @@
 import type { ServerConnection } from '@jupyterlab/services';
 
-import { AgentBoxClient, RequestError } from '../../src/api/client';
+import { AgentBoxClient } from '../../src/api/client';
+import { RequestError } from '../../src/api/errors';
 import { stringify } from '../../src/api/json';
 import { allowed, approval, summaryOf } from '../examples';
 

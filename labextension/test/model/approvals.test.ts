@@ -1,9 +1,9 @@
-import { RequestError } from '../../src/api/client';
+import { RequestError } from '../../src/api/errors';
 import type {
   IApprovalQuery,
   IDecisionBody,
   INamedDecision
-} from '../../src/api/client';
+} from '../../src/api/queries';
 import { ApprovalModel } from '../../src/model/approvals';
 import type { ApprovalSource } from '../../src/model/approvals';
 import type {

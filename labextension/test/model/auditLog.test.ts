@@ -1,4 +1,4 @@
-import type { AuditQuery } from '../../src/api/client';
+import type { AuditQuery } from '../../src/api/queries';
 import type { IAuditPage, IAuditRecord } from '../../src/api/protocol';
 import { AuditLogModel } from '../../src/model/auditLog';
 

@@ -1,4 +1,4 @@
-import { RequestError } from '../../src/api/client';
+import { RequestError } from '../../src/api/errors';
 import type { IGrant } from '../../src/api/protocol';
 import { GrantsModel } from '../../src/model/grants';
 

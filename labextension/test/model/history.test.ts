@@ -1,4 +1,4 @@
-import type { IApprovalQuery } from '../../src/api/client';
+import type { IApprovalQuery } from '../../src/api/queries';
 import { ApprovalModel } from '../../src/model/approvals';
 import { HistoryModel } from '../../src/model/history';
 import type { IApproval, IApprovalPage } from '../../src/api/protocol';

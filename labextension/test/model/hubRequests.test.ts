@@ -1,4 +1,4 @@
-import { RequestError } from '../../src/api/client';
+import { RequestError } from '../../src/api/errors';
 import type { IHubRequestList } from '../../src/api/protocol';
 import { HubRequestsModel } from '../../src/model/hubRequests';
 import { hubList, hubRequest } from '../examples';

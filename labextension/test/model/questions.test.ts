@@ -1,4 +1,4 @@
-import { RequestError } from '../../src/api/client';
+import { RequestError } from '../../src/api/errors';
 import type { IQuestion } from '../../src/api/protocol';
 import { QuestionsModel } from '../../src/model/questions';
 import { question } from '../examples';

@@ -1,4 +1,4 @@
-import type { IThreadQuery } from '../../src/api/client';
+import type { IThreadQuery } from '../../src/api/queries';
 import type { IThread, IThreadPage } from '../../src/api/threads';
 import { ThreadsModel } from '../../src/model/threads';
 import type { ThreadsSource } from '../../src/model/threads';

@@ -4,8 +4,8 @@
 import { PageConfig } from '@jupyterlab/coreutils';
 import type { Kernel, KernelSpec } from '@jupyterlab/services';
 
-import { RequestError } from '../../api/client';
-import type { IIsolation } from '../../api/client';
+import { RequestError } from '../../api/errors';
+import type { IIsolation } from '../../api/protocol';
 
 /** `unknown`: the server did not answer, or does not know now. */
 export type Level = 'plain' | 'sandboxed' | 'unknown';

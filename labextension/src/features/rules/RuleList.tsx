@@ -3,7 +3,7 @@
  */
 import React from 'react';
 
-import { RequestError } from '../../api/client';
+import { RequestError } from '../../api/errors';
 import { stringify } from '../../api/json';
 import type { IJsonObject } from '../../api/json';
 import type { IConfigurationProblem } from '../../api/protocol';

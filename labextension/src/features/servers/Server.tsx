@@ -4,7 +4,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import type { ServerAction } from '../../api/client';
+import type { ServerAction } from '../../api/queries';
 import type { IServer, ISignInPage, ServerState } from '../../api/protocol';
 import type { IFeatureLock } from '../../api/rules';
 import type { IServersModel } from '../../internalTokens';

@@ -4,7 +4,7 @@
 import type { ISignal } from '@lumino/signaling';
 import React from 'react';
 
-import { RequestError } from '../../api/client';
+import { RequestError } from '../../api/errors';
 import { stringify } from '../../api/json';
 import type { ICallEnd, IToolResult, IWholeTool } from '../../api/protocol';
 import type { IApprovalModel, IServersModel } from '../../internalTokens';

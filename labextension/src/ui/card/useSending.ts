@@ -4,7 +4,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
-import { RequestError } from '../../api/client';
+import { RequestError } from '../../api/errors';
 import { isEqual } from '../../api/json';
 import { useNameOf, useTrans } from '../context';
 import type { IApproval } from '../../api/protocol';

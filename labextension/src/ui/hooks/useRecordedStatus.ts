@@ -4,7 +4,7 @@
 import type { ISignal } from '@lumino/signaling';
 import { useEffect, useState } from 'react';
 
-import { RequestError } from '../../api/client';
+import { RequestError } from '../../api/errors';
 import type {
   ICodeRun,
   ItemStatus,

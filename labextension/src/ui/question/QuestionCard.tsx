@@ -3,7 +3,7 @@
  */
 import React from 'react';
 
-import { RequestError } from '../../api/client';
+import { RequestError } from '../../api/errors';
 import type { IJsonObject } from '../../api/json';
 import type { IQuestion, QuestionAction } from '../../api/protocol';
 import { Countdown } from '../card/Countdown';

@@ -1,4 +1,4 @@
-import { RequestError } from '../../../src/api/client';
+import { RequestError } from '../../../src/api/errors';
 import type { IHubRequestList } from '../../../src/api/protocol';
 import { HubRequestsUpdater } from '../../../src/features/hubRequests/updater';
 import { HubRequestsModel } from '../../../src/model/hubRequests';

@@ -1,6 +1,6 @@
 import { PageConfig } from '@jupyterlab/coreutils';
 
-import { RequestError } from '../../../src/api/client';
+import { RequestError } from '../../../src/api/errors';
 import { KernelLevels } from '../../../src/features/outputs/levels';
 import type { ISpecSource } from '../../../src/features/outputs/levels';
 

@@ -2,7 +2,7 @@ import { Signal } from '@lumino/signaling';
 import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
-import { RequestError } from '../../../src/api/client';
+import { RequestError } from '../../../src/api/errors';
 import type { IEffectiveRule, IPolicy } from '../../../src/api/rules';
 import { RuleList } from '../../../src/features/rules/RuleList';
 import type { IRulesModel } from '../../../src/model/rules';

@@ -2,7 +2,7 @@ import { Signal } from '@lumino/signaling';
 import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
-import { RequestError } from '../../../src/api/client';
+import { RequestError } from '../../../src/api/errors';
 import type { IJsonObject } from '../../../src/api/json';
 import type { ICallEnd, IWholeTool } from '../../../src/api/protocol';
 import { TryTool } from '../../../src/features/servers/TryTool';

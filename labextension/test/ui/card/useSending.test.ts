@@ -1,6 +1,6 @@
 import { act, renderHook } from '@testing-library/react';
 
-import { RequestError } from '../../../src/api/client';
+import { RequestError } from '../../../src/api/errors';
 import type { IApproval } from '../../../src/api/protocol';
 import type { PersonalAnswer } from '../../../src/internalTokens';
 import {

@@ -4,7 +4,7 @@ import { act, fireEvent, render, screen } from '@testing-library/react';
 import React from 'react';
 
 import { readItem } from '../../../src/api/threads';
-import { RequestError } from '../../../src/api/client';
+import { RequestError } from '../../../src/api/errors';
 import type { IItemOutput, ITurn, ReadTurn } from '../../../src/api/threads';
 import type { IApproval } from '../../../src/api/protocol';
 import { CardProvider } from '../../../src/ui/context';

@@ -1,6 +1,6 @@
 import { summarize } from '../../../src/ui/text/summary';
 import { explain } from '../../../src/ui/card/useSending';
-import { RequestError } from '../../../src/api/client';
+import { RequestError } from '../../../src/api/errors';
 import { allowed, approval, trans } from '../../examples';
 import type {
   IApproval,

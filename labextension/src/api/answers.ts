@@ -1,0 +1,43 @@
+/**
+ * What the REST API answers, as values of the protocol.
+ */
+import { isObject, stringify } from './json';
+import type { JsonValue } from './json';
+import type { IApproval } from './protocol';
+import type { IPolicy } from './rules';
+
+/** A page of a list of requests. */
+export function toList(page: JsonValue): {
+  items: JsonValue[];
+  next: string | null;
+} {
+  const items = isObject(page) ? page['approvals'] : null;
+  const next = isObject(page) ? page['next'] : null;
+  return {
+    items: Array.isArray(items) ? items : [],
+    next: typeof next === 'string' ? next : null
+  };
+}
+
+/** The value as `JSON.parse` gives it: for fields that are not shown digit by digit. */
+export function plain<T>(value: JsonValue): T {
+  return JSON.parse(stringify(value)) as T;
+}
+
+/** The rules, whose conditions keep every digit. */
+export function toPolicy(value: JsonValue): IPolicy {
+  const exact = value as unknown as IPolicy;
+  const { rules, effective } = exact;
+  return { ...plain<IPolicy>(value), rules, effective };
+}
+
+/** A request whose arguments keep every digit. */
+export function toApproval(value: JsonValue): IApproval {
+  const approval = plain<IApproval>(value);
+  const exact = value as unknown as IApproval;
+  approval.call.arguments = exact.call.arguments ?? {};
+  if (approval.decision) {
+    approval.decision.arguments = exact.decision?.arguments ?? null;
+  }
+  return approval;
+}

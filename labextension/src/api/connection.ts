@@ -1,0 +1,91 @@
+/**
+ * Requests to the REST API with the browser's session. They keep nothing but the difference between the two clocks.
+ */
+import { URLExt } from '@jupyterlab/coreutils';
+import { ServerConnection } from '@jupyterlab/services';
+
+import { toError } from './errors';
+import { parse } from './json';
+import type { JsonValue } from './json';
+
+/** Milliseconds by which two clocks may seem to differ. */
+const NOISE = 2000;
+
+/** Sends requests to the server extension. */
+export class RestConnection {
+  constructor(private readonly _settings: ServerConnection.ISettings) {}
+
+  /** Where the server is. */
+  get baseUrl(): string {
+    return this._settings.baseUrl;
+  }
+
+  /** The server's time in milliseconds, as far as it is known here. */
+  now(): number {
+    return Date.now() + this._skew;
+  }
+
+  /** The address of a path. */
+  url(path: string): string {
+    return `${URLExt.join(this.baseUrl, 'jupyter-agentbox')}/${path}`;
+  }
+
+  /** Ask; the value in the answer. */
+  async request(
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: string
+  ): Promise<JsonValue> {
+    const headers = { 'Content-Type': 'application/json' };
+    const init = body === undefined ? {} : { body, headers };
+    return valueOf(await this.send(method, path, init));
+  }
+
+  /** Ask; the answer as it came. */
+  async send(
+    method: string,
+    path: string,
+    init: RequestInit
+  ): Promise<Response> {
+    const asked = Date.now();
+    const response = await ServerConnection.makeRequest(
+      this.url(path),
+      { ...init, method, cache: 'no-store' },
+      this._settings
+    );
+    this._setClock(response, asked);
+    return response;
+  }
+
+  /** The `Date` header has whole seconds, so a smaller difference is noise, also one from what is known. */
+  private _setClock(response: Response, asked: number): void {
+    const date = Date.parse(response.headers.get('Date') ?? '');
+    if (!Number.isNaN(date)) {
+      const skew = date + 500 - (asked + Date.now()) / 2;
+      if (Math.abs(skew - this._skew) > NOISE) {
+        this._skew = Math.abs(skew) > NOISE ? skew : 0;
+      }
+    }
+  }
+
+  private _skew = 0;
+}
+
+/** The value in an answer. */
+export async function valueOf(response: Response): Promise<JsonValue> {
+  const text = await response.text();
+  // An answer without a body, as to DELETE, is no value.
+  const json = response.ok && text === '' ? null : toJson(text);
+  if (!response.ok || json === undefined) {
+    throw toError(response, json);
+  }
+  return json;
+}
+
+function toJson(text: string): JsonValue | undefined {
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
+}

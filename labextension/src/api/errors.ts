@@ -1,0 +1,36 @@
+/**
+ * Answers of the REST API that are no success.
+ */
+import { isObject } from './json';
+import type { JsonValue } from './json';
+import { toApproval } from './answers';
+import type { IApproval } from './protocol';
+
+/** An answer that is no success. */
+export class RequestError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly parameter: string | null,
+    readonly approval: IApproval | null,
+    readonly reason: string | null = null
+  ) {
+    super(message);
+  }
+}
+
+/** What an answer that is no success, or is none of ours, says. */
+export function toError(
+  response: Response,
+  json: JsonValue | undefined
+): RequestError {
+  const body = isObject(json) ? json : {};
+  const { message, parameter, approval, reason } = body;
+  return new RequestError(
+    response.ok ? 502 : response.status,
+    typeof message === 'string' && message ? message : response.statusText,
+    typeof parameter === 'string' ? parameter : null,
+    isObject(approval) ? toApproval(approval) : null,
+    typeof reason === 'string' ? reason : null
+  );
+}
