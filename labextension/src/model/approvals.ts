@@ -1,7 +1,6 @@
 /**
  * The state of all requests that this page knows. An event is a hint; only a REST answer says what is true.
  */
-import { DisposableDelegate } from '@lumino/disposable';
 import type { IDisposable } from '@lumino/disposable';
 import { Throttler } from '@lumino/polling';
 import { Signal } from '@lumino/signaling';
@@ -13,17 +12,10 @@ import type {
   IApproval,
   IDecisionAnswer,
   IRequestSummary,
-  ISummaryPage,
-  Status
+  ISummaryPage
 } from '../api/protocol';
-import {
-  isEnded,
-  isOvertaken,
-  isWorthFetching,
-  merged,
-  oldestFirst
-} from './entry';
-import type { IEntry } from './entry';
+import { KnownApprovals } from './knownApprovals';
+import { isAsKnown, lapsed } from './summaries';
 import type {
   Connection,
   IApprovalModel,
@@ -52,9 +44,6 @@ const MAX_IDS = 100;
 /** How many summaries to ask for by id at once: an address of more is too long for some proxies. */
 const MAX_SUMMARY_IDS = 300;
 
-/** What ended without an answer; the summary of such a request says all that is new. */
-const LAPSED: readonly Status[] = ['cancelled', 'expired', 'orphaned'];
-
 /** Hinted requests are asked for by id up to here; beyond, what waits is asked for anew. */
 const MAX_HINTS = 100;
 
@@ -67,6 +56,11 @@ const MAX_DECISIONS = 500;
 /** See `IApprovalModel`. */
 export class ApprovalModel implements IApprovalModel, IDisposable {
   constructor(private readonly _source: ApprovalSource) {
+    this._known = new KnownApprovals({
+      changed: id => this._emitChanged(id),
+      arrived: approvals => this._arrived.emit(approvals),
+      settled: approval => this._settled.emit(approval)
+    });
     this._hints = new Throttler(() => this._follow(), {
       limit: HINT_INTERVAL,
       edge: 'trailing'
@@ -98,20 +92,17 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   }
 
   get pending(): readonly IApproval[] {
-    // Each view asks for them at each change.
-    this._pending ??= this._approvals()
-      .filter(approval => approval.status === 'pending')
-      .sort(oldestFirst);
-    return this._pending;
+    return this._known.pending;
   }
 
   /** Whether some request may still change. */
   get isBusy(): boolean {
-    return this._approvals().some(approval => !isEnded(approval));
+    return this._known.open.length > 0;
   }
 
   dispose(): void {
     this._isDisposed = true;
+    this._known.dispose();
     this._hints.dispose();
     Signal.clearData(this);
   }
@@ -121,44 +112,29 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   }
 
   get(id: string): IKnownApproval {
-    const entry = this._known.get(id);
-    if (entry) {
-      const state = entry.isWhole ? 'whole' : 'loaded';
-      return { approval: entry.approval, state };
-    }
-    return { approval: null, state: this._failed.get(id) ?? 'loading' };
+    return this._known.get(id);
   }
 
   track(id: string): IDisposable {
-    this._tracked.set(id, (this._tracked.get(id) ?? 0) + 1);
-    const entry = this._known.get(id);
-    if (!entry || isWorthFetching(entry)) {
+    const tracked = this._known.track(id);
+    if (this._known.isLacking(id)) {
       this._wantSoon(id);
     }
-    return new DisposableDelegate(() => {
-      const count = (this._tracked.get(id) ?? 1) - 1;
-      if (count > 0) {
-        this._tracked.set(id, count);
-      } else {
-        this._tracked.delete(id);
-        this._failed.delete(id);
-        this._forget();
-      }
-    });
+    return tracked;
   }
 
   async decide(shown: IApproval, answer: PersonalAnswer): Promise<void> {
     if (shown.call.omitted) {
       throw new Error('a request is decided by who has seen all of it');
     }
-    await this._ask(async question => {
+    await this._known.ask(async question => {
       try {
         const { digest } = shown.call;
         const body = { ...answer, digest };
-        this._put([await this._source.decide(shown.id, body)], question);
+        this._known.put([await this._source.decide(shown.id, body)], question);
       } catch (error) {
         if (error instanceof RequestError && error.approval) {
-          this._put([error.approval], question);
+          this._known.put([error.approval], question);
         } else {
           // Whether the answer came through is not known: ask what is true now.
           void this.load(shown.id);
@@ -169,16 +145,16 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   }
 
   async extend(id: string): Promise<boolean> {
-    const before = this._known.get(id)?.approval.expires_at;
+    const before = this._known.find(id)?.expires_at;
     try {
-      await this._ask(async question => {
-        this._put([await this._source.extend(id)], question);
+      await this._known.ask(async question => {
+        this._known.put([await this._source.extend(id)], question);
       });
     } catch {
       void this.load(id);
       return false;
     }
-    return this._known.get(id)?.approval.expires_at !== before;
+    return this._known.find(id)?.expires_at !== before;
   }
 
   async decideAll(
@@ -218,20 +194,19 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     });
     this._fetching.set(id, fetching);
     await fetching;
-    if (this._again.delete(id) && this._known.has(id)) {
+    if (this._again.delete(id) && this._known.find(id)) {
       await this.load(id);
     }
   }
 
   remember(approvals: readonly IApproval[]): void {
-    this._questions += 1;
-    this._put(approvals, this._questions);
-    this._forget();
+    this._known.remember(approvals);
   }
 
   /** Take an event's word that a request changed; of one that is not known and waits for nobody, only that there is one. */
   hint(id: string, status?: string): void {
-    const isKnown = this._known.has(id) || this._tracked.has(id);
+    const isKnown =
+      this._known.find(id) !== undefined || this._known.isTracked(id);
     if (!isKnown && status !== undefined && status !== 'pending') {
       this._finished.emit(id);
       return;
@@ -257,10 +232,10 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   }
 
   private async _refreshOnce(): Promise<void> {
-    const before = this._approvals().filter(approval => !isEnded(approval));
+    const before = this._known.open;
     let waiting: IRequestSummary[];
     try {
-      waiting = await this._ask(() => this._listWaiting());
+      waiting = await this._known.ask(() => this._listWaiting());
       this._setConnection('connected');
     } catch (error) {
       this._setConnection(connectionAfter(error));
@@ -269,12 +244,12 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     // What was open and is not pending any more became something else: ask what.
     const pending = new Set(waiting.map(({ id }) => id));
     await this._fetchListed(
-      waiting.filter(each => !this._isAsKnown(each)).map(({ id }) => id)
+      waiting
+        .filter(each => !isAsKnown(each, this._known.find(each.id)))
+        .map(({ id }) => id)
     );
     const others = before.map(({ id }) => id).filter(id => !pending.has(id));
-    const retries = [...this._tracked.keys()].filter(
-      id => this._failed.get(id) === 'unreachable'
-    );
+    const retries = this._known.unreachable;
     const left = await this._fetchLapsed(others);
     await this._fetchAll([...left, ...retries]);
   }
@@ -291,46 +266,20 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
     for (let start = 0; start < ids.length; start += MAX_SUMMARY_IDS) {
       const part = ids.slice(start, start + MAX_SUMMARY_IDS);
       try {
-        await this._ask(async question => {
+        await this._known.ask(async question => {
           const query = { ids: part, limit: part.length };
           const { summaries } = await this._source.listSummaries(query);
-          const lapsed = summaries.flatMap(each => this._lapsed(each));
-          this._put(lapsed, question);
-          lapsed.forEach(({ id }) => left.delete(id));
+          const ended = summaries.flatMap(
+            each => lapsed(each, this._known.find(each.id)) ?? []
+          );
+          this._known.put(ended, question);
+          ended.forEach(({ id }) => left.delete(id));
         });
       } catch {
         break; // it is asked for whole, and what fails then is said
       }
     }
     return [...left];
-  }
-
-  /** The request of a summary, if it was pending when it was heard of last, and ended without an answer. */
-  private _lapsed(summary: IRequestSummary): IApproval[] {
-    const { id, status, digest, ended_at } = summary;
-    const known = this._known.get(id)?.approval;
-    const isKnown = known?.status === 'pending' && known.call.digest === digest;
-    if (!isKnown || !LAPSED.includes(status)) {
-      return [];
-    }
-    return [
-      { ...known, status, ended_at, tool: { ...known.tool, mark: null } }
-    ];
-  }
-
-  /** Whether nothing is new in a summary: then the request need not be asked for again. */
-  private _isAsKnown({
-    id,
-    status,
-    digest,
-    expires_at
-  }: IRequestSummary): boolean {
-    const known = this._known.get(id)?.approval;
-    return (
-      known?.status === status &&
-      known.expires_at === expires_at &&
-      known.call.digest === digest
-    );
   }
 
   private async _listWaiting(): Promise<IRequestSummary[]> {
@@ -392,8 +341,7 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
 
   /** Whether a request is still to be asked for: another question may have brought it. */
   private _isWanting(id: string): boolean {
-    const entry = this._known.get(id);
-    return !this._fetching.has(id) && (!entry || isWorthFetching(entry));
+    return !this._fetching.has(id) && this._known.isLacking(id);
   }
 
   private async _fetchAll(ids: readonly string[]): Promise<void> {
@@ -414,24 +362,24 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
 
   private async _fetchByIds(ids: readonly string[]): Promise<void> {
     try {
-      await this._ask(async question => {
+      await this._known.ask(async question => {
         const limit = ids.length;
         const page = await this._source.listApprovals({ ids, limit });
-        this._put(page.approvals, question);
+        this._known.put(page.approvals, question);
         const found = new Set(page.approvals.map(({ id }) => id));
         for (const id of ids.filter(each => !found.has(each))) {
-          this._lose(id);
+          this._known.lose(id);
         }
       });
     } catch {
       for (const id of ids) {
-        this._fail(id);
+        this._known.fail(id);
       }
       return;
     }
     for (const id of ids) {
-      const entry = this._known.get(id);
-      if (entry && this._tracked.has(id) && isWorthFetching(entry)) {
+      const isCut = this._known.find(id) && this._known.isLacking(id);
+      if (isCut && this._known.isTracked(id)) {
         await this.load(id);
       }
     }
@@ -439,116 +387,16 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
 
   private async _loadOnce(id: string): Promise<void> {
     try {
-      await this._ask(async question => {
-        this._put([await this._source.getApproval(id)], question, true);
+      await this._known.ask(async question => {
+        this._known.put([await this._source.getApproval(id)], question, true);
       });
     } catch (error) {
       if (error instanceof RequestError && error.status === 404) {
-        this._lose(id);
+        this._known.lose(id);
       } else {
-        this._fail(id);
+        this._known.fail(id);
       }
     }
-  }
-
-  /** Take in that the server does not have a request. */
-  private _lose(id: string): void {
-    const wasKnown = this._known.delete(id);
-    this._pending = null;
-    const wasSaid = this._failed.get(id) === 'unknown';
-    if (this._tracked.has(id)) {
-      this._failed.set(id, 'unknown');
-    }
-    if (wasKnown || !wasSaid) {
-      this._emitChanged(id);
-    }
-  }
-
-  private _fail(id: string): void {
-    const isNews = this._failed.get(id) !== 'unreachable';
-    if (!this._known.has(id) && this._tracked.has(id) && isNews) {
-      this._failed.set(id, 'unreachable');
-      this._emitChanged(id);
-    }
-  }
-
-  /** Ask the server something; the number says which of two questions was asked first. */
-  private async _ask<T>(ask: (question: number) => Promise<T>): Promise<T> {
-    this._questions += 1;
-    this._unanswered += 1;
-    try {
-      return await ask(this._questions);
-    } finally {
-      this._unanswered -= 1;
-      this._forget();
-    }
-  }
-
-  private _put(
-    approvals: readonly IApproval[],
-    question: number,
-    isWhole = false
-  ): void {
-    if (this._isDisposed) {
-      return;
-    }
-    const arrived: IApproval[] = [];
-    const changed: string[] = [];
-    for (const approval of approvals) {
-      const before = this._known.get(approval.id);
-      if (before && isOvertaken(approval, question, before)) {
-        continue;
-      }
-      const isWanted = !isEnded(approval) || this._tracked.has(approval.id);
-      const after = merged({ approval, question, isWhole }, before, isWanted);
-      this._know(approval.id, after);
-      this._failed.delete(approval.id);
-      if (after.approval === before?.approval) {
-        continue;
-      }
-      changed.push(approval.id);
-      if (approval.status === 'pending' && !before) {
-        arrived.push(after.approval);
-      }
-      if (
-        before?.approval.status === 'pending' &&
-        approval.status !== 'pending'
-      ) {
-        this._settled.emit(after.approval);
-      }
-    }
-    const [first] = changed;
-    if (first !== undefined) {
-      this._emitChanged(changed.length === 1 ? first : null);
-    }
-    if (arrived.length > 0) {
-      this._arrived.emit(arrived.sort(oldestFirst));
-    }
-  }
-
-  /**
-   * Forget what neither waits nor is tracked; not while an answer is under way, which may be older than what is known.
-   */
-  private _forget(): void {
-    if (this._unanswered > 0) {
-      return;
-    }
-    for (const [id, { approval }] of this._known) {
-      if (approval.status !== 'pending' && !this._tracked.has(id)) {
-        this._known.delete(id);
-      }
-    }
-  }
-
-  private _know(id: string, entry: IEntry): void {
-    if (this._known.get(id)?.approval !== entry.approval) {
-      this._pending = null;
-    }
-    this._known.set(id, entry);
-  }
-
-  private _approvals(): IApproval[] {
-    return [...this._known.values()].map(({ approval }) => approval);
   }
 
   private _emitChanged(id: string | null): void {
@@ -568,23 +416,18 @@ export class ApprovalModel implements IApprovalModel, IDisposable {
   private readonly _arrived = new Signal<this, readonly IApproval[]>(this);
   private readonly _changed = new Signal<this, string | null>(this);
   private _connection: Connection = 'connecting';
-  private readonly _failed = new Map<string, 'unknown' | 'unreachable'>();
   private readonly _fetching = new Map<string, Promise<void>>();
   private readonly _finished = new Signal<this, string>(this);
   private readonly _hinted = new Set<string>();
   private readonly _hints: Throttler;
   private _isDisposed = false;
   private _isFollowing = false;
-  private readonly _known = new Map<string, IEntry>();
+  private readonly _known: KnownApprovals;
   /** The pages of the last list, by where they began. */
   private _listed: ReadonlyMap<string | null, ISummaryPage> = new Map();
   private _nextRefresh: Promise<void> | null = null;
-  private _pending: readonly IApproval[] | null = null;
-  private _questions = 0;
   private _refreshing: Promise<void> | null = null;
   private readonly _settled = new Signal<this, IApproval>(this);
-  private readonly _tracked = new Map<string, number>();
-  private _unanswered = 0;
   private readonly _wanted = new Set<string>();
 }
 

@@ -1,0 +1,217 @@
+/**
+ * What this page knows of requests: the newest answer about each, which are tracked, and which cannot be had.
+ */
+import { DisposableDelegate } from '@lumino/disposable';
+import type { IDisposable } from '@lumino/disposable';
+
+import type { IApproval } from '../api/protocol';
+import {
+  isEnded,
+  isOvertaken,
+  isWorthFetching,
+  merged,
+  oldestFirst
+} from './entry';
+import type { IEntry } from './entry';
+import type { IKnownApproval } from '../internalTokens';
+
+/** Told of what is new. */
+export interface IApprovalListener {
+  /** A request changed; more than one if it is `null`. */
+  changed(id: string | null): void;
+  /** Requests wait since the last time; never one twice. */
+  arrived(approvals: readonly IApproval[]): void;
+  /** A request is no longer pending. */
+  settled(approval: IApproval): void;
+}
+
+/** Takes in answers, in whichever order they come, and forgets what nobody wants any more. */
+export class KnownApprovals implements IDisposable {
+  constructor(private readonly _listener: IApprovalListener) {}
+
+  get isDisposed(): boolean {
+    return this._isDisposed;
+  }
+
+  /** The requests that wait, oldest first. */
+  get pending(): readonly IApproval[] {
+    // Each view asks for them at each change.
+    this._pending ??= this._approvals()
+      .filter(approval => approval.status === 'pending')
+      .sort(oldestFirst);
+    return this._pending;
+  }
+
+  /** The requests that may still change. */
+  get open(): readonly IApproval[] {
+    return this._approvals().filter(approval => !isEnded(approval));
+  }
+
+  /** The ids of tracked requests for which the server could not be asked. */
+  get unreachable(): readonly string[] {
+    return [...this._tracked.keys()].filter(
+      id => this._failed.get(id) === 'unreachable'
+    );
+  }
+
+  dispose(): void {
+    this._isDisposed = true;
+  }
+
+  /** What is known about a request now. */
+  get(id: string): IKnownApproval {
+    const entry = this._known.get(id);
+    if (entry) {
+      const state = entry.isWhole ? 'whole' : 'loaded';
+      return { approval: entry.approval, state };
+    }
+    return { approval: null, state: this._failed.get(id) ?? 'loading' };
+  }
+
+  /** A request as it is known; `undefined` if it is not. */
+  find(id: string): IApproval | undefined {
+    return this._known.get(id)?.approval;
+  }
+
+  /** Whether the server is to be asked for a request: it is not known, or lacks arguments that are not too long. */
+  isLacking(id: string): boolean {
+    const entry = this._known.get(id);
+    return !entry || isWorthFetching(entry);
+  }
+
+  isTracked(id: string): boolean {
+    return this._tracked.has(id);
+  }
+
+  /** Remember a request, also when it has ended, until the result is disposed. */
+  track(id: string): IDisposable {
+    this._tracked.set(id, (this._tracked.get(id) ?? 0) + 1);
+    return new DisposableDelegate(() => {
+      const count = (this._tracked.get(id) ?? 1) - 1;
+      if (count > 0) {
+        this._tracked.set(id, count);
+      } else {
+        this._tracked.delete(id);
+        this._failed.delete(id);
+        this._forget();
+      }
+    });
+  }
+
+  /** Ask the server something; the number says which of two questions was asked first. */
+  async ask<T>(ask: (question: number) => Promise<T>): Promise<T> {
+    this._questions += 1;
+    this._unanswered += 1;
+    try {
+      return await ask(this._questions);
+    } finally {
+      this._unanswered -= 1;
+      this._forget();
+    }
+  }
+
+  /** Take in requests that a question of somebody else was answered with. */
+  remember(approvals: readonly IApproval[]): void {
+    this._questions += 1;
+    this.put(approvals, this._questions);
+    this._forget();
+  }
+
+  /** Take in what a question was answered with; what is known from a later one stays. */
+  put(
+    approvals: readonly IApproval[],
+    question: number,
+    isWhole = false
+  ): void {
+    if (this._isDisposed) {
+      return;
+    }
+    const arrived: IApproval[] = [];
+    const changed: string[] = [];
+    for (const approval of approvals) {
+      const before = this._known.get(approval.id);
+      if (before && isOvertaken(approval, question, before)) {
+        continue;
+      }
+      const isWanted = !isEnded(approval) || this._tracked.has(approval.id);
+      const after = merged({ approval, question, isWhole }, before, isWanted);
+      this._know(approval.id, after);
+      this._failed.delete(approval.id);
+      if (after.approval === before?.approval) {
+        continue;
+      }
+      changed.push(approval.id);
+      if (approval.status === 'pending' && !before) {
+        arrived.push(after.approval);
+      }
+      if (
+        before?.approval.status === 'pending' &&
+        approval.status !== 'pending'
+      ) {
+        this._listener.settled(after.approval);
+      }
+    }
+    const [first] = changed;
+    if (first !== undefined) {
+      this._listener.changed(changed.length === 1 ? first : null);
+    }
+    if (arrived.length > 0) {
+      this._listener.arrived(arrived.sort(oldestFirst));
+    }
+  }
+
+  /** Take in that the server does not have a request. */
+  lose(id: string): void {
+    const wasKnown = this._known.delete(id);
+    this._pending = null;
+    const wasSaid = this._failed.get(id) === 'unknown';
+    if (this._tracked.has(id)) {
+      this._failed.set(id, 'unknown');
+    }
+    if (wasKnown || !wasSaid) {
+      this._listener.changed(id);
+    }
+  }
+
+  /** Take in that the server could not be asked for a request. */
+  fail(id: string): void {
+    const isNews = this._failed.get(id) !== 'unreachable';
+    if (!this._known.has(id) && this._tracked.has(id) && isNews) {
+      this._failed.set(id, 'unreachable');
+      this._listener.changed(id);
+    }
+  }
+
+  /**
+   * Forget what neither waits nor is tracked; not while an answer is under way, which may be older than what is known.
+   */
+  private _forget(): void {
+    if (this._unanswered > 0) {
+      return;
+    }
+    for (const [id, { approval }] of this._known) {
+      if (approval.status !== 'pending' && !this._tracked.has(id)) {
+        this._known.delete(id);
+      }
+    }
+  }
+
+  private _know(id: string, entry: IEntry): void {
+    if (this._known.get(id)?.approval !== entry.approval) {
+      this._pending = null;
+    }
+    this._known.set(id, entry);
+  }
+
+  private _approvals(): IApproval[] {
+    return [...this._known.values()].map(({ approval }) => approval);
+  }
+
+  private readonly _failed = new Map<string, 'unknown' | 'unreachable'>();
+  private _isDisposed = false;
+  private readonly _known = new Map<string, IEntry>();
+  private _pending: readonly IApproval[] | null = null;
+  private _questions = 0;
+  private readonly _tracked = new Map<string, number>();
+  private _unanswered = 0;
+}
