@@ -24,7 +24,8 @@ from jupyter_agentbox.bridge.lifecycle import KernelLifecycle
 from jupyter_agentbox.bridge.notebooks import SessionNotebooks
 from jupyter_agentbox.bridge.renames import Renames
 from jupyter_agentbox.composition import AgentBox, Settings, build, module_json, rule_files
-from jupyter_agentbox.contents.managers import KernelDirectories, harden_contents_manager
+from jupyter_agentbox.contents.kernel_directories import KernelDirectories
+from jupyter_agentbox.contents.managers import harden_contents_manager
 from jupyter_agentbox.contents.served_files import serve_no_links
 from jupyter_agentbox.core.kernel_environment import without_credentials
 from jupyter_agentbox.core.policy import Policy

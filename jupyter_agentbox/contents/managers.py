@@ -9,18 +9,12 @@ from __future__ import annotations
 
 import base64
 import os
-import secrets
 import shutil
-import stat
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
-from jupyter_client.multikernelmanager import MultiKernelManager
-from jupyter_events import EventLogger
 from jupyter_server.services.contents.filecheckpoints import AsyncFileCheckpoints, FileCheckpoints
 from jupyter_server.services.contents.fileio import AsyncFileManagerMixin, FileManagerMixin
 from jupyter_server.services.contents.filemanager import FileContentsManager
@@ -29,212 +23,15 @@ from jupyter_server.services.contents.manager import ContentsManager
 from tornado.web import HTTPError
 
 from jupyter_agentbox.background import in_thread
-from jupyter_agentbox.core.calls import JsonObject
-from jupyter_agentbox.no_follow import NO_FOLLOW, open_directory
-from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
 
-_NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW
-#: A pipe in the place of a file must not hold up the server.
-_AT_ONCE: Final = getattr(os, "O_NONBLOCK", 0)
-#: As many as Linux follows in a path.
-_MOST_LINKS: Final = 40
-#: Seconds between two looks at what other servers recorded: a list of a large directory asks for every file.
-_RECORD: Final = 1.0
+from .kernel_directories import KernelDirectories
+from .locations import Location
+from .refusals import as_http_error, refusal
+
 _BAD_REQUEST: Final = 400
-_FORBIDDEN: Final = 403
 
 #: What a copy reads, and what it writes.
 _Files: TypeAlias = tuple[AbstractContextManager[IO[Any]], AbstractContextManager[IO[Any]]]
-
-
-class KernelDirectories:
-    """The directories in which sandboxed kernels of this server can write, or could.
-
-    Parameters
-    ----------
-    kernels : MultiKernelManager
-        The server's.
-    events : EventLogger
-        Where the kernels' managers say what they do.
-    recorded : callable, optional
-        Returns such directories of this user's other servers, and of earlier ones.
-    """
-
-    def __init__(
-        self,
-        kernels: MultiKernelManager,
-        events: EventLogger,
-        recorded: Callable[[], Iterable[Path]] = tuple,
-    ) -> None:
-        self._kernels = kernels
-        self._recorded = recorded
-        self._known: set[str] = set()
-        self._due = 0.0
-        events.add_listener(schema_id=KERNEL_ACTIONS, listener=self._on_action)
-
-    def find(self, path: str) -> Location | None:
-        """Return where a path leads, if that is in such a directory.
-
-        Parameters
-        ----------
-        path : str
-            Absolute; what of it is above such a directory may hold links.
-        """
-        self._look()
-        return _locate(os.path.abspath(path), self._known) if self._known else None  # noqa: PTH100  # links matter
-
-    def holds(self, directory: Path) -> bool:
-        """Whether a sandboxed kernel can write in a directory, or could."""
-        return self.find(str(directory / "file")) is not None
-
-    def _look(self) -> None:
-        for kernel_id in self._kernels.list_kernel_ids():
-            provisioner: Any = self._kernels.get_kernel(kernel_id).provisioner
-            self._known.update(map(str, getattr(provisioner, "kernel_directories", ())))
-        if (now := time.monotonic()) >= self._due:
-            self._due = now + _RECORD
-            self._known.update(map(str, self._recorded()))
-
-    async def _on_action(self, logger: EventLogger, schema_id: str, data: JsonObject) -> None:  # noqa: ARG002  # by name
-        self._look()
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A file below a directory in which a kernel can write.
-
-    Parameters
-    ----------
-    place : Path
-        The directory, without links.
-    parts : tuple of str
-        The names that lead from it to the file. None of them may be a link.
-    """
-
-    place: Path
-    parts: tuple[str, ...]
-
-    @contextmanager
-    def reading(self) -> Iterator[IO[bytes]]:
-        """Open the file to read it.
-
-        Raises
-        ------
-        OSError
-            If that fails, or there is a link on the way, or no regular file.
-        """
-        with self._existing(os.O_RDONLY, "rb") as file:
-            yield file
-
-    @contextmanager
-    def appending(self) -> Iterator[IO[bytes]]:
-        """Open the file, which exists, to write at its end. Raises as `reading` does."""
-        with self._existing(os.O_WRONLY | os.O_APPEND, "ab") as file:
-            yield file
-
-    def remove(self) -> None:
-        """Remove the file. Raises as `reading` does."""
-        with self._directory() as directory:
-            _mode_of(self.parts[-1], directory)
-            os.unlink(self.parts[-1], dir_fd=directory)
-
-    def move(self, target: Location) -> None:
-        """Give the file another place, and name. Raises as `reading` does."""
-        with self._directory() as directory, target._directory() as other:
-            _mode_of(self.parts[-1], directory)
-            os.replace(self.parts[-1], target.parts[-1], src_dir_fd=directory, dst_dir_fd=other)
-
-    @property
-    def is_below_link(self) -> bool:
-        """Whether one of the directories on the way is a link, or cannot be entered."""
-        try:
-            with self._directory():
-                return False
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True
-
-    @property
-    def is_link(self) -> bool:
-        """Whether it is a link itself."""
-        return self.place.joinpath(*self.parts).is_symlink()
-
-    def _directory(self) -> AbstractContextManager[int]:
-        return _opened(self.place, self.parts[:-1])
-
-    @contextmanager
-    def _existing(self, flags: int, mode: str) -> Iterator[IO[bytes]]:
-        with self._directory() as directory:
-            fd = os.open(self.parts[-1], flags | NO_FOLLOW | _AT_ONCE, dir_fd=directory)
-            with os.fdopen(fd, mode) as file:
-                if not stat.S_ISREG(os.fstat(fd).st_mode):
-                    raise PermissionError(f"`{self.parts[-1]}` is not a regular file")
-                yield file
-
-    @contextmanager
-    def writing(self, *, text: bool = False, **options: Any) -> Iterator[IO[Any]]:
-        """Give a new file, and put it in the place of the old one when it is written.
-
-        Parameters
-        ----------
-        text : bool
-            Whether text will be written.
-        **options
-            For `os.fdopen`.
-
-        Raises
-        ------
-        OSError
-            If that fails, or there is a link on the way, or something else than a regular file.
-        """
-        *above, name = self.parts
-        new = f".~{name}.{secrets.token_hex(4)}"
-        with _opened(self.place, above) as directory:
-            mode = _mode_of(name, directory)
-            fd = os.open(new, _NEW, 0o666, dir_fd=directory)
-            try:
-                with os.fdopen(fd, "w" if text else "wb", **options) as file:
-                    if mode is not None:
-                        os.fchmod(fd, mode)
-                    yield file
-                    file.flush()
-                    os.fsync(fd)
-                os.replace(new, name, src_dir_fd=directory, dst_dir_fd=directory)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(new, dir_fd=directory)
-                raise
-
-
-def _locate(path: str, directories: Set[str]) -> Location | None:
-    """Go to a path, one name after the other, until that enters one of `directories`; links above them are followed."""
-    waiting = _names(path)
-    real, links = "/", 0
-    while waiting:
-        if real in directories:
-            return Location(Path(real), tuple(reversed(waiting)))
-        name = waiting.pop()
-        if name == "..":
-            real = os.path.dirname(real)  # noqa: PTH120  # text: there is no link in it
-            continue
-        inner = os.path.join(real, name)  # noqa: PTH118
-        try:
-            target = os.readlink(inner)  # noqa: PTH115
-        except OSError:  # no link, or nothing there
-            real = inner
-            continue
-        links += 1
-        if links > _MOST_LINKS:
-            return None
-        waiting += _names(target)
-        real = "/" if target.startswith("/") else real
-    return None
-
-
-def _names(path: str) -> list[str]:
-    """Return the names of a path, the last one first."""
-    return [name for name in reversed(path.split("/")) if name not in ("", ".")]
 
 
 def harden_contents_manager(contents: ContentsManager, directories: KernelDirectories) -> None:
@@ -285,7 +82,7 @@ class _SafeFiles:
         os_path: str = self._path_of(path)
         found = self._find(os_path)
         if found is not None and found.is_below_link:
-            raise _refusal(os_path, "there is a link on the way")
+            raise refusal(os_path, "there is a link on the way")
         return os_path
 
     def open(self, os_path: str, mode: str = "r", *args: Any, **options: Any) -> AbstractContextManager[IO[Any]]:
@@ -345,7 +142,7 @@ class _SafeCheckpoints:
         os_path: str = self._path_of(path)
         found = self._find(str(Path(os_path) / self._manager.checkpoint_dir / "file"))
         if found is not None and found.is_below_link:
-            raise _refusal(os_path, "there is a link on the way to its checkpoints")
+            raise refusal(os_path, "there is a link on the way to its checkpoints")
         return os_path
 
     def delete(self, checkpoint_id: str, path: str) -> None:
@@ -381,7 +178,7 @@ class _SafeCheckpoints:
         if source is None and target is None:
             return False
         with suppress(FileNotFoundError), as_http_error(old):  # as Jupyter does: a file need not have one
-            (source or _anywhere(old)).move(target or _anywhere(new))
+            (source or Location.at(old)).move(target or Location.at(new))
         return True
 
 
@@ -397,7 +194,7 @@ class _SafeListing:
         os_path = self._path_of(path)
         found = self._find(os_path) if content else None
         if found is not None and found.is_link:
-            raise _refusal(os_path, "it is a link")
+            raise refusal(os_path, "it is a link")
         return self._model(path, content=content)
 
 
@@ -451,58 +248,3 @@ def _copy(source: AbstractContextManager[IO[Any]], target: AbstractContextManage
         found = os.fstat(read.fileno())
         written.flush()
         os.utime(written.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
-
-
-@contextmanager
-def as_http_error(os_path: str) -> Iterator[None]:
-    """Let a failure be one that the page shows.
-
-    Parameters
-    ----------
-    os_path : str
-        The file that is read or written.
-
-    Raises
-    ------
-    HTTPError
-        403, in the place of an `OSError`. That a file is missing is said as ever.
-    """
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise _refusal(os_path, error.strerror or str(error)) from error
-
-
-def _refusal(os_path: str, why: str) -> HTTPError:
-    return HTTPError(
-        _FORBIDDEN,
-        f"`{Path(os_path).name}` is in the work directory of a sandboxed kernel, and is or is below a link or no"
-        f" regular file ({why}); it is neither read nor written",
-    )
-
-
-def _anywhere(os_path: str) -> Location:
-    """Return a file that is where no kernel can write."""
-    return Location(Path(os_path).parent, (Path(os_path).name,))
-
-
-@contextmanager
-def _opened(place: Path, parts: Sequence[str]) -> Iterator[int]:
-    directory = open_directory(place, parts)
-    try:
-        yield directory
-    finally:
-        os.close(directory)
-
-
-def _mode_of(name: str, directory: int) -> int | None:
-    """Return the mode of what a new file will replace; ``None`` if there is nothing."""
-    try:
-        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(mode):
-        raise PermissionError(f"`{name}` is not a regular file")
-    return stat.S_IMODE(mode) & 0o777

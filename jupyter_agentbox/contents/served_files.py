@@ -10,7 +10,8 @@ from jupyter_server.base.handlers import AuthenticatedFileHandler
 from tornado.routing import Rule, RuleRouter
 from tornado.web import Application, HTTPError
 
-from .managers import KernelDirectories, as_http_error
+from .kernel_directories import KernelDirectories
+from .refusals import as_http_error
 
 _NOT_FOUND = 404
 

@@ -21,7 +21,8 @@ from jupyter_server.services.contents.manager import ContentsManager
 from jupyter_server.utils import ensure_async
 from tornado.web import HTTPError
 
-from jupyter_agentbox.contents.managers import KernelDirectories, harden_contents_manager
+from jupyter_agentbox.contents.kernel_directories import KernelDirectories
+from jupyter_agentbox.contents.managers import harden_contents_manager
 from jupyter_agentbox.mcp_client.limits import safe_working_directory
 from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
 from tests.beats import beat_of_the_loop

@@ -10,7 +10,7 @@ from jupyter_client.multikernelmanager import MultiKernelManager
 from jupyter_events import EventLogger
 from tornado.httpclient import HTTPClientError
 
-from jupyter_agentbox.contents.managers import KernelDirectories
+from jupyter_agentbox.contents.kernel_directories import KernelDirectories
 from jupyter_agentbox.contents.served_files import serve_no_links
 
 from .test_managers import Kernels

@@ -1,0 +1,72 @@
+"""The directories in which sandboxed kernels can write."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from jupyter_client.multikernelmanager import MultiKernelManager
+from jupyter_events import EventLogger
+
+from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.protocol.kernel_actions import KERNEL_ACTIONS
+
+from .locations import Location, locate
+
+#: Seconds between two looks at what other servers recorded: a list of a large directory asks for every file.
+_RECORD: Final = 1.0
+
+
+class KernelDirectories:
+    """The directories in which sandboxed kernels of this server can write, or could.
+
+    Parameters
+    ----------
+    kernels : MultiKernelManager
+        The server's.
+    events : EventLogger
+        Where the kernels' managers say what they do.
+    recorded : callable, optional
+        Returns such directories of this user's other servers, and of earlier ones.
+    """
+
+    def __init__(
+        self,
+        kernels: MultiKernelManager,
+        events: EventLogger,
+        recorded: Callable[[], Iterable[Path]] = tuple,
+    ) -> None:
+        self._kernels = kernels
+        self._recorded = recorded
+        self._known: set[str] = set()
+        self._due = 0.0
+        events.add_listener(schema_id=KERNEL_ACTIONS, listener=self._on_action)
+
+    def find(self, path: str) -> Location | None:
+        """Return where a path leads, if that is in such a directory.
+
+        Parameters
+        ----------
+        path : str
+            Absolute; what of it is above such a directory may hold links.
+        """
+        self._look()
+        return locate(os.path.abspath(path), self._known) if self._known else None  # noqa: PTH100  # links matter
+
+    def holds(self, directory: Path) -> bool:
+        """Whether a sandboxed kernel can write in a directory, or could."""
+        return self.find(str(directory / "file")) is not None
+
+    def _look(self) -> None:
+        for kernel_id in self._kernels.list_kernel_ids():
+            provisioner: Any = self._kernels.get_kernel(kernel_id).provisioner
+            self._known.update(map(str, getattr(provisioner, "kernel_directories", ())))
+        if (now := time.monotonic()) >= self._due:
+            self._due = now + _RECORD
+            self._known.update(map(str, self._recorded()))
+
+    async def _on_action(self, logger: EventLogger, schema_id: str, data: JsonObject) -> None:  # noqa: ARG002  # by name
+        self._look()
