@@ -28,9 +28,10 @@ from .results import CodeExecutionError
 from .sandbox_config import SandboxConfig
 
 if TYPE_CHECKING:
-    from jupyter_agentbox.agents.threads.manager import RunningTurn, ThreadManager
+    from jupyter_agentbox.agents.threads.manager import ThreadManager
     from jupyter_agentbox.agents.threads.models import ModelSettings
     from jupyter_agentbox.agents.threads.ports import AgentKernel, PendingApproval
+    from jupyter_agentbox.agents.threads.running_turns import RunningTurn
     from jupyter_agentbox.storage.threads import SqlThreadStore
 
 #: Decides about a request: returns whether to accept it, or ``None`` if it answered the request itself.

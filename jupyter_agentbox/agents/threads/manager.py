@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
-from jupyter_agentbox.analysis.findings import Analysis
-from jupyter_agentbox.core.calls import JsonObject, TurnRef
+from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import CallReviewer, Clock, Ids, ThreadPage, ThreadQuery, ThreadStore
 from jupyter_agentbox.core.threads import ApprovalMode, Thread, Turn, TurnBackend, TurnErrorCode
 from jupyter_agentbox.exceptions import (
     AgentConfigurationError,
     AgentTurnError,
     StorageError,
-    ThreadBusyError,
     ThreadError,
     UnknownThreadError,
 )
@@ -25,11 +22,13 @@ from jupyter_agentbox.exceptions import (
 from .clients import ModelClients
 from .imports import without_collections
 from .limits import HourlyUse, TurnLimits
-from .ports import AgentKernel, Catalog, KernelEvent, ModeKeeper
+from .ports import ModeKeeper
 from .record import TurnRecord
+from .running_turns import RunningTurn
 from .streams import TurnStream
 from .usage_meter import UsageMeter
 from .work_clock import WorkClock
+from .workplaces import LateKernel, Workplace
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -40,70 +39,6 @@ if TYPE_CHECKING:
 
 #: Bytes of a conversation that are read at once: to do it in a thread would take longer.
 _SHORT: Final = 20_000
-
-
-class Workplace(Protocol):
-    """Has the kernels that agents work in."""
-
-    async def kernel(self, thread: Thread) -> AgentKernel:
-        """Return the thread's kernel; starts it if need be.
-
-        Raises
-        ------
-        AgentBoxError
-            It cannot be started, or is not the agent's to use.
-        """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningTurn:
-    """A turn that was begun.
-
-    Parameters
-    ----------
-    id, thread_id : str
-        The turn's and its thread's id.
-    stream : TurnStream
-        Its events.
-    """
-
-    id: str
-    thread_id: str
-    stream: TurnStream
-    _runner: TurnRunner
-    _task: asyncio.Task[None]
-    _started: asyncio.Event
-    _interrupted: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def turn(self) -> Turn:
-        """The turn as it is now."""
-        return self._runner.record.turn
-
-    def steer(self, text: str) -> None:
-        """Send the agent a message while it works.
-
-        Raises
-        ------
-        ThreadError
-            The turn has ended.
-        """
-        if self._task.done():
-            raise ThreadBusyError(f"turn `{self.id}` has ended: start another one")
-        self._runner.steer(text)
-
-    async def interrupt(self) -> Turn:
-        """End the turn now, whatever it waits for. What ran, ran. Does nothing if it has ended."""
-        await self._started.wait()  # a task that is cancelled before it starts says nothing of its end
-        if not self._interrupted.is_set():  # a second time would break off what the first one tidies up
-            self._interrupted.set()
-            self._task.cancel()
-        return await self.wait()
-
-    async def wait(self) -> Turn:
-        """Wait for the turn's end."""
-        await asyncio.wait([self._task])
-        return self.turn
 
 
 class ThreadManager:
@@ -409,7 +344,7 @@ class ThreadManager:
         self._modes.set(thread.id, thread.approval_mode, reviewer=reviewer)
         context = TurnContext(
             record=record,
-            kernel=_LateKernel(self._workplace, thread),
+            kernel=LateKernel(self._workplace, thread),
             clock=WorkClock(way.limits.seconds),
             limits=way.limits,
         )
@@ -497,26 +432,3 @@ def _message_texts(kept: Sequence[bytes]) -> Sequence[JsonObject]:
     from .histories import load_histories, message_texts  # noqa: PLC0415  # as in `_import_loop`
 
     return message_texts(load_histories(kept))
-
-
-class _LateKernel:
-    """The kernel of a thread, started when it is first needed: many turns are words alone."""
-
-    def __init__(self, workplace: Workplace, thread: Thread) -> None:
-        self._workplace = workplace
-        self._thread = thread
-
-    async def run(self, code: str, *, turn: TurnRef, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
-        kernel = await self._workplace.kernel(self._thread)
-        async with aclosing(kernel.run(code, turn=turn, analysis=analysis)) as events:
-            async for event in events:
-                yield event
-
-    async def variables(self) -> str:
-        return await (await self._workplace.kernel(self._thread)).variables()
-
-    async def catalog(self) -> Catalog:
-        return await (await self._workplace.kernel(self._thread)).catalog()
-
-    async def cells(self) -> str | None:
-        return await (await self._workplace.kernel(self._thread)).cells()

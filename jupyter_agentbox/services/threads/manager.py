@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from jupyter_agentbox.agents.threads.events import TurnCompleted
-from jupyter_agentbox.agents.threads.manager import RunningTurn, ThreadManager
+from jupyter_agentbox.agents.threads.manager import ThreadManager
 from jupyter_agentbox.agents.threads.ports import AgentKernel
+from jupyter_agentbox.agents.threads.running_turns import RunningTurn
 from jupyter_agentbox.agents.threads.streams import TurnStream
 from jupyter_agentbox.core.calls import JsonObject
 from jupyter_agentbox.core.ports import Clock, ThreadQuery, ThreadStore

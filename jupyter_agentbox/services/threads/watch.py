@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 
 from jupyter_agentbox.agents.threads.events import ApprovalRequested
-from jupyter_agentbox.agents.threads.manager import RunningTurn
 from jupyter_agentbox.agents.threads.ports import PendingApproval
+from jupyter_agentbox.agents.threads.running_turns import RunningTurn
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.threads import ThreadState
 

@@ -15,7 +15,7 @@ import pytest
 from jupyter_server.auth.authorizer import Authorizer
 from tornado.httpclient import HTTPClientError
 
-from jupyter_agentbox.agents.threads.manager import RunningTurn
+from jupyter_agentbox.agents.threads.running_turns import RunningTurn
 from jupyter_agentbox.core.threads import Thread, Turn
 from jupyter_agentbox.services.handlers import SETTINGS_KEY
 from jupyter_agentbox.services.threads import event_reader

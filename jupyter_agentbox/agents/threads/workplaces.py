@@ -1,0 +1,61 @@
+"""Where the agents of threads work."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Protocol
+
+from jupyter_agentbox.analysis.findings import Analysis
+from jupyter_agentbox.core.calls import TurnRef
+from jupyter_agentbox.core.threads import Thread
+
+from .ports import AgentKernel, Catalog, KernelEvent
+
+
+class Workplace(Protocol):
+    """Has the kernels that agents work in."""
+
+    async def kernel(self, thread: Thread) -> AgentKernel:
+        """Return the thread's kernel; starts it if need be.
+
+        Raises
+        ------
+        AgentBoxError
+            It cannot be started, or is not the agent's to use.
+        """
+
+
+class LateKernel:
+    """The kernel of a thread, started when it is first needed: many turns are words alone.
+
+    Parameters
+    ----------
+    workplace : Workplace
+        Has the kernel, or starts it.
+    thread : Thread
+        Whose it is.
+    """
+
+    def __init__(self, workplace: Workplace, thread: Thread) -> None:
+        self._workplace = workplace
+        self._thread = thread
+
+    async def run(self, code: str, *, turn: TurnRef, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
+        """Run code in it, as `AgentKernel.run` does."""
+        kernel = await self._workplace.kernel(self._thread)
+        async with aclosing(kernel.run(code, turn=turn, analysis=analysis)) as events:
+            async for event in events:
+                yield event
+
+    async def variables(self) -> str:
+        """Return the names, types and shapes of the user's variables."""
+        return await (await self._workplace.kernel(self._thread)).variables()
+
+    async def catalog(self) -> Catalog:
+        """Return the tools that code may call."""
+        return await (await self._workplace.kernel(self._thread)).catalog()
+
+    async def cells(self) -> str | None:
+        """Return the source of the notebook's cells; ``None`` if they may not be read, or there are none."""
+        return await (await self._workplace.kernel(self._thread)).cells()
