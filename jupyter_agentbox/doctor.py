@@ -113,7 +113,7 @@ def versions() -> Iterator[Check]:
             yield Check(name="versions", state="problem", text=f"{name} is missing", advice=f"pip install {name}")
     if not found["jupyterlab"] and not found["notebook"]:
         advice = "pip install jupyterlab, unless code is only run by `jupyter agentbox exec` and the like"
-        yield Check(name="versions", state="note", text="there is neither JupyterLab nor Notebook", advice=advice)
+        yield Check(name="versions", state="note", text="neither JupyterLab nor Notebook is installed", advice=advice)
 
 
 def server_extension() -> Check:
@@ -257,7 +257,9 @@ def sink(address: str, token_file: str, *, names: Mapping[str, str]) -> Check:
         advice = "until it is reached, records wait here, or no call runs, as `audit_when_down` says"
         return Check(name=name, state="problem", text=f"not reached: {error.strerror or error}", advice=advice)
     except ValueError:
-        return Check(name=name, state="problem", text="it is no address of a place for records", advice="correct it")
+        return Check(
+            name=name, state="problem", text="it is not the address of a place for records", advice="correct it"
+        )
     return Check(name=name, state="ok", text="reached")
 
 
@@ -277,7 +279,7 @@ def hub(environment: Mapping[str, str]) -> Check:
     """Look at what JupyterHub gives a user's server."""
     there = [name for name in _HUB_VARIABLES if environment.get(name)]
     if not there:
-        return Check(name="JupyterHub", state="ok", text="none here: this is no terminal of a Hub's server")
+        return Check(name="JupyterHub", state="ok", text="none here: this is not a terminal of a Hub's server")
     missing = [name for name in _HUB_VARIABLES if name not in there]
     if missing:
         advice = "the Hub's spawner has to set them"
@@ -317,7 +319,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Check that everything approvals need is there. Changes nothing.",
     )
     parser.add_argument("--json", action="store_true", help="a JSON list of what was found")
-    parser.add_argument("--hub", action="store_true", help="look also at what a Hub's administrator set up")
+    parser.add_argument("--hub", action="store_true", help="also check what a Hub's administrator has set up")
     parser.add_argument(
         "--database",
         metavar="PATH",

@@ -17,7 +17,7 @@ from jupyter_agentbox.core.audit import Head
 from jupyter_agentbox.core.audit_search import AuditQuery, csv_header, record_to_csv, record_to_json
 from jupyter_agentbox.core.audit_trail import Chain, check_trail
 from jupyter_agentbox.core.redaction import Redaction
-from jupyter_agentbox.core.text import one_line, visible
+from jupyter_agentbox.core.text import counted, one_line, visible
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.history_table import HistoryTable
 from jupyter_agentbox.hold_commands import add_hold_command, run_hold_command
@@ -153,7 +153,7 @@ def _reports_in_words(found: ReportVerification) -> Iterator[str]:
     if found.broken:
         yield f"BROKEN in the reports of users' servers, at {found.broken}"
     elif found.records:
-        of = f"{found.records:,} rows of {found.tenants:,} users"
+        of = f"{counted(found.records, 'row')} of {counted(found.tenants, 'user')}"
         yield f"Reports of users' servers: {of} are as they were taken; {found.removed:,} were removed by age."
     for gap in found.gaps:
         yield f"{str(gap)[:1].upper()}{str(gap)[1:]}."
@@ -164,7 +164,7 @@ def _check_trail(options: argparse.Namespace) -> int:
     for chain in chains:
         sys.stdout.write(f"{_chain_in_words(chain)}\n")
     if strange:
-        sys.stdout.write(f"{strange} lines are no records.\n")
+        sys.stdout.write(f"{counted(strange, 'line is not a record', 'lines are not records')}.\n")
     if not chains:
         sys.stdout.write("There are no records.\n")
     return OK if chains and all(chain.is_whole for chain in chains) and not strange else BROKEN
@@ -178,23 +178,24 @@ def _lines(files: Sequence[Path]) -> Iterator[str]:
 
 def _chain_in_words(chain: Chain) -> str:
     name = one_line(chain.id)  # whoever can send records chooses it
-    end = "stopped in order" if chain.is_ended else "the server runs still, or was killed"
+    end = "stopped in order" if chain.is_ended else "the server is still running, or was killed"
     if chain.problem:
         return f"BROKEN {name}: {chain.problem}"
     if chain.missing:
         missing = ", ".join(map(str, chain.missing))
-        return f"INCOMPLETE {name}: {chain.records} records to {chain.last}, missing: {missing}; {end}"
-    return f"Whole {name}: {chain.records} records; {end}"
+        return f"INCOMPLETE {name}: {counted(chain.records, 'record')} to {chain.last}, missing: {missing}; {end}"
+    return f"Whole {name}: {counted(chain.records, 'record')}; {end}"
 
 
 def _report(found: Verification, known: Head | None) -> list[str]:
-    lines = [f"Intact: {found.records} records in the entries {found.first} to {found.head.number}."]
+    lines = [f"Intact: {counted(found.records, 'record')} in the entries {found.first} to {found.head.number}."]
     if found.removed:
-        lines.append(f"Removed by age or size, as entries say: {found.removed} requests.")
-    if known is not None:
-        lines.append(f"The head that you kept is in it. Since then: {found.since} entries.")
+        lines.append(f"Removed by age or size, as entries say: {counted(found.removed, 'request')}.")
+    if known is not None and found.since is not None:
+        lines.append(f"The head that you kept is in it. Since then: {counted(found.since, 'entry', 'entries')}.")
         if found.removed_since:
-            lines.append(f"Of these, {found.removed_since} say that a request was removed by age or size.")
+            said = counted(found.removed_since, "entry says", "entries say")
+            lines.append(f"Of these, {said} that a request was removed by age or size.")
     return [*lines, f"Head: {found.head}", _ADVICE]
 
 
@@ -232,7 +233,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_history(parser: argparse.ArgumentParser) -> None:
     when = "today, yesterday, 7d, 12h, 30m, or ISO 8601 in local time"
     parser.add_argument("--since", metavar="TIME", help=f"calls that were asked for from then on: {when}")
-    parser.add_argument("--until", metavar="TIME", help="calls that were asked for before then")
+    parser.add_argument("--until", metavar="TIME", help="calls that were asked for before this time")
     parser.add_argument("--server", metavar="NAME", help="an MCP server's name, or a pattern such as 'shop*'")
     parser.add_argument("--tool", metavar="NAME", help="a tool's name, or a pattern such as 'delete_*'")
     parser.add_argument("--reviewer", metavar="NAME", help="who decided: a name, `rule`, or a way such as `api_token`")

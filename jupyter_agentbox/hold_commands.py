@@ -24,17 +24,17 @@ _PATIENCE: Final = 60
 def add_hold_command(parser: argparse.ArgumentParser) -> None:
     """Describe the command line."""
     verbs = parser.add_subparsers(dest="hold", required=True)
-    setting = verbs.add_parser("set", help="let no retention remove records of a user, or of all")
+    setting = verbs.add_parser("set", help="keep the records of one user, or of all, from being removed by age")
     whose = setting.add_mutually_exclusive_group(required=True)
     whose.add_argument("--user", metavar="NAME", help="whose records")
     whose.add_argument("--all-users", action="store_true", help="those of all users")
     when = "today, yesterday, 7d, or ISO 8601 in local time"
     setting.add_argument("--since", metavar="TIME", help=f"made or received from then on: {when}")
-    setting.add_argument("--until", metavar="TIME", help="made or received before then")
+    setting.add_argument("--until", metavar="TIME", help="made or received before this time")
     setting.add_argument("--reason", required=True, help="why; it is in the record")
     listing = verbs.add_parser("list", help="show all holds, also those that were released")
     releasing = verbs.add_parser("release", help="end a hold")
-    releasing.add_argument("id", metavar="ID", help="of the hold, as `list` shows it")
+    releasing.add_argument("id", metavar="ID", help="the hold's id, as `list` shows it")
     releasing.add_argument("--reason", required=True, help="why; it is in the record")
     for verb in (setting, listing, releasing):
         verb.add_argument("--url", required=True, help="the Hub service: https://hub.example.org/services/agentbox/")

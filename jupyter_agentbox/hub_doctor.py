@@ -54,7 +54,9 @@ def ask_hub(environment: Mapping[str, str]) -> HubAnswer:
     """Ask the Hub whose token this server has."""
     url, token = environment.get("JUPYTERHUB_API_URL", ""), environment.get("JUPYTERHUB_API_TOKEN", "")
     if not url.startswith(("http://", "https://")) or not token:
-        return HubAnswer(problem="JUPYTERHUB_API_URL and JUPYTERHUB_API_TOKEN are not set: this is no server of a Hub")
+        return HubAnswer(
+            problem="JUPYTERHUB_API_URL and JUPYTERHUB_API_TOKEN are not set: this is not a server of a Hub"
+        )
     request = Request(f"{url}/user", headers={"Authorization": f"token {token}"})  # noqa: S310  # checked above
     try:
         with build_opener(NoRedirects).open(request, timeout=_PATIENCE) as answer:

@@ -34,5 +34,7 @@ def parse_time(text: str, now: datetime) -> datetime:
             return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         time = datetime.fromisoformat(text)
     except (OverflowError, ValueError):
-        raise ValueError(f"{text!r:.80} is no time: give today, yesterday, 7d, 12h, 30m, or 2026-11-22T08:00") from None
+        raise ValueError(
+            f"{text!r:.80} is not a time: give today, yesterday, 7d, 12h, 30m, or 2026-11-22T08:00"
+        ) from None
     return time if time.tzinfo is not None else time.astimezone()

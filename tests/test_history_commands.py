@@ -146,7 +146,7 @@ def test_an_intact_record_is_0_and_its_head_can_be_checked_later(
 
     kept(database, a_request("r3"))
     code, out, _ = run(capsys, "audit", "verify", "--database", str(database), "--head", head)
-    assert (code, "Since then: 1 entries." in out) == (0, True)
+    assert (code, "Since then: 1 entry." in out) == (0, True)
 
     change(database, "DELETE FROM agentbox_audit WHERE number > 1")
     change(database, "DELETE FROM agentbox_approvals WHERE id != 'r1'")
@@ -200,7 +200,7 @@ def trail(*events: str) -> list[str]:
     ("lines", "code", "told"),
     [
         (trail("started", "stopped"), 0, "Whole c1: 2 records; stopped in order\n"),
-        (trail("started"), 0, "Whole c1: 1 records; the server runs still, or was killed\n"),
+        (trail("started"), 0, "Whole c1: 1 record; the server is still running, or was killed\n"),
         (trail("started", "asked", "stopped")[::2], 1, "INCOMPLETE c1: 2 records to 3, missing: 2; stopped in order\n"),
         (
             [line.replace("asked", "ended") for line in trail("started", "asked")],
@@ -210,12 +210,12 @@ def trail(*events: str) -> list[str]:
         (
             [*trail("started", "stopped"), "a line\n"],
             1,
-            "Whole c1: 2 records; stopped in order\n1 lines are no records.\n",
+            "Whole c1: 2 records; stopped in order\n1 line is not a record.\n",
         ),
         (
             [Link().then({"chain": "c1\nWhole c2: 9 records\x1b[2J", "event": "started"})[1].decode()],
             0,
-            "Whole c1 Whole c2: 9 records<U+001B>[2J: 1 records; the server runs still, or was killed\n",
+            "Whole c1 Whole c2: 9 records<U+001B>[2J: 1 record; the server is still running, or was killed\n",
         ),
         ([], 1, "There are no records.\n"),
     ],

@@ -100,7 +100,7 @@ def _render(value: JsonValue, quotes: str) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(_render(item, one) for item in value) + "]"
     if isinstance(value, float) and not math.isfinite(value):
-        raise NotUpdatableError("The edited value has a number that is no literal in Python. Write it there.")
+        raise NotUpdatableError("The edited value has a number without a literal in Python. Write it there.")
     return repr(value)
 
 

@@ -57,7 +57,8 @@ class ServerTraits(HasTraits):
         default_value=Deciders.OWNER.value,
         help=(
             "Who may decide at a JupyterHub server, of those who may use it: `owner`, the user whose server it is;"
-            " `scope`, who has the Hub's scope `custom:agentbox:decide` for it. Without a Hub: who may use it."
+            " `scope`, anybody with the Hub's scope `custom:agentbox:decide` for it. Without a Hub: anybody who may"
+            " use it."
         ),
     ).tag(config=True)
 

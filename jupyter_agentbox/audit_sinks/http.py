@@ -13,6 +13,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HT
 
 from jupyter_agentbox.background import in_thread
 from jupyter_agentbox.core.otlp import export_request, read_log_record
+from jupyter_agentbox.core.text import counted
 from jupyter_agentbox.exceptions import RecordsRejectedError
 
 #: Seconds that a receiver may take.
@@ -116,7 +117,7 @@ class OtlpSink(HttpSink):
         answer = await self._post(json.dumps(body).encode(), "application/json")
         rejected = _rejected(answer.body)
         if rejected:
-            raise RecordsRejectedError(f"it rejected {rejected} records")
+            raise RecordsRejectedError(f"it rejected {counted(rejected, 'record')}")
 
 
 def _rejected(body: bytes) -> int:

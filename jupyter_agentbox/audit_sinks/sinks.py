@@ -57,7 +57,7 @@ def sink_of(address: str, *, names: Mapping[str, str], token_file: str = "", hub
             return HubServiceSink(address.partition("+")[2], token=hub_token)
         case "otlp", ("http" | "https") if parts.hostname:
             return OtlpSink(address.partition("+")[2], token_file=token_file)
-    raise ValueError(f"`{address}` is no place for records of the audit: there are {_KINDS}")
+    raise ValueError(f"`{address}` is not a place for audit records; known are {_KINDS}")
 
 
 def with_names(address: str, names: Mapping[str, str]) -> str:

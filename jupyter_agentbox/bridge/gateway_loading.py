@@ -19,7 +19,7 @@ from .gateway_channel import GatewayKernelChannel
 log = logging.getLogger(__name__)
 
 _MISSING: Final = (
-    "`jupyter_agentbox` is not installed in this kernel's environment, which is behind a gateway. Ask who runs the"
+    "`jupyter_agentbox` is not installed in this kernel's environment, which is behind a gateway. Ask whoever runs the"
     f" gateway to install it there: `pip install jupyter-agentbox=={__version__}`."
 )
 #: Where the package is missing, importing it says what to do; where it is installed later, it is found first.

@@ -134,7 +134,7 @@ def comm_content(content: bytes) -> JsonObject:
     except (ValueError, RecursionError) as error:
         raise UnreadableError(str(error)[:200]) from None
     if not isinstance(value, dict):
-        raise UnreadableError("the content is no object")
+        raise UnreadableError("the content is not an object")
     return value
 
 

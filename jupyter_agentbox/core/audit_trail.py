@@ -324,7 +324,7 @@ def check_trail(lines: Iterable[str]) -> tuple[tuple[Chain, ...], int]:
     Returns
     -------
     tuple of Chain, and int
-        What was found of each chain, and how many lines are no records.
+        What was found of each chain, and how many lines are not records.
     """
     found: dict[str, _Found] = {}
     strange = 0

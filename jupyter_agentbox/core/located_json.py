@@ -191,7 +191,9 @@ class _Reader:
         at = blank.end() if blank is not None else self._at
         rest = self._text[at : at + 9]
         if rest.startswith('"'):
-            return LocatedJsonError("this string does not end, or has an escape or a character that JSON has not", at)
+            return LocatedJsonError(
+                "this string does not end, or has an escape or a character that JSON does not allow", at
+            )
         if rest.startswith(("//", "/*", "#")):
             return LocatedJsonError("JSON has no comments", at)
         if rest.startswith(("NaN", "Infinity", "-Infinity")):

@@ -226,7 +226,7 @@ def flat_schema(schema: JsonValue) -> JsonObject:
     Raises
     ------
     ValueError
-        A field is no text, number, yes or no, or choice; or there are too many.
+        A field is not a text, a number, a yes or no, or a choice; or there are too many.
     """
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(schema, dict) or not isinstance(properties, dict) or schema.get("type", "object") != "object":
@@ -247,12 +247,12 @@ def flat_schema(schema: JsonValue) -> JsonObject:
 def _field(name: str, source: JsonValue) -> JsonObject:
     kind = source.get("type") if isinstance(source, dict) else None
     if not isinstance(source, dict) or not isinstance(kind, str) or kind not in _KEPT:
-        raise ValueError(f"its field `{name:.80}` is no text, number, yes or no, or choice")
+        raise ValueError(f"its field `{name:.80}` is not a text, a number, a yes or no, or a choice")
     kept = {"type": kind, **_limits(source, kind), **_texts(source)}
     if kind == "array":
         choices = _choices(source.get("items"))
         if not choices:
-            raise ValueError(f"its field `{name:.80}` is a list of what is no choice")
+            raise ValueError(f"its field `{name:.80}` is a list of something other than choices")
         kept |= {"items": {"type": "string", **choices}, "uniqueItems": True}
     elif kind == "string":
         kept |= _choices(source)
@@ -298,7 +298,7 @@ def _choices(source: JsonValue) -> JsonObject:
     elif isinstance(titled, list):
         found = [(one.get("const"), one.get("title", one.get("const"))) for one in titled if isinstance(one, dict)]
     if len(found) > MOST_CHOICES or not all(isinstance(part, str) for pair in found for part in pair):
-        raise ValueError(f"its choices are no texts, or more than {MOST_CHOICES}")
+        raise ValueError(f"its choices are not all texts, or are more than {MOST_CHOICES}")
     titles = {_short(str(value), LONGEST_LABEL): _short(str(title), LONGEST_LABEL) for value, title in found}
     choices: JsonObject = {"enum": list(titles)} if titles else {}
     if any(title != value for value, title in titles.items()):
@@ -311,7 +311,7 @@ def _checked_url(url: str) -> str:
         parts = urlsplit(_short(url, LONGEST_URL))
         is_plain = parts.hostname and parts.username is None and (parts.port is None or parts.port > 0)
     except ValueError as error:
-        raise ValueError(f"its address is none: {error}") from None
+        raise ValueError(f"its address is not valid: {error}") from None
     if not is_plain or _ADDRESS.fullmatch(url) is None:
         raise ValueError("its address is none of a page, names a user, or has characters that are not ASCII")
     return url

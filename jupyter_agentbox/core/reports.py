@@ -156,7 +156,7 @@ def read_report(line: bytes, *, tenant: str) -> Report:
     except UnicodeDecodeError:
         fields = None
     if fields is None:
-        raise ReportRefusedError("a line is no record of the audit, or was changed since it was made")
+        raise ReportRefusedError("a line is not an audit record, or was changed after it was made")
     chain, sequence = fields.get("chain"), fields.get("sequence")
     if not isinstance(chain, str) or not _CHAIN.fullmatch(chain) or type(sequence) is not int or sequence < 1:
         raise ReportRefusedError("a record has no chain, or no number in it")

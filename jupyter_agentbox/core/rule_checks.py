@@ -287,7 +287,7 @@ class RuleChecker:
             self.say(given, '`approvers` must be an object: `{"group": "data-stewards", "count": 1}`')
             return
         self.check_keys(given, _APPROVERS_KEYS, "`approvers`")
-        self.check_text(given, "group", MAX_PATTERN, missing="`group` is missing: whose members are asked?")
+        self.check_text(given, "group", MAX_PATTERN, missing="`group` is missing: it says whose members are asked")
         count, itself = member(given, "count"), member(given, "self")
         if count is not None and (
             isinstance(count.content, bool)
@@ -315,7 +315,7 @@ class RuleChecker:
             self.say(given, '`escalation` must be an object: `{"group": "managers", "after": 900}`')
             return
         self.check_keys(given, _ESCALATION_KEYS, "`escalation`")
-        self.check_text(given, "group", MAX_PATTERN, missing="`group` is missing: who may answer then?")
+        self.check_text(given, "group", MAX_PATTERN, missing="`group` is missing: it says who may answer then")
         after = member(given, "after")
         seconds = None if after is None else after.content
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):

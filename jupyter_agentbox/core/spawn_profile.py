@@ -52,7 +52,7 @@ def _problems(given: Mapping[str, str]) -> Iterator[ConfigurationProblem]:
                 yield _problem(name, f"it is `{text:.40}`, and must be one of {', '.join(_LEVELS)}")
         elif name not in _FEATURES:
             known = ", ".join((MIN_ISOLATION, *_FEATURES))
-            yield _problem(name, f"there is no such variable; those of a spawn profile are {known}")
+            yield _problem(name, f"there is no such variable; a spawn profile has {known}")
         elif text != _OFF:
             yield _problem(
                 name, f"it is `{text:.40}`, and can only be `{_OFF}`: a spawn profile tightens, never loosens"

@@ -18,6 +18,21 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
 _LONGEST_NAME: Final = 200
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with the form of the noun that goes with it: ``1 record``, ``2,000 records``.
+
+    Parameters
+    ----------
+    number : int
+        How many there are.
+    noun : str
+        What one of them is called.
+    plural : str
+        What several are called, if not just with an ``s``.
+    """
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def visible(text: str) -> str:
     r"""Return the text with every character that hides or reorders others spelled as ``<U+202E>``.
 

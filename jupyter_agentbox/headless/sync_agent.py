@@ -305,7 +305,7 @@ def _answer(request: BlockingRequest, on_approval: Callable[[BlockingRequest], b
         answer: object = on_approval(request)  # whatever a program returns
         if inspect.iscoroutine(answer):
             answer.close()
-            raise TypeError("`on_approval` of an `Agent` is no coroutine function: use `AsyncAgent`")
+            raise TypeError("`on_approval` of an `Agent` cannot be a coroutine function: use `AsyncAgent`")
         if answer is True:
             request.accept()
         elif answer is not None:

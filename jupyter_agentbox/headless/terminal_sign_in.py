@@ -147,7 +147,7 @@ def _answer(begun: BegunSignIn, came_to: str) -> dict[str, str]:
             return query
         origin = urlunsplit((*urlsplit(begun.redirect)[:2], "", "", ""))
         place = origin + query.get("next", "")  # the login page of the Jupyter server
-    raise WayBackError(f"that is no address that begins with {begun.redirect}? and has a `state`")
+    raise WayBackError(f"that is not an address that begins with {begun.redirect}? and has a `state`")
 
 
 def _text(page: str) -> str:

@@ -267,7 +267,7 @@ class HubService(Application):
             if box.claim.lost.is_set():
                 log.critical("another service has taken the database because this one stood still: this one ends")
                 return FAILED
-            log.info("the service stops: what waits goes on waiting if the service is back soon")
+            log.info("the service is stopping; what waits goes on waiting if the service is back soon")
         finally:
             await box.aclose()
         return OK

@@ -146,7 +146,7 @@ class JsonHandler(HubServiceHandler):
     def check_may_hold(self) -> None:
         """Refuse who may not set and release holds."""
         if not self.caller.may_hold:
-            raise web.HTTPError(403, f"only who has the Hub's scope `{HOLD_SCOPE}` sets and releases holds")
+            raise web.HTTPError(403, f"only somebody with the Hub's scope `{HOLD_SCOPE}` sets and releases holds")
 
     @property
     def _has_token(self) -> bool:

@@ -42,7 +42,7 @@ class TooManyReportsError(Exception):
     """
 
     def __init__(self, seconds: int) -> None:
-        super().__init__(f"too many records at once: come back in {seconds} s")
+        super().__init__(f"too many records at once; try again in {seconds} s")
         self.seconds = seconds
 
 

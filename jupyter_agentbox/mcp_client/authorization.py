@@ -178,7 +178,7 @@ class Authorization:
         metadata = self._context.oauth_metadata if self._context is not None else None
         methods = metadata.code_challenge_methods_supported if metadata is not None else None
         if methods is not None and "S256" not in methods:
-            raise SignInError("the provider does not bind codes to who asks for them (PKCE)")
+            raise SignInError("the provider does not bind codes to whoever asks for them (PKCE)")
         # its endpoint may have parameters of its own; the SDK puts a second question mark after them
         address = address.replace("?response_type=code&", "&response_type=code&") if address.count("?") > 1 else address
         if self._server.oauth.scopes:

@@ -162,7 +162,7 @@ class _Translation:
 
     def _entry(self, entry: JsonValue) -> JsonObject:
         if not isinstance(entry, dict):
-            raise _CannotTranslateError("its entry is no JSON object")
+            raise _CannotTranslateError("its entry is not a JSON object")
         dropped = [key for key in entry if key not in ENTRY_KEYS]
         if dropped:
             names = ", ".join(f"`{one_line(key, 40)}`" for key in dropped[:5])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.ports import CallListener
+from jupyter_agentbox.core.text import counted
 from jupyter_agentbox.core.tools import LogMessage, ServerState, ServerStatus, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ServerConfigurationError, SignInRequiredError, ToolServerError
 
@@ -285,8 +286,9 @@ class ManagedServer:
             )
         wait = self._not_before - self._clock()
         if wait > 0:
+            times = counted(self._failures, "time")
             raise ToolServerError(
-                f"the server `{name}` failed {self._failures} times in a row and is not started again for {wait:.0f} s;"
+                f"the server `{name}` failed {times} in a row and is not started again for {wait:.0f} s;"
                 f" restart it in the side panel to try now. The last error: {self._error}"
             )
         self._is_stopping = False

@@ -159,7 +159,7 @@ class ServersFile:
                 raise ServerConfigurationError(f"the entry has more than {_LONGEST_ENTRY:,} bytes")
             canonical_json(configuration).encode()
         except (TypeError, ValueError) as error:
-            raise ServerConfigurationError(f"the entry is no JSON that a file can have: {error}") from None
+            raise ServerConfigurationError(f"the entry is not JSON that a file can hold: {error}") from None
         problem = problem_of(self.path, name, configuration)
         if problem:
             raise ServerConfigurationError(f"`{name}` cannot be added: {problem}")

@@ -252,7 +252,7 @@ class _HubReviewer:
         if deciders is Deciders.SCOPE:
             # The Hub's own code: a scope for another user or server is none for this one.
             may_decide = bool(self._hub_auth.check_scopes({f"{DECIDE_SCOPE}!server={_hub_server()}"}, model))
-            who = f"who has the right `{DECIDE_SCOPE}` for this server"
+            who = f"somebody with the right `{DECIDE_SCOPE}` for this server"
             hint = why_no_scope_reaches_browsers(os.environ)
         else:
             owner = os.environ.get("JUPYTERHUB_USER", "")

@@ -214,7 +214,7 @@ def _unrecorded(connection: Connection) -> Iterator[Broken]:
     is_running = ~is_closed & (approvals.c.status != Status.PENDING.value)
     for part, kind in ((Part.ENDED, is_closed), (Part.DECIDED, is_running)):
         recorded = select(audit.c.request_id).where(audit.c.part == part.value)
-        what = "it is recorded in no entry: it was added by hand, or the last entries were removed"
+        what = "no entry records it: it was added by hand, or the last entries were removed"
         yield from _first(connection, kind & approvals.c.id.not_in(recorded), what)
 
 

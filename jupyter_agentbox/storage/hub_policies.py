@@ -161,7 +161,7 @@ class HubPolicies:
         if self._held is not None and signed.order < self._held.signed.order:
             raise PolicyRefusedError(
                 f"version {signed.version} of {signed.issued_at} is older than version {self._held.signed.version} of"
-                f" {self._held.signed.issued_at}, which was here before"
+                f" {self._held.signed.issued_at}, which this server already had"
             )
         if (signed.issued_at - self._clock.now()).total_seconds() > _AHEAD:
             raise PolicyRefusedError(f"it was signed in the future, at {signed.issued_at}: is a clock wrong?")

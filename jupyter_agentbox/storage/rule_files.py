@@ -163,7 +163,7 @@ class RuleFiles:
         try:
             text = write_text(entries, schema=schema or found.text.schema)
         except ValueError as error:
-            raise InvalidRulesError(f"the rules are no JSON: {error}") from None
+            raise InvalidRulesError(f"the rules are not JSON: {error}") from None
         _check(text, str(path))
         if revision is not None and revision != found.revision:
             raise PolicyConflictError(f"`{path}` has changed meanwhile: load it again", revision=found.revision)
@@ -181,7 +181,7 @@ def _check(text: str, path: str) -> None:
     problems = read_text(text, path=path, layer=Layer.USER).problems
     if problems:
         told = [problem.to_json() for problem in problems]
-        raise InvalidRulesError(f"these are no rules: {problems[0].message}", problems=told)
+        raise InvalidRulesError(f"these are not rules: {problems[0].message}", problems=told)
 
 
 def _target(path: Path) -> Path:

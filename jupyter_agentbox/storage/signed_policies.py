@@ -126,7 +126,7 @@ def read_signed(data: bytes, public_key: str) -> SignedPolicy:
     try:
         return _policy_from_json(json.loads(payload))
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise PolicyRefusedError("it was signed, and is no policy that this version understands") from None
+        raise PolicyRefusedError("it is signed, but not a policy that this version understands") from None
 
 
 def _parts(data: bytes) -> tuple[bytes, bytes]:
@@ -136,7 +136,7 @@ def _parts(data: bytes) -> tuple[bytes, bytes]:
         given = json.loads(data)
         return _from_base64(given["payload"]), _from_base64(given["signature"])
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise PolicyRefusedError("it is no signed policy: it may have been cut short") from None
+        raise PolicyRefusedError("it is not a signed policy: it may have been cut short") from None
 
 
 def _check_signature(payload: bytes, signature: bytes, public_key: str) -> None:
@@ -150,7 +150,7 @@ def _check_signature(payload: bytes, signature: bytes, public_key: str) -> None:
     try:
         key = Ed25519PublicKey.from_public_bytes(_from_base64(public_key))
     except ValueError:
-        raise PolicyRefusedError("`public_key` in the site's file is no key of Ed25519: 32 bytes in base64") from None
+        raise PolicyRefusedError("`public_key` in the site's file is not an Ed25519 key: 32 bytes in base64") from None
     try:
         key.verify(signature, _CONTEXT + payload)
     except InvalidSignature:

@@ -139,7 +139,7 @@ def test_a_tool_may_be_called_as_a_variant_is(name: str, code: str) -> None:
 
 
 def test_a_number_that_is_no_literal_is_not_written() -> None:
-    with pytest.raises(NotUpdatableError, match="no literal"):
+    with pytest.raises(NotUpdatableError, match="without a literal"):
         updated("tools.shop.restock(x=1.0)", edited({"x": 1.0}, {"x": float("inf")}))
 
 

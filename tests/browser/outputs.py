@@ -64,13 +64,13 @@ OUTPUTS = {
     ),
     "html-widget": Output(f"{WIDGETS}w.HTML('before ' + {IMAGE})", "HTML with event handlers"),
     "html-math-widget": Output(f"{WIDGETS}w.HTMLMath('before ' + {IMAGE})", "HTML with event handlers"),
-    "anywidget": Output(f"{ANYWIDGET}Evil()", "Widget of the module anywidget"),
+    "anywidget": Output(f"{ANYWIDGET}Evil()", "Widget from module anywidget"),
     "anywidget-without-a-view": Output(
         "import anywidget\nclass Quiet(anywidget.AnyWidget):\n"
         "    _esm = 'export default { initialize() { ' + SCRIPT + ' } }'\nquiet = Quiet()\n'made'"
     ),
     "anywidget-in-a-box": Output(
-        f"{ANYWIDGET}{WIDGETS}w.VBox([w.Label('above'), Evil()])", "Widget of the module anywidget"
+        f"{ANYWIDGET}{WIDGETS}w.VBox([w.Label('above'), Evil()])", "Widget from module anywidget"
     ),
     "output-widget": Output(
         f"{WIDGETS}from IPython.display import Javascript\nout = w.Output()\ndisplay(out)\n"

@@ -49,7 +49,7 @@ def test_one_answer_lets_a_loop_run_and_is_listed_and_revoked(
     grant.get_by_role("button", name="Revoke").click()
     expect(grant).to_have_count(0)
     person.show_tab("History")
-    expect(person.history).to_contain_text("Allowed by your grant of")
+    expect(person.history).to_contain_text("Allowed by your lasting answer of")
     person.run(1)
     expect(person.cell(1).get_by_role("button", name="Allow once")).to_be_visible()
 

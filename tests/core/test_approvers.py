@@ -66,7 +66,7 @@ def test_approvers_are_a_group_and_how_many_of_it(given: str) -> None:
     ("given", "problem"),
     [
         ("1", '`approvers` must be an object: `{"group": "data-stewards", "count": 1}`'),
-        ("{}", "`group` is missing: whose members are asked?"),
+        ("{}", "`group` is missing: it says whose members are asked"),
         ('{"group": "g", "count": 0}', "`count` must be a number from 1 to 20"),
         ('{"group": "g", "count": 21}', "`count` must be a number from 1 to 20"),
         ('{"group": "g", "count": true}', "`count` must be a number from 1 to 20"),
@@ -83,7 +83,7 @@ def test_approvers_are_a_group_and_how_many_of_it(given: str) -> None:
             '{"group": "g", "escalation": 900}',
             '`escalation` must be an object: `{"group": "managers", "after": 900}`',
         ),
-        ('{"group": "g", "escalation": {"after": 1}}', "`group` is missing: who may answer then?"),
+        ('{"group": "g", "escalation": {"after": 1}}', "`group` is missing: it says who may answer then"),
         ('{"group": "g", "escalation": {"group": "h"}}', "`after` must be a number of seconds above 0"),
         ('{"group": "g", "escalation": {"group": "h", "after": 0}}', "`after` must be a number of seconds above 0"),
         ('{"group": "g", "escalation": {"group": "h", "after": true}}', "`after` must be a number of seconds above 0"),

@@ -48,8 +48,8 @@ def test_what_a_record_says_and_its_hash_belong_together() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (b"{}", "no record"),
-        (b"\xff", "no record"),
+        (b"{}", "not an audit record"),
+        (b"\xff", "not an audit record"),
         (a_line().replace(b"gpu", b"cpu"), "changed"),
         (a_line(user="bob"), "another user"),
         (a_line(hub_server="bob/gpu"), "another user"),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_agentbox.core.text import did_you_mean, fenced, one_line, visible
+from jupyter_agentbox.core.text import counted, did_you_mean, fenced, one_line, visible
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,14 @@ from jupyter_agentbox.core.text import did_you_mean, fenced, one_line, visible
 )
 def test_what_hides_or_reorders_is_spelled_out(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 entries"), (1, "1 entry"), (2, "2 entries"), (2000, "2,000 entries")]
+)
+def test_a_noun_has_the_form_that_goes_with_its_number(number: int, text: str) -> None:
+    assert counted(number, "entry", "entries") == text
+    assert counted(number, "row") == text.replace("entries", "rows").replace("entry", "row")
 
 
 def test_one_line_is_one_line_and_short() -> None:

@@ -97,7 +97,7 @@ def said_and_called(body: Any) -> tuple[str, Any]:
                      "no matplotlib", BARS, id="no-matplotlib"),
         pytest.param(["[]", NO_MONTH, PRINTED, REFUSED], "without a plot",
                      "tools.shop.set_price(product_id=6, price=12.50)", id="plot-refused"),
-        pytest.param(["[]", NO_MONTH, PRINTED, "(1 images were displayed to the person)", REFUSED],
+        pytest.param(["[]", NO_MONTH, PRINTED, "(1 image was displayed to the person)", REFUSED],
                      "stays at 11.90 €: the change was refused (“too dear already”)", None, id="price-refused"),
         pytest.param(["[]", NO_MONTH, PRINTED, "", "Product(id=6, name='House Espresso', price=12.0, stock=9)"],
                      "House Espresso costs 12.0 € now", None, id="price-edited"),

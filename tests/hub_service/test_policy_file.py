@@ -109,7 +109,7 @@ def test_a_users_name_is_no_variable(tmp_path: Path) -> None:
         (
             '{"rules": [{"effect": "ask", "server": "a", "tool": "b",\n"approvers": {"count": 0, "self": 1}}]}',
             [
-                "2:14: `group` is missing: whose members are asked?",
+                "2:14: `group` is missing: it says whose members are asked",
                 "2:24: `count` must be a number from 1 to 20",
                 "2:35: `self` must be true or false",
             ],

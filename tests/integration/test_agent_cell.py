@@ -210,7 +210,7 @@ async def test_a_plot_appears_with_its_code_and_the_model_hears_of_it(server: Se
     kinds = ["image/png" in data for data in done.displays if CARD_MIME_TYPE not in data]
     shown = [data.get(ITEM_MIME_TYPE, {}).get("item", {}).get("type") for data in done.displays]
     assert (done.value, kinds.count(True), shown[-1]) == (None, 1, "agent_message")
-    assert "(1 images were displayed to the person)" in outputs_told(model)[0]
+    assert "(1 image was displayed to the person)" in outputs_told(model)[0]
 
 
 async def test_a_broken_display_of_the_code_is_no_failure_of_the_cell(
@@ -614,7 +614,7 @@ async def test_commands_show_and_manage_the_threads_of_this_notebook(server: Ser
         assert "UnknownThreadError" in await agent("show secret")
         assert "October" in await agent("name October")
         assert "October" in await agent("fork")
-        assert "1 requests" in await agent("usage")
+        assert "1 request to" in await agent("usage")
         assert "deny_all" in await agent("mode deny_all")
         assert "`mode maybe` is not known" in await agent("mode maybe")
         assert "openai:other" in await agent("model openai:other")

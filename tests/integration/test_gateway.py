@@ -353,7 +353,7 @@ launch_new_instance()
         async with asyncio.timeout(TIMEOUT):
             # What explains it comes when the server has reached the kernel.
             code = "try: import jupyter_agentbox\nexcept ImportError as error: print(error)"
-            while "Ask who runs the gateway" not in (await kernel.run(code)).stdout:
+            while "Ask whoever runs the gateway" not in (await kernel.run(code)).stdout:
                 pass
             said = f"kernel {kernel.id} behind the gateway has no jupyter_agentbox"
             while said not in (server.root / "server.log").read_text():

@@ -195,7 +195,7 @@ def test_a_secret_is_refused_and_not_repeated(tmp_path: Path, configuration: Any
         ("agentbox", SHOP, "reserved"),
         ("mail", SHOP, "already"),
         ("shop", {"command": "x" * 60_000}, "bytes"),
-        ("shop", {"command": "\ud800"}, "no JSON"),
+        ("shop", {"command": "\ud800"}, "not JSON"),
     ],
 )
 def test_what_cannot_be_used_is_refused(tmp_path: Path, name: str, configuration: Any, text: str) -> None:

@@ -14,6 +14,7 @@ from pydantic_ai import FunctionToolset, RunContext
 from jupyter_agentbox.analysis.findings import Analysis
 from jupyter_agentbox.background import in_background
 from jupyter_agentbox.core.calls import TurnRef
+from jupyter_agentbox.core.text import counted
 from jupyter_agentbox.core.threads import CodeRun, ItemStatus, ToolCallItem
 from jupyter_agentbox.exceptions import AgentBoxError
 
@@ -169,7 +170,7 @@ class TurnContext:
         if ended.comment:
             parts.insert(0, f"The person who allowed the code says: {ended.comment}")
         if ended.images:
-            parts.append(f"({ended.images} images were displayed to the person)")
+            parts.append(f"({counted(ended.images, 'image was', 'images were')} displayed to the person)")
         if ended.error:
             parts.append(shortened(ended.error, self.limits.output_characters))
         return "\n".join(parts) or "(no output)"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from jupyter_agentbox.core.text import counted
 from jupyter_agentbox.exceptions import AgentBoxError
 
 from .ports import Catalog, ToolLine
@@ -44,7 +45,7 @@ async def _tools(catalog: Catalog, server: str) -> Sequence[ToolLine] | str:
 
 
 def _overview(servers: Sequence[str], found: Sequence[ToolLine]) -> list[str]:
-    return [f"{server}: {sum(tool.server == server for tool in found)} tools" for server in servers]
+    return [f"{server}: {counted(sum(tool.server == server for tool in found), 'tool')}" for server in servers]
 
 
 def _best(found: Sequence[ToolLine], query: str) -> list[str]:

@@ -70,7 +70,7 @@ class ManualCalls:
         ToolServerError, TooManyRequestsError, StorageError
         """
         if server in _NO_SERVERS:
-            raise UnknownServerError(f"`{server}` is no MCP server: its tools are not called by hand")
+            raise UnknownServerError(f"`{server}` is not an MCP server: its tools cannot be called by hand")
         call = ToolCall(server=server, tool=tool, arguments=arguments, origin=Origin(person=person, askers=askers))
         rule = Rule.of_tool(call, Effect.ASK, layer=Layer.SESSION, reason=_WHY_IT_ASKS)
         floor = Evaluation(effect=Effect.ASK, rule=rule)

@@ -157,7 +157,7 @@ class HubRequestManager:
         try:
             return _read(json.loads(answer.body), self._base)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-            return HubList(problem="the Hub service answers something that is no list of requests")
+            return HubList(problem="the Hub service answers with something that is not a list of requests")
 
     def _note(self, problem: str) -> None:
         """Log a problem when it comes, and when it has gone."""

@@ -49,7 +49,7 @@ class PolicyAPIHandler(AgentBoxHandler):
             raise InvalidRulesError("the body must be UTF-8 text") from None
         except LocatedJsonError as error:
             line, column = Lines(text).place(error.at)
-            raise InvalidRulesError(f"the body is no JSON: line {line}, column {column}: {error}") from None
+            raise InvalidRulesError(f"the body is not JSON: line {line}, column {column}: {error}") from None
         if not isinstance(value, dict):
             raise InvalidRulesError("the body must be a JSON object")
         return value
@@ -140,7 +140,8 @@ def _rule_from_json(body: JsonObject) -> Rule:
     found = read_text(write_text([body["rule"]]), path="rule", layer=Layer.USER)
     if found.problems:
         raise InvalidRulesError(
-            f"this is no rule: {found.problems[0].message}", problems=[problem.to_json() for problem in found.problems]
+            f"this is not a rule: {found.problems[0].message}",
+            problems=[problem.to_json() for problem in found.problems],
         )
     return found.rules[0]
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from jupyter_agentbox.core.ports import ThreadQuery
 from jupyter_agentbox.core.terminal import without_controls
-from jupyter_agentbox.core.text import one_line
+from jupyter_agentbox.core.text import counted, one_line
 from jupyter_agentbox.core.threads import (
     AgentMessage,
     ApprovalMode,
@@ -223,7 +223,7 @@ class CellCommands:
         entry = await self._one([])
         usage = entry.usage
         return (
-            f"Thread `{label_of(entry.thread)}`: {usage.requests:,} requests to the model,"
+            f"Thread `{label_of(entry.thread)}`: {counted(usage.requests, 'request')} to the model,"
             f" {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
         )
 

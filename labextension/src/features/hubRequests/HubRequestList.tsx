@@ -34,10 +34,10 @@ export function HubRequestList({ hub }: IHubRequestListProps): JSX.Element {
         <p className="jp-AgentBox-hubProblem" role="status" title={problem}>
           {total > 0
             ? trans.__(
-                'The Hub service does not answer now, so this may be out of date.'
+                'The Hub service is not answering, so this may be out of date.'
               )
             : trans.__(
-                'The Hub service does not answer now: what waits there for you is not known.'
+                'The Hub service is not answering, so it is not known what waits for you there.'
               )}
         </p>
       ) : null}

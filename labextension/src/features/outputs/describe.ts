@@ -17,7 +17,7 @@ export function describeType(
     case 'image/svg+xml':
       return trans.__('SVG image');
     default:
-      return trans.__('Output of the type %1', mimeType);
+      return trans.__('Output of type %1', mimeType);
   }
 }
 

@@ -186,7 +186,7 @@ class ManagerGuard {
       : model.get('_view_module');
     const code: unknown = isStandIn ? model.state['_esm'] : undefined;
     const remove = placeCard(view.el, language, {
-      kind: language.trans.__('Widget of the module %1', String(module)),
+      kind: language.trans.__('Widget from module %1', String(module)),
       source: typeof code === 'string' ? code : undefined,
       isSandboxed: this._gate.wasSandboxed,
       isInWidget: true,

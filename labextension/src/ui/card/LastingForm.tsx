@@ -54,7 +54,7 @@ export function LastingForm(props: ILastingFormProps): JSX.Element {
         </label>
         <select
           className="jp-AgentBox-field"
-          aria-label={trans.__('Unit of the time')}
+          aria-label={trans.__('Unit of time')}
           value={chosen.unit}
           onChange={event => {
             setChosen({ ...chosen, unit: event.target.value as Unit });

@@ -260,7 +260,7 @@ function whyOf(
     // An older server does not say where its rules stand.
     return file ? `${effects[effect]} (${file}:${line ?? 1})` : effects[effect];
   }
-  return trans.__('No rule and no grant covers this call.');
+  return trans.__('No rule and no lasting answer covers this call.');
 }
 
 function time(iso: string): string {

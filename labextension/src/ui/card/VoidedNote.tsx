@@ -25,11 +25,11 @@ export function VoidedNote({ approval }: IVoidedNoteProps): JSX.Element | null {
       <p className="jp-AgentBox-warning" role="note">
         {voided.void === 'server'
           ? trans.__(
-              'This asks again, in spite of %1: the server is started or reached in another way than then.',
+              'This asks again, in spite of %1: the server is now started or reached differently.',
               grant
             )
           : trans.__(
-              'This asks again, in spite of %1: the server describes the tool in another way than then.',
+              'This asks again, in spite of %1: the server now describes the tool differently.',
               grant
             )}
       </p>

@@ -110,8 +110,8 @@ function Header(props: { question: IQuestion; titleId: string }): JSX.Element {
       {question.calls > 1 ? (
         <p className="jp-AgentBox-warning">
           {trans._n(
-            '%2 call of this server runs, and it does not say for which it asks.',
-            '%2 calls of this server run, and it does not say for which of them it asks.',
+            '%2 call of this server is running, and it does not say whether it asks for that one.',
+            '%2 calls of this server are running, and it does not say for which of them it asks.',
             question.calls,
             question.calls
           )}

@@ -20,7 +20,7 @@ export function shortTime(iso: string, now = new Date()): string {
     : time.toLocaleString([], { dateStyle: 'short', timeStyle: 'short' });
 }
 
-/** The grant that answered a request: “your grant of 10:02”. */
+/** The grant that answered a request: “your lasting answer of 10:02”. */
 export function describeUse(
   use: IGrantUse,
   nameOf: NameOf,
@@ -29,8 +29,8 @@ export function describeUse(
   const who = nameOf(use);
   const when = shortTime(use.granted_at);
   return who === trans.__('you')
-    ? trans.__('your grant of %1', when)
-    : trans.__('the grant of %1 by %2', when, who);
+    ? trans.__('your lasting answer of %1', when)
+    : trans.__('the lasting answer of %1 by %2', when, who);
 }
 
 /** What a grant is for. */
@@ -98,9 +98,9 @@ export function describeVoid(
 ): string {
   return reason === 'server'
     ? trans.__(
-        'It no longer holds: the server is started or reached in another way than then.'
+        'It no longer holds: the server is now started or reached differently.'
       )
     : trans.__(
-        'It no longer holds: the server describes the tool in another way than then.'
+        'It no longer holds: the server now describes the tool differently.'
       );
 }

@@ -24,7 +24,7 @@ export function describeIsolation(
       const label = PageConfig.getOption('agentboxRemoteKernels');
       return label
         ? trans.__('Remote kernel: %1', label)
-        : trans.__('Remote kernel, with access that is not known here');
+        : trans.__('Remote kernel; its access is not known here');
     }
     case 'none':
     case undefined:

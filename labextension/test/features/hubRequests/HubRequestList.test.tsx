@@ -84,7 +84,7 @@ test('of many, the page of all is offered', () => {
 test('a service that is away is told in a line', () => {
   show({ ...hubList([]), problem: 'it answers 503' });
   expect(screen.getByRole('status').textContent).toContain(
-    'what waits there for you is not known'
+    'it is not known what waits for you there'
   );
 });
 

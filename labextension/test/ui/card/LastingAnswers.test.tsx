@@ -96,7 +96,7 @@ test('a person chooses until when and how often, by the button that says all of 
   type('Time', '2x');
   expect(screen.queryByRole('button', { name: /^Allow shop/ })).toBeNull();
   type('Time', '2');
-  type('Unit of the time', 'hours');
+  type('Unit of time', 'hours');
   type('Most calls', '20');
   await press(
     'Allow shop.delete_order in all notebooks for 2 hours, but at most 20 calls, including this one'
@@ -146,7 +146,9 @@ test('a final card names the grant that answered', () => {
   const item = allowed();
   item.decision = item.decision && { ...item.decision, grant: USE };
   const { node } = show(item);
-  expect(node.textContent).toMatch(/Allowed by the grant of .* by ada\./);
+  expect(node.textContent).toMatch(
+    /Allowed by the lasting answer of .* by ada\./
+  );
 });
 
 test('a request that asks again says why, and shows what the server changed', () => {
@@ -202,7 +204,11 @@ test('a final card leads to a rule with the effect that it had', () => {
 });
 
 test.each([
-  [{ effect: 'ask', rule: null }, 'Why you were asked', 'No rule and no grant'],
+  [
+    { effect: 'ask', rule: null },
+    'Why you were asked',
+    'No rule and no lasting answer'
+  ],
   [
     { effect: 'ask', rule: 'user: ask shop.*', file: '/r.json', line: 3 },
     'Why you were asked',
@@ -216,7 +222,7 @@ test.each([
   [
     { effect: 'allow', rule: null, grant: USE },
     'Why you were not asked',
-    'Allowed by the grant of'
+    'Allowed by the lasting answer of'
   ]
 ] as [IApproval['evaluation'], string, string][])(
   'the details say why somebody was asked or not: %j',

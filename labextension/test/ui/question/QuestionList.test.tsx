@@ -103,7 +103,7 @@ test.each([
 
 test('where it is not known for which call a server asks, the card says so', async () => {
   const container = await show([question({ calls: 2 })]);
-  expect(container.textContent).toContain('2 calls of this server run');
+  expect(container.textContent).toContain('2 calls of this server are running');
 });
 
 test('under a call stand its own questions only', async () => {
