@@ -41,7 +41,7 @@ def visible(text: str) -> str:
     Parameters
     ----------
     text : str
-        Any text, also with lone surrogates.
+        Any text, even with lone surrogates.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def one_line(text: str, limit: int = 200) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a sentence, after a full stop, that names the known one that is meant; empty if none is like it."""
+    """Return a full stop, and a sentence with the name that was probably meant; nothing if none is similar."""
     if len(name) > _LONGEST_NAME:
         return ""
     close = get_close_matches(name, [one for one in known if len(one) <= _LONGEST_NAME], 1)
@@ -76,7 +76,7 @@ def fenced(text: str, language: str) -> str:
     text : str
         Any text.
     language : str
-        For the colours.
+        What it is written in, for highlighting.
     """
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)

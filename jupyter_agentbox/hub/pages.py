@@ -26,7 +26,7 @@ class RequestPageHandler(PageHandler):
     """A request, and the buttons of those who decide it."""
 
     async def get(self, request_id: str) -> None:
-        """Show it."""
+        """Show the request."""
         reviewed = await self.parts.reviews.get(request_id, self.caller)
         self.render(
             "request.html", caller=self.caller, prefix=self.parts.prefix, **view_of(reviewed, self.parts.reviews.now)
@@ -46,7 +46,7 @@ class RequestPageHandler(PageHandler):
 
 
 def row_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
-    """Return what a list says of a request. What comes from code, tools and persons has its odd characters shown."""
+    """Return what a list says of a request. Odd characters from code, tools and people are spelled out."""
     request = reviewed.request
     return {
         "id": request.id,
@@ -83,13 +83,13 @@ def view_of(reviewed: ReviewRequest, now: datetime) -> dict[str, Any]:
 
 
 def shown_arguments(request: ApprovalRequest) -> str:
-    """Return the arguments as text, with odd characters shown; of long ones that are not kept, the beginning."""
+    """Return the arguments as text, with odd characters spelled out; of long ones that are not kept, the beginning."""
     call = request.call
     return visible(call.omitted.head if call.omitted is not None else _indented(dict(call.arguments)))
 
 
 def warnings_of(request: ApprovalRequest) -> list[str]:
-    """Return what to look at closely."""
+    """Return what in the call looks like something else, in words."""
     call = request.call
     return [one.text for one in look_alikes(server=call.server, tool=call.tool, arguments=call.arguments)]
 

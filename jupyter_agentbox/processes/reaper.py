@@ -72,7 +72,7 @@ def message(
 
 
 def read(fd: int, count: int) -> bytes:
-    """Read so many bytes, or up to the end."""
+    """Read `count` bytes, or up to the end if fewer are left."""
     data = b""
     while len(data) < count and (part := os.read(fd, count - len(data))):
         data += part
@@ -104,7 +104,7 @@ def start(argv: list[str], env: dict[str, str], cwd: str | None, memory: int | N
 
 
 def limit_data(memory: int) -> None:
-    """Let this process, and those that it starts, have so many bytes of data each, or fewer if they may have fewer."""
+    """Limit the data of this process, and of each that it starts, to so many bytes, unless a lower limit holds."""
     import resource  # noqa: PLC0415  # only here: the reaper must start quickly
 
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
@@ -115,7 +115,7 @@ def limit_data(memory: int) -> None:
 def process_table() -> dict[int, tuple[int, int]]:
     """Return the parent, and the number of threads, of each process that ``/proc`` shows.
 
-    Those that have ended and were not waited for are among them: they take a number of the user's.
+    Those that have ended and were not waited for are among them: they count towards the user's limit.
     """
     table: dict[int, tuple[int, int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208  # pathlib would double the start-up time, and the cost of a count

@@ -76,7 +76,7 @@ class Guard(Protocol):
         """Look, at the beginning of a transaction that writes."""
 
     def check_connection(self, connection: Connection) -> None:
-        """Look on a new connection, whose database may be another by now."""
+        """Look on a new connection, which may lead to another database by now."""
 
 
 class Database:
@@ -94,7 +94,7 @@ class Database:
     on_connect : function
         Called with each new connection, in a transaction, after the tables are up to date.
     tenant : str or None
-        The user of a JupyterHub whose database it has to be; ``None`` if nobody asks.
+        The user of a JupyterHub to whom the database has to belong; ``None`` if it may belong to anybody.
     brings_up_to_date : bool
         Whether a new connection brings the tables up to date; if not, that is left to others.
     guard : Guard or None
@@ -103,14 +103,14 @@ class Database:
     Raises
     ------
     StorageError
-        If the URL is none, or of another database.
+        If the URL is not valid, or is of another kind of database.
 
     Attributes
     ----------
     path : Path or None
         SQLite's file; ``None`` if there is none.
     is_remote : bool
-        Whether it is a server's, to which a connection costs that server something.
+        Whether a database server keeps it: there, each open connection takes up memory.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Database:
             raise self._storage_error(error) from error
 
     def sync(self) -> None:
-        """Bring to the disk what transactions wrote that are not durable.
+        """Write to the disk what transactions wrote that were not durable.
 
         Raises
         ------
@@ -365,7 +365,7 @@ class Database:
 
 
 def is_remote(url: str) -> bool:
-    """Whether it is the URL of a database that can be away while its servers go on."""
+    """Whether the URL is of a database that can be out of reach while those who use it go on."""
     return _checked_url(url).get_backend_name() != "sqlite"
 
 

@@ -24,7 +24,7 @@ class PendingApproval(Protocol):
         """The request's id in the approval store."""
 
     async def accept(self, arguments: Mapping[str, Any] | None = None) -> None:
-        """Let the call run, with other arguments if some are given."""
+        """Let the call run, with edited arguments if any are given."""
 
     async def reject(self, reason: str = "") -> None:
         """Do not let the call run."""
@@ -132,7 +132,7 @@ class ModeKeeper(Protocol):
     """Has calls decided as the modes of their threads say; `ThreadModes` is one."""
 
     def set(self, thread_id: str, mode: ApprovalMode, *, reviewer: CallReviewer | None = None) -> None:
-        """Take the mode of a thread, from now on, and who reviews its calls if the mode is ``auto_review``."""
+        """Set the mode of a thread from now on, and who reviews its calls if the mode is ``auto_review``."""
 
 
 class Catalog(Protocol):

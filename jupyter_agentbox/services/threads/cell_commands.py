@@ -85,7 +85,7 @@ class CellCommands:
         return await act(list(arguments))
 
     async def find(self, name: str, *, archived: bool | None = None) -> ThreadEntry:
-        """Return the notebook's thread of this name or id, or the one whose id begins so.
+        """Return the notebook's thread of this name or id, or the one whose id begins with it.
 
         Parameters
         ----------
