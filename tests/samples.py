@@ -143,6 +143,7 @@ decisions = st.builds(
     reason=texts,
     arguments=st.none() | json_objects,
     grant=st.none() | grant_uses,
+    rule=st.none() | rules,
 )
 question_records = st.builds(
     QuestionRecord,

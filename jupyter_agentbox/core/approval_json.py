@@ -148,4 +148,5 @@ def decision_to_json(decision: Decision, digest: str, *, is_listed: bool) -> Jso
         "omitted": edited[1],
         "digest": digest,
         "grant": None if decision.grant is None else grant_use_to_json(decision.grant),
+        "rule": None if decision.rule is None else decision.rule.named(),
     }

@@ -16,7 +16,7 @@ from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionE
 
 from .calls import JsonValue, ToolCall
 from .grant_uses import GrantUse
-from .policy import Effect, Evaluation
+from .policy import Effect, Evaluation, Rule
 from .questions import QuestionRecord
 from .reviewers import Reviewer
 from .tools import ToolDescription
@@ -129,6 +129,8 @@ class Decision:
         The digest of the edited call, where the record of its arguments was redacted.
     grant : GrantUse or None
         The grant that this answer gave, or by which it was given.
+    rule : Rule or None
+        The rule that gave the answer: the reviewer wrote it while the request waited.
     """
 
     answer: Answer
@@ -140,6 +142,7 @@ class Decision:
     arguments: Mapping[str, JsonValue] | None = None
     edited_digest: str = field(default="", compare=False, repr=False)
     grant: GrantUse | None = None
+    rule: Rule | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -418,11 +421,13 @@ class ApprovalRequest:
 
 def reason_for(request: ApprovalRequest) -> str:
     """Return why a rejected request was rejected: the words of the person, of their grant, or of the rule."""
-    if request.decision is not None:
-        return request.decision.reason
-    if request.evaluation.grant is not None:
-        return request.evaluation.grant.reason
     rule = request.evaluation.rule
+    if request.decision is not None:
+        rule = request.decision.rule
+        if rule is None:
+            return request.decision.reason
+    elif request.evaluation.grant is not None:
+        return request.evaluation.grant.reason
     return (rule.reason or str(rule)) if rule is not None else ""
 
 

@@ -122,7 +122,8 @@ def _plain(arguments: Mapping[str, JsonValue]) -> str:
 def decided_by(request: ApprovalRequest) -> str:
     """Return who or what decided, for people; empty if nobody and nothing did."""
     if request.decision is not None:
-        return request.decision.reviewer.in_words
+        rule = request.decision.rule
+        return f"{'' if rule is None else f'rule {rule} of '}{request.decision.reviewer.in_words}"
     if request.evaluation.grant is not None:
         return request.evaluation.grant.granter.in_words
     if request.status in (Status.APPROVED, Status.REJECTED):
@@ -197,7 +198,8 @@ def record_to_csv(request: ApprovalRequest, more: Mapping[str, object] = Mapping
         **{name: record[name] for name in ("created_at", "ended_at", "status", "decided_by", "seconds", "id")},
         **{name: call[name] for name in ("server", "tool", "notebook_path", "cell_id", "kernel_id", "thread_id")},
         **{name: call[name] for name in ("turn_id", "isolation", "digest", "person")},
-        **{name: evaluation[name] for name in ("effect", "rule")},
+        "effect": evaluation["effect"],
+        "rule": _object(decision.get("rule")).get("rule", evaluation["rule"]),
         **{name: decision.get(name) for name in ("decision", "reviewer", "via", "decided_at", "reason")},
         **{name: outcome.get(name) for name in ("error", "started_at", "finished_at")},
         "call": record["signature"],

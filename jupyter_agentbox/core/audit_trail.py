@@ -258,6 +258,7 @@ def _decision(decision: Decision) -> JsonObject:
         "decided_at": json_time(decision.decided_at),
         "has_edited": decision.arguments is not None,
         "grant": None if decision.grant is None else decision.grant.id,
+        "rule": None if decision.rule is None else decision.rule.named(),
     }
 
 

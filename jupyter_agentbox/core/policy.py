@@ -219,6 +219,16 @@ class Rule:
             **{name: value for name, value in optional.items() if value is not None},
         }
 
+    def named(self) -> JsonObject:
+        """Return which rule it is, whose, and where it stands, as the REST API says what a rule decided."""
+        return {
+            "rule": str(self),
+            "layer": self.layer.value,
+            "reason": self.reason,
+            "file": self.file or None,
+            "line": self.line or None,
+        }
+
     def __str__(self) -> str:
         return f"{self.layer.value}: {self.effect.value} {self.server}.{self.tool}"
 
@@ -265,21 +275,8 @@ class Evaluation:
         """Return the evaluation, and where its rule stands, as the REST API sends it."""
         rule = self.rule
         version: JsonObject = {} if self.policy_version is None else {"policy_version": self.policy_version}
-        if rule is None:
-            return {
-                "effect": self.effect.value,
-                **dict.fromkeys(("rule", "layer", "reason", "file", "line")),
-                **version,
-            }
-        return {
-            "effect": self.effect.value,
-            "rule": str(rule),
-            "layer": rule.layer.value,
-            "reason": rule.reason,
-            "file": rule.file or None,
-            "line": rule.line or None,
-            **version,
-        }
+        named = dict.fromkeys(("rule", "layer", "reason", "file", "line")) if rule is None else rule.named()
+        return {"effect": self.effect.value, **named, **version}
 
     def without_asking(self, refusal: Rule) -> Evaluation:
         """Return what becomes of the call where nobody is asked: what would ask is refused, by this rule."""

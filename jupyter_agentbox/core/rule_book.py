@@ -93,6 +93,20 @@ class RuleBook:
     site: SitePolicy = field(default_factory=SitePolicy)
     hub_policy: HubPolicyStatus | None = None
 
+    def written_since(self, before: RuleBook) -> tuple[Rule, ...]:
+        """Return the rules of the user's file that an earlier book does not have, on whatever line."""
+        known = {_content(rule) for rule in before._of_user()}
+        return tuple(rule for rule in self._of_user() if _content(rule) not in known)
+
+    def _of_user(self) -> tuple[Rule, ...]:
+        path = None if self.user is None else self.user.path
+        return tuple(rule for rule in self.rules if rule.layer is Layer.USER and rule.file == path)
+
+
+def _content(rule: Rule) -> str:
+    """Return what tells a rule from others, wherever it stands: equal numbers of two kinds are two."""
+    return repr(rule.to_json())
+
 
 def refusal(problem: ConfigurationProblem, layer: Layer) -> Rule:
     """Return the rule that stands for a broken file: of the site it denies everything, of the user it asks."""

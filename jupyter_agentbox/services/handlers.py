@@ -165,8 +165,14 @@ class AgentBoxHandler(APIHandler):
 
     async def may_read(self, resource: str) -> bool:
         """Whether who asks may read a resource: who may change a thing need not be allowed to read it."""
-        allowed = await ensure_async(self.authorizer.is_authorized(self, self.current_user, "read", resource))
-        return bool(allowed)
+        return await self._may("read", resource)
+
+    async def may_write(self, resource: str) -> bool:
+        """Whether who asks may change another resource as well."""
+        return await self._may("write", resource)
+
+    async def _may(self, action: str, resource: str) -> bool:
+        return bool(await ensure_async(self.authorizer.is_authorized(self, self.current_user, action, resource)))
 
     def update_api_activity(self) -> None:
         """Count what somebody does as activity, and not that a page looks, which it does again and again by itself."""

@@ -250,23 +250,10 @@ def _time_from_json(text: str | None) -> datetime | None:
 
 
 def _evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
-    rule = evaluation.rule
     return {
         "effect": evaluation.effect.value,
         "model_may_allow": evaluation.model_may_allow,
-        "rule": None
-        if rule is None
-        else {
-            "server": rule.server,
-            "tool": rule.tool,
-            "effect": rule.effect.value,
-            "layer": rule.layer.value,
-            "reason": rule.reason,
-            "kernel_id": rule.kernel_id,
-            "file": rule.file,
-            "line": rule.line,
-            **({} if rule.approvers is None else {"approvers": rule.approvers.to_json()}),
-        },
+        "rule": None if evaluation.rule is None else _rule_to_json(evaluation.rule),
         "grant": None if evaluation.grant is None else grant_use_to_json(evaluation.grant),
         "voided": None if evaluation.voided is None else void_grant_to_json(evaluation.voided),
         **({} if evaluation.policy_version is None else {"policy_version": evaluation.policy_version}),
@@ -284,6 +271,20 @@ def _evaluation_from_json(value: Mapping[str, Any]) -> Evaluation:
         voided=None if voided is None else void_grant_from_json(voided),
         policy_version=value.get("policy_version"),
     )
+
+
+def _rule_to_json(rule: Rule) -> dict[str, Any]:
+    return {
+        "server": rule.server,
+        "tool": rule.tool,
+        "effect": rule.effect.value,
+        "layer": rule.layer.value,
+        "reason": rule.reason,
+        "kernel_id": rule.kernel_id,
+        "file": rule.file,
+        "line": rule.line,
+        **({} if rule.approvers is None else {"approvers": rule.approvers.to_json()}),
+    }
 
 
 def _rule_from_json(rule: Mapping[str, Any]) -> Rule:
@@ -319,6 +320,7 @@ def _decision_to_json(decision: Decision | None) -> dict[str, Any] | None:
         "arguments": None if decision.arguments is None else dict(decision.arguments),
         **({"edited_digest": decision.edited_digest} if decision.edited_digest else {}),
         "grant": None if decision.grant is None else grant_use_to_json(decision.grant),
+        **({} if decision.rule is None else {"rule": _rule_to_json(decision.rule)}),
     }
 
 
@@ -327,11 +329,12 @@ def _decision_from_json(value: Mapping[str, Any] | None) -> Decision | None:
 
 
 def _vote_from_json(value: Mapping[str, Any]) -> Decision:
-    grant = value.get("grant")  # rows of before have none
+    grant, rule = value.get("grant"), value.get("rule")  # rows of before have neither
     return Decision(
         **{
             **value,
             "grant": None if grant is None else grant_use_from_json(grant),
+            "rule": None if rule is None else _rule_from_json(rule),
             "answer": Answer(value["answer"]),
             "reviewer": reviewer_from_json(value["reviewer"]),
             "decided_at": datetime.fromisoformat(value["decided_at"]),

@@ -61,6 +61,29 @@ def test_a_rule_that_is_written_in_the_panel_answers_the_next_call(
         expect(rules).to_contain_text("There are no rules: every call asks.")
 
 
+def test_a_rule_that_is_made_from_a_waiting_card_answers_its_request(
+    person: Person, notebook: Callable[..., str]
+) -> None:
+    person.open(notebook(LIST))
+    person.run(0)
+    card = person.card(0)
+    card.get_by_role("button", name="Let it run more often…").click()
+    decide(card, "Make a rule…")
+    rules = person.page.get_by_role("region", name="Rules")
+    expect(rules.get_by_label("Tool")).to_have_value("list_products")
+    decide(rules, "Save rule")
+    try:
+        expect(card).to_contain_text("Allowed by the rule “user: allow shop.list_products” that you wrote.")
+        expect(person.cell(0)).to_contain_text(re.compile(r"\[1\]:"))
+        card.locator("summary").first.click()
+        card.get_by_text("Details", exact=True).click()
+        expect(card).to_contain_text("agentbox_rules.json:3")
+        assert violations(person.page) == []
+    finally:
+        decide(rules, "Remove shop.list_products")
+        expect(rules).to_contain_text("There are no rules: every call asks.")
+
+
 def test_a_file_of_rules_that_breaks_is_noticed_while_the_panel_is_closed(
     person: Person, notebook: Callable[..., str], lab: Lab
 ) -> None:

@@ -113,6 +113,7 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
         "omitted": None,
         "digest": running.effective_call.digest,
         "grant": None,
+        "rule": None,
     }
     assert value["outcome"] == {
         "state": "running",

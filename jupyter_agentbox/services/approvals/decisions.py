@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Lapse, Status
 from jupyter_agentbox.core.calls import check_arguments
-from jupyter_agentbox.core.policy import Effect
+from jupyter_agentbox.core.policy import Effect, Rule
 from jupyter_agentbox.core.ports import ArgumentChecker, Clock
 from jupyter_agentbox.core.reviewers import DecideWith, Reviewer
 from jupyter_agentbox.core.site_policy import Feature
@@ -112,6 +112,24 @@ class DecisionManager:
         await self._requests.write(request, decided, grant=grant)
         await self._settlement.settle(grant)
         return decided
+
+    async def settle_by_rules(self, rules: Sequence[Rule], *, reviewer: Reviewer) -> None:
+        """Answer what waits and new rules decide, by `Settlement.settle_by_rules`.
+
+        Parameters
+        ----------
+        rules : sequence of Rule
+            The rules that are new.
+        reviewer : Reviewer
+            Who wrote them.
+
+        Raises
+        ------
+        NeedsPersonError
+            They are not a person, and only a person's answers count.
+        """
+        reviewer.check(self.decide_with)
+        await self._settlement.settle_by_rules(rules, reviewer=reviewer)
 
     def _check_features(self, verdict: Verdict) -> None:
         """Refuse an answer of a kind that the site has turned off."""

@@ -1,15 +1,19 @@
-"""Answering, by a grant that a person has just given, what waits already."""
+"""Answering, by a grant or a rule that a person has just given or written, what waits already."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, Decision
-from jupyter_agentbox.core.grants import Grant
-from jupyter_agentbox.core.policy import Effect
+from jupyter_agentbox.core.calls import is_long
+from jupyter_agentbox.core.grant_uses import GrantUse
+from jupyter_agentbox.core.grants import NEVER_GRANTED, Grant
+from jupyter_agentbox.core.policy import Effect, Rule
 from jupyter_agentbox.core.ports import Clock
+from jupyter_agentbox.core.reviewers import Reviewer
 from jupyter_agentbox.exceptions import StorageError
 from jupyter_agentbox.services.grants.manager import GrantManager
 from jupyter_agentbox.services.policies.manager import PolicyManager
@@ -20,14 +24,14 @@ log = logging.getLogger(__name__)
 
 
 class Settlement:
-    """Answers what waits and a new grant is for, as if it came now. What a rule asks about goes on waiting.
+    """Answers what waits and a new grant or rule is for, as if it came now. What a rule asks about goes on waiting.
 
     Parameters
     ----------
     requests : OpenRequests
         Holds what waits.
     policies : PolicyManager
-        Says which grant a call is allowed or denied by.
+        Says which grant or rule a call is allowed or denied by.
     grants : GrantManager
         Counts the uses of the grant.
     clock : Clock
@@ -42,8 +46,36 @@ class Settlement:
 
     async def settle(self, grant: Grant) -> None:
         """Answer what waits and a grant is for."""
-        waiting = [request for request in self._requests.pending() if self._is_settled_by(grant, request)]
-        await asyncio.shield(asyncio.gather(*(self._settle(request, grant) for request in waiting)))
+        now = self._clock.now()
+        await self._settle_all(
+            (request, _decision(request, grant.effect, grant.granter, grant.reason, at=now, grant=grant.use))
+            for request in self._requests.pending()
+            if self._is_settled_by(grant, request)
+        )
+
+    async def settle_by_rules(self, rules: Sequence[Rule], *, reviewer: Reviewer) -> None:
+        """Answer what waits and is decided, together with all other rules, by rules that a person has just written.
+
+        What a rule asked about is not allowed, because that rule may be one that a new call would not meet, such as
+        what was found in the code that calls. Nor is what is asked about each time, or has such long arguments that
+        nobody need have seen them. What several persons have to approve waits for them.
+
+        Parameters
+        ----------
+        rules : sequence of Rule
+            The rules that are new.
+        reviewer : Reviewer
+            Who wrote them.
+        """
+        if not rules:
+            return
+        now = self._clock.now()
+        found = [(request, self._settling_rule(request, rules)) for request in self._requests.pending()]
+        await self._settle_all(
+            (request, _decision(request, rule.effect, reviewer, rule.reason, at=now, rule=rule))
+            for request, rule in found
+            if rule is not None
+        )
 
     def _is_settled_by(self, grant: Grant, request: ApprovalRequest) -> bool:
         if request.is_over(self._clock.now()):
@@ -52,25 +84,50 @@ class Settlement:
             return False
         return self._policies.evaluate(request.call, request.tool).grant == grant.use
 
-    async def _settle(self, request: ApprovalRequest, grant: Grant) -> None:
-        now = self._clock.now()
-        decided = request.decide(_decision(request, grant, at=now)).running_if_approved(at=now)
+    def _settling_rule(self, request: ApprovalRequest, rules: Sequence[Rule]) -> Rule | None:
+        """Return which of some rules decides a request; `None` if none does."""
+        call, asked = request.call, request.evaluation.rule
+        needs_several = bool(request.votes) or (asked is not None and asked.approvers is not None)
+        if request.is_over(self._clock.now()) or needs_several or call.omitted is not None:
+            return None
+        evaluation = self._policies.evaluate(call, request.tool)
+        if evaluation.effect is Effect.ASK or evaluation.rule is None or evaluation.rule not in rules:
+            return None
+        waits_on = asked is not None or (call.server, call.tool) in NEVER_GRANTED or is_long(call.arguments)
+        return None if evaluation.effect is Effect.ALLOW and waits_on else evaluation.rule
+
+    async def _settle_all(self, answers: Iterable[tuple[ApprovalRequest, Decision]]) -> None:
+        await asyncio.shield(asyncio.gather(*[self._settle(request, decision) for request, decision in answers]))
+
+    async def _settle(self, request: ApprovalRequest, decision: Decision) -> None:
+        decided = request.decide(decision).running_if_approved(at=decision.decided_at)
         try:
             is_settled = await self._requests.try_write(request, decided)
         except StorageError:
-            log.exception("request %s could not be settled by a grant; it goes on waiting", request.id)
+            log.exception("request %s could not be settled by a grant or a rule; it goes on waiting", request.id)
             return
         if is_settled:  # if not, somebody was faster, or the grant has no use left
-            self._grants.used(grant.use, now)
+            if decision.grant is not None:
+                self._grants.used(decision.grant, decision.decided_at)
             self._requests.apply(decided)
 
 
-def _decision(request: ApprovalRequest, grant: Grant, *, at: datetime) -> Decision:
+def _decision(
+    request: ApprovalRequest,
+    effect: Effect,
+    reviewer: Reviewer,
+    reason: str,
+    *,
+    at: datetime,
+    grant: GrantUse | None = None,
+    rule: Rule | None = None,
+) -> Decision:
     return Decision(
-        answer=Answer.ALLOW_ONCE if grant.effect is Effect.ALLOW else Answer.REJECT_ONCE,
+        answer=Answer.ALLOW_ONCE if effect is Effect.ALLOW else Answer.REJECT_ONCE,
         digest=request.call.digest,
-        reviewer=grant.granter,
+        reviewer=reviewer,
         decided_at=at,
-        reason=grant.reason,
-        grant=grant.use,
+        reason=reason,
+        grant=grant,
+        rule=rule,
     )

@@ -329,6 +329,8 @@ def _refusal(request: ApprovalRequest) -> AgentBoxError:
 def _by(request: ApprovalRequest) -> str:
     """Say who rejected a request, unless it was a person, or is in the reason."""
     if request.decision is not None:
+        if request.decision.rule is not None:
+            return " by a rule"
         return " by a model that reviews calls" if request.decision.reviewer.kind is ReviewerKind.MODEL else ""
     if request.evaluation.grant is not None:
         return " by an earlier answer"

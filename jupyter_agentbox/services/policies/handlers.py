@@ -74,7 +74,10 @@ class PolicyHandler(PolicyAPIHandler):
     @web.authenticated
     @authorized
     async def put(self) -> None:
-        """Replace the user's rules. A rule decides, so whoever may decide may write one, and nobody else."""
+        """Replace the user's rules. A rule decides, so whoever may decide may write one, and nobody else.
+
+        What waits is decided, too, by the rules that are new.
+        """
         body = self.strict_object()
         rules, revision, schema = (body.get(name) for name in ("rules", "revision", "$schema"))
         unknown = sorted(body.keys() - {"rules", "revision", "$schema"})
@@ -87,8 +90,11 @@ class PolicyHandler(PolicyAPIHandler):
         reviewer = await reviewer_of(self, AUTH_RESOURCE)
         reviewer.check(self.services.decisions.decide_with)
         async with self.services.changes.by(reviewer):
+            before = self.policies.book
             book = self.policies.write(rules, revision=revision, schema=schema)
         self.log.info("jupyter_agentbox: %s wrote the user's rules", reviewer.name)
+        if await self.may_write(APPROVALS):
+            await self.services.decisions.settle_by_rules(book.written_since(before), reviewer=reviewer)
         may_read = await self.may_read(AUTH_RESOURCE)
         self.finish_json(self._to_json(book) if may_read else {})
 

@@ -161,6 +161,13 @@ export interface IEvaluation {
   voided?: IVoidGrant | null;
 }
 
+/** A rule that decided, and where it stands. */
+export interface IDecidingRule {
+  rule: string;
+  file: string | null;
+  line: number | null;
+}
+
 /** What was answered. */
 export interface IDecision extends IReviewer {
   decision: Answer;
@@ -175,6 +182,8 @@ export interface IDecision extends IReviewer {
   digest: string;
   /** The grant that this answer gave, or by which it was given. */
   grant?: IGrantUse | null;
+  /** The rule that gave this answer: its reviewer wrote it while the call waited. An older server has none. */
+  rule?: IDecidingRule | null;
 }
 
 /** How far a running tool says it is. */

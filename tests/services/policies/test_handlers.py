@@ -9,8 +9,10 @@ from typing import Any
 
 import jupyter_core.paths
 import pytest
+from jupyter_server.auth import Authorizer
 from tornado.httpclient import HTTPClientError
 
+from jupyter_agentbox.core.approvals import Status
 from jupyter_agentbox.core.calls import Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.site_policy import SitePolicy
@@ -19,6 +21,13 @@ from jupyter_agentbox.services.handlers import SETTINGS_KEY
 
 ALLOW = {"effect": "allow", "server": "shop", "tool": "list_*", "arguments": {"limit": {"max": 100}}}
 DENY = {"effect": "deny", "server": "shop", "tool": "drop_*", "reason": "never"}
+
+
+class RulesOnly(Authorizer):
+    """Lets everybody write rules, and decide nothing."""
+
+    def is_authorized(self, handler: Any, user: Any, action: str, resource: str) -> bool:  # noqa: ARG002
+        return action == "read" or resource == "jupyter_agentbox:policy"
 
 
 @pytest.fixture
@@ -228,3 +237,61 @@ async def test_nobody_reads_or_writes_rules_without_a_login(
     with pytest.raises(HTTPClientError) as caught:
         await http_server_client.fetch(path, method=method, body=None if method == "GET" else "{}")
     assert caught.value.code == 403
+
+
+@pytest.fixture
+def ask(jp_serverapp: Any) -> Any:
+    async def ask(tool: str) -> str:
+        approvals = jp_serverapp.web_app.settings[SETTINGS_KEY].approvals
+        call = ToolCall(server="shop", tool=tool, arguments={"limit": 5}, origin=Origin(kernel_id="k1"))
+        request = await approvals.open(call, ToolDescription(name=tool), Evaluation(effect=Effect.ASK))
+        return str(request.id)
+
+    return ask
+
+
+async def test_a_rule_decides_what_waits_and_the_record_names_its_place_and_its_author(
+    fetch: Any, ask: Any, jp_fetch: Any, rules_file: Path
+) -> None:
+    listed, dropped, other = await ask("list_all"), await ask("drop_all"), await ask("other")
+
+    _, written = await fetch("PUT", body={"rules": [ALLOW, DENY]})
+
+    answer = await jp_fetch("jupyter-agentbox", "approvals")
+    found = {one["id"]: one for one in json.loads(answer.body)["approvals"]}
+    assert {id: found[id]["status"] for id in (listed, dropped, other)} == {
+        listed: "approved",
+        dropped: "rejected",
+        other: "pending",
+    }
+    assert [found[id]["decision"]["rule"] for id in (listed, dropped)] == [
+        {
+            "rule": f"user: {rule['effect']} shop.{rule['tool']}",
+            "layer": "user",
+            "reason": rule.get("reason", ""),
+            "file": str(rules_file),
+            "line": rule["line"],
+        }
+        for rule in written["effective"]
+    ]
+    assert [found[id]["decision"]["via"] for id in (listed, dropped)] == ["api_token", "api_token"]
+
+
+async def test_a_rule_that_stood_in_the_file_before_decides_nothing_that_waits(
+    fetch: Any, ask: Any, jp_serverapp: Any, rules_file: Path
+) -> None:
+    request = await ask("list_all")
+    rules_file.write_text(json.dumps({"rules": [ALLOW]}))  # whoever can write the file
+    await fetch("PUT", body={"rules": [DENY, ALLOW]})
+    approvals = jp_serverapp.web_app.settings[SETTINGS_KEY].approvals
+    assert (await approvals.get(request)).status is Status.PENDING
+
+
+async def test_who_may_write_rules_and_not_decide_decides_nothing_that_waits(
+    fetch: Any, ask: Any, jp_serverapp: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = await ask("list_all")
+    monkeypatch.setitem(jp_serverapp.web_app.settings, "authorizer", RulesOnly(parent=jp_serverapp))
+    assert (await fetch("PUT", body={"rules": [ALLOW]}))[0] == 200
+    approvals = jp_serverapp.web_app.settings[SETTINGS_KEY].approvals
+    assert (await approvals.get(request)).status is Status.PENDING

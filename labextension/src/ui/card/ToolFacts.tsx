@@ -5,7 +5,12 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { useNameOf, useTrans } from '../context';
-import type { IApproval, IAsker, IQuestionRecord } from '../../api/protocol';
+import type {
+  IApproval,
+  IAsker,
+  IDecidingRule,
+  IQuestionRecord
+} from '../../api/protocol';
 import type { IRulePlace } from '../../api/rules';
 import { firstSentence, isOneSentence } from '../text/firstSentence';
 import { describeRisk, isOwn } from '../text/risk';
@@ -149,6 +154,7 @@ function Record({ approval }: IFactsProps): JSX.Element {
     [trans.__('Kernel'), call.kernel_id],
     [trans.__('Agent thread'), call.thread_id],
     [trans.__('Decided by'), decision && decidedBy(approval, nameOf, trans)],
+    [trans.__('Rule'), placeOf(decision?.rule)],
     [trans.__('Decided'), decision && time(decision.decided_at)],
     [reasonName(approval, trans), decision?.reason],
     ...(outcome?.questions ?? []).map((question): [string, string] => [
@@ -258,9 +264,15 @@ function whyOf(
       deny: trans.__('Rule “%1” denies this call.', rule)
     };
     // An older server does not say where its rules stand.
-    return file ? `${effects[effect]} (${file}:${line ?? 1})` : effects[effect];
+    const place = placeOf({ rule, file: file ?? null, line: line ?? null });
+    return place ? `${effects[effect]} (${place})` : effects[effect];
   }
   return trans.__('No rule and no lasting answer covers this call.');
+}
+
+/** Where a rule stands; empty if it is in no file, or there is none. */
+function placeOf(rule: IDecidingRule | null | undefined): string {
+  return rule?.file ? `${rule.file}:${rule.line ?? 1}` : '';
 }
 
 function time(iso: string): string {

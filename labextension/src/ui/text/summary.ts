@@ -66,6 +66,13 @@ export function decidedBy(
   if (used) {
     return describeUse(used, nameOf, trans);
   }
+  if (decision?.rule) {
+    const name = label(decision.rule.rule, 60);
+    const who = nameOf(decision);
+    return who === trans.__('you')
+      ? trans.__('the rule “%1” that you wrote', name)
+      : trans.__('the rule “%1” that %2 wrote', name, who);
+  }
   if (decision) {
     return nameOf(decision);
   }

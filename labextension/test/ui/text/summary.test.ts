@@ -60,6 +60,18 @@ test('says what the person wrote who allowed it', () => {
   expect(textOf(item)).toBe('Allowed by ada (“mind\\u202e it”). Running…');
 });
 
+test('of a rule that was written while the call waited it says who wrote it', () => {
+  const item = withOutcome('running');
+  const rule = { rule: 'user: allow shop.*', file: '/rules.json', line: 3 };
+  item.decision = item.decision && { ...item.decision, rule };
+  expect(textOf(item)).toBe(
+    'Allowed by the rule “user: allow shop.*” that ada wrote. Running…'
+  );
+  expect(summarize(item, () => 'you', trans).text).toBe(
+    'Allowed by the rule “user: allow shop.*” that you wrote. Running…'
+  );
+});
+
 test('hidden characters in an error are shown', () => {
   expect(textOf(withOutcome('failed', 'a\u202eb'))).toContain('\\u202e');
 });
