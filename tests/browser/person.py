@@ -207,6 +207,12 @@ def press(button: Locator, key: str) -> None:
     button.page.keyboard.press(key)
 
 
+def await_letters(card: Locator) -> None:
+    """Wait until the letters of the card with the focus count, and the buttons that they press."""
+    expect(card).to_have_attribute("data-keys", "ready")
+    expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
+
+
 def decide(where: Locator, button: str) -> None:
     """Press one of a card's buttons, which are off while nothing of the card is in view."""
     found = where.get_by_role("button", name=button, exact=True)

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from .lab import Lab
-from .person import Person, decide, press
+from .person import Person, await_letters, decide, press
 
 ASK = "from jupyter_agentbox import tools\ntools.shop.list_orders(limit=1)[0].status"
 DELETE = "from jupyter_agentbox import tools\ntools.shop.delete_order(order_id=1050)"
@@ -219,12 +219,6 @@ def test_held_key_does_not_decide_the_request_that_comes_next(
     person.keyboard.up("Enter")
     assert len(lab.approvals(path)) == 1
     assert person.cell(0).locator(".cm-content").inner_text() == f"{ASK}\n{ASK}"
-
-
-def await_letters(card: Locator) -> None:
-    """Wait until the letters of the card with the focus count, and the buttons that they press."""
-    expect(card).to_have_attribute("data-keys", "ready")
-    expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
 
 
 def ready_for_letters(person: Person, card: Locator) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from .lab import Lab
-from .person import NEXT_FRAMES, Person, decide, press
+from .person import NEXT_FRAMES, Person, await_letters, decide, press
 
 SERVER = Path(__file__).parents[1] / "mcp_client" / "servers" / "asking.py"
 ORDER = "from jupyter_agentbox import tools\nprint('told:', tools.asking.order())"
@@ -22,6 +23,15 @@ with ThreadPoolExecutor() as pool:
     calls = [pool.submit(lambda: {DELETE}), pool.submit(lambda: tools.asking.order())]
 print('told:', calls[1].result())
 calls[0].result()
+"""
+#: The server asks once when somebody writes into a pipe, and once more when they do into the other.
+LATER = f"""{ORDER.splitlines()[0]}
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor() as pool:
+    for name in ("first", "second"):
+        pool.submit(lambda name: (open(name).read(), tools.asking.order()), name)
+    pool.submit(lambda: {DELETE})
+    pool.submit(lambda: tools.shop.list_products())
 """
 VISIT = "print('told:', tools.asking.visit(url='{}sign?order=7'))"
 
@@ -150,3 +160,59 @@ def test_a_question_and_a_request_of_one_cell_are_answered_each_by_itself(
     decide(request, "Allow once")
     expect(person.cell(0)).to_contain_text("told: accept")
     expect(person.cell(1)).to_be_focused()
+
+
+@pytest.fixture
+def pipes(lab: Lab) -> Iterator[tuple[Path, Path]]:
+    """The pipes of the cell `LATER`."""
+    first, second = (lab.root / "work" / name for name in ("first", "second"))
+    for pipe in (first, second):
+        os.mkfifo(pipe)
+    yield first, second
+    for pipe in (first, second):
+        pipe.unlink()
+
+
+@pytest.mark.usefixtures("asking")
+@pytest.mark.parametrize("place", ["cell", "panel"])
+def test_new_questions_take_neither_focus_nor_keys_from_who_answers_a_request(
+    person: Person, notebook: Callable[..., str], lab: Lab, pipes: tuple[Path, Path], place: str
+) -> None:
+    path = notebook(LATER)
+    person.open(path)
+    person.run(0)
+    expect(person.status).to_have_accessible_name("2 requests awaiting approval")
+    where = person.cell(0)
+    if place == "panel":
+        person.open_panel()
+        where = person.page.locator(".jp-AgentBox-panel")
+    request = where.get_by_role("group", name="Approval request shop.delete_order")
+    request.locator(".jp-AgentBox-name").first.click()
+    questions = where.get_by_role("group", name="The server “asking” asks you")
+
+    def ask(pipe: Path, count: int) -> None:
+        pipe.write_text("now")
+        expect(questions.get_by_role("textbox", name="street")).to_have_count(count)
+
+    await_letters(request)
+    before = request.bounding_box()
+    ask(pipes[0], 1)
+    expect(request).to_be_focused()
+    await_letters(request)
+    after = request.bounding_box()
+    assert before
+    assert after
+    assert abs(after["y"] - before["y"]) < 1
+    person.keyboard.press("r")
+    reason = request.get_by_role("textbox", name="Reason (optional)")
+    expect(reason).to_be_focused()
+    person.keyboard.type("No, bec")
+    ask(pipes[1], 2)
+    expect(reason).to_be_focused()
+    person.keyboard.type("ause area")
+    expect(reason).to_have_value("No, because area")
+    assert len(lab.approvals(path)) == 2
+    press(reason, "Enter")
+    expect(person.status).to_have_accessible_name("1 request awaiting approval, 2 questions from servers")
+    rejected, *_ = lab.approvals(path, "rejected")
+    assert rejected["decision"]["reason"] == "No, because area"

@@ -6,6 +6,7 @@ import type { Message } from '@lumino/messaging';
 import { Panel, TabBar, Widget } from '@lumino/widgets';
 
 import type { IPanelSection } from '../tokens';
+import { FocusAnchor } from './focusAnchor';
 
 /** The content of a tab: it scrolls, and has its sections one below the other. */
 export class PanelTab extends Panel {
@@ -18,6 +19,11 @@ export class PanelTab extends Panel {
     this.addClass('jp-AgentBox-tabPanel');
     this.node.setAttribute('role', 'tabpanel');
     this.hide();
+  }
+
+  override dispose(): void {
+    this._anchor.dispose();
+    super.dispose();
   }
 
   /** Where it stands among the tabs: where the section stands that it is named after. */
@@ -34,14 +40,17 @@ export class PanelTab extends Panel {
     const index = after < 0 ? this._sections.length : after;
     this._sections.splice(index, 0, frame);
     this.insertWidget(index, frame);
+    this._anchor.observe(frame.node);
     this.updateTitle();
   }
 
   remove(frame: SectionFrame): void {
     this._sections.splice(this._sections.indexOf(frame), 1);
+    this._anchor.unobserve(frame.node);
     frame.dispose();
     if (!this.isEmpty) {
       this.updateTitle();
+      this._anchor.keep();
     }
   }
 
@@ -74,6 +83,7 @@ export class PanelTab extends Panel {
     return own ?? this._sections[0];
   }
 
+  private readonly _anchor = new FocusAnchor(this.node);
   private readonly _sections: SectionFrame[] = [];
 }
 
