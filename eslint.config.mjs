@@ -26,6 +26,15 @@ export default tseslint.config(
       '@typescript-eslint/no-unused-vars': ['error', { args: 'none' }],
       curly: ['error', 'all'],
       eqeqeq: 'error',
+      // The browser's language need not be the page's.
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector:
+            'CallExpression[callee.property.name=/^toLocale.*String$/]:not([arguments.0.callee.name="localeOf"])',
+          message: 'Write it in the language of the page: `localeOf(trans)`.'
+        }
+      ],
       'no-console': ['error', { allow: ['warn', 'error'] }],
       'prefer-arrow-callback': 'error'
     }

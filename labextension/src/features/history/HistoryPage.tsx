@@ -10,6 +10,7 @@ import { useTrans } from '../../ui/context';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { HistoryTable } from './HistoryTable';
 import { LoadFailure } from './LoadFailure';
+import { localeOf } from '../../ui/text/language';
 
 /** Milliseconds without a key after which what was typed is searched for. */
 const TYPING = 300;
@@ -62,7 +63,7 @@ function Foot({ log }: IHistoryPageProps): JSX.Element {
             <span>
               {trans.__(
                 'Searched back to %1.',
-                new Date(until).toLocaleString()
+                new Date(until).toLocaleString(localeOf(trans))
               )}
             </span>
           ) : null}

@@ -10,6 +10,7 @@ import { LinkButton } from '../../ui/components/VisibleText';
 import { useNameOf, useTrans } from '../../ui/context';
 import type { NameOf } from '../../ui/text/reviewers';
 import { label } from '../../ui/text/visibleText';
+import { localeOf } from '../../ui/text/language';
 
 /** Characters of a call that its line shows; its card shows all. */
 const MAX_CALL = 400;
@@ -45,7 +46,7 @@ export function HistoryTable({ records }: IHistoryTableProps): JSX.Element {
           <th scope="col">{trans.__('Notebook')}</th>
         </tr>
       </thead>
-      {byDay(records).map(([day, ofDay]) => (
+      {byDay(records, trans).map(([day, ofDay]) => (
         <tbody key={day}>
           <tr className="jp-AgentBox-historyDay">
             <th colSpan={COLUMNS} scope="rowgroup">
@@ -72,8 +73,11 @@ function Row({ record }: { record: IAuditRecord }): JSX.Element {
     <>
       <tr>
         <td>
-          <time dateTime={record.created_at} title={at.toLocaleString()}>
-            {at.toLocaleTimeString([], CLOCK)}
+          <time
+            dateTime={record.created_at}
+            title={at.toLocaleString(localeOf(trans))}
+          >
+            {at.toLocaleTimeString(localeOf(trans), CLOCK)}
           </time>
         </td>
         <td className="jp-AgentBox-historyCall">
@@ -152,11 +156,15 @@ function Mark({ text, explanation }: IMarkProps): JSX.Element {
 
 /** The records of each day, in their order. */
 function byDay(
-  records: readonly IAuditRecord[]
+  records: readonly IAuditRecord[],
+  trans: TranslationBundle
 ): readonly [string, readonly IAuditRecord[]][] {
   const days = new Map<string, IAuditRecord[]>();
   for (const record of records) {
-    const day = new Date(record.created_at).toLocaleDateString([], DAY);
+    const day = new Date(record.created_at).toLocaleDateString(
+      localeOf(trans),
+      DAY
+    );
     days.set(day, [...(days.get(day) ?? []), record]);
   }
   return [...days];

@@ -14,6 +14,7 @@ import { PersonButton } from '../../ui/guarded/PersonButton';
 import { useSignal } from '../../ui/hooks/useSignal';
 import { openPage } from '../../ui/question/Address';
 import { label } from '../../ui/text/visibleText';
+import { localeOf } from '../../ui/text/language';
 
 const CLOCK = { hour: '2-digit', minute: '2-digit' } as const;
 
@@ -82,8 +83,11 @@ function Row({ request, now }: IRowProps): JSX.Element {
       </div>
       <div className="jp-AgentBox-hubRequestFacts">
         <span>{trans.__('%1 asks', label(asker, 60))}</span>
-        <time dateTime={created} title={since.toLocaleString()}>
-          {trans.__('since %1', since.toLocaleTimeString([], CLOCK))}
+        <time dateTime={created} title={since.toLocaleString(localeOf(trans))}>
+          {trans.__(
+            'since %1',
+            since.toLocaleTimeString(localeOf(trans), CLOCK)
+          )}
         </time>
         {end ? <Countdown expiresAt={end} now={now} /> : null}
       </div>

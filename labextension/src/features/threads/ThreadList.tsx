@@ -15,6 +15,7 @@ import { LockedNote, useLock } from '../../ui/locks';
 import { label, tail } from '../../ui/text/visibleText';
 import { threadName } from './threadDialogs';
 import type { IThreadDialogs } from './threadDialogs';
+import { localeOf } from '../../ui/text/language';
 
 export interface IThreadListProps {
   threads: IThreadsModel;
@@ -270,7 +271,12 @@ function facts(thread: IThread, trans: TranslationBundle): string {
   return [
     tail(thread.notebook_path, 40),
     trans._n('%1 step', '%1 steps', steps),
-    trans._n('%2 token', '%2 tokens', tokens, tokens.toLocaleString())
+    trans._n(
+      '%2 token',
+      '%2 tokens',
+      tokens,
+      tokens.toLocaleString(localeOf(trans))
+    )
   ]
     .filter(Boolean)
     .join(' · ');

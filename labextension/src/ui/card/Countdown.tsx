@@ -7,6 +7,7 @@ import { useTrans } from '../context';
 import { LinkButton } from '../components/VisibleText';
 import { useKeptFocus } from '../hooks/useKeptFocus';
 import { useIsInView, useTick } from '../hooks/useTick';
+import { localeOf } from '../text/language';
 
 /** Seconds from which on the time is short. */
 const SHORT = 60;
@@ -48,7 +49,7 @@ export function Countdown(props: ICountdownProps): JSX.Element {
       aria-live="off"
       title={trans.__(
         'The request expires at %1',
-        new Date(expiresAt).toLocaleTimeString()
+        new Date(expiresAt).toLocaleTimeString(localeOf(trans))
       )}
     >
       {seconds > 0 ? trans.__('%1 left', text) : trans.__('Expiring…')}

@@ -11,6 +11,7 @@ import { callLine } from '../text/callLine';
 import type { Mood } from '../text/summary';
 import { summarize } from '../text/summary';
 import { label } from '../text/visibleText';
+import { localeOf } from '../text/language';
 
 /** A sign for people who do not tell the colours apart. */
 export const SIGNS: Record<Mood, string> = {
@@ -60,8 +61,11 @@ export function Outcome({ approval }: IOutcomeProps): JSX.Element {
       {isCodeRun(approval.call) ? null : (
         <code className="jp-AgentBox-outcomeCall">{callLine(approval)}</code>
       )}
-      <time dateTime={ended} title={new Date(ended).toLocaleString()}>
-        {timeOf(new Date(ended))}
+      <time
+        dateTime={ended}
+        title={new Date(ended).toLocaleString(localeOf(trans))}
+      >
+        {timeOf(new Date(ended), trans)}
       </time>
       {mood === 'running' ? <Progress progress={progress ?? null} /> : null}
       {mood === 'running' ? (
@@ -75,11 +79,11 @@ export function Outcome({ approval }: IOutcomeProps): JSX.Element {
 }
 
 /** The time, and the date if that is not today. */
-function timeOf(time: Date): string {
+function timeOf(time: Date, trans: TranslationBundle): string {
   const isToday = time.toDateString() === new Date().toDateString();
   return isToday
-    ? time.toLocaleTimeString([], CLOCK)
-    : time.toLocaleString([], { ...CLOCK, ...DATE });
+    ? time.toLocaleTimeString(localeOf(trans), CLOCK)
+    : time.toLocaleString(localeOf(trans), { ...CLOCK, ...DATE });
 }
 
 /** Log messages that are shown. */
@@ -145,13 +149,15 @@ function describeProgress(
 ): string {
   const isCount = Number.isInteger(progress) && Math.abs(progress) < MOST;
   if (typeof total !== 'number' || total <= 0) {
-    return isCount && progress > 0 ? progress.toLocaleString() : '';
+    return isCount && progress > 0
+      ? progress.toLocaleString(localeOf(trans))
+      : '';
   }
   if (isCount && total > 1 && Number.isInteger(total) && total < MOST) {
     return trans.__(
       '%1 of %2',
-      progress.toLocaleString(),
-      total.toLocaleString()
+      progress.toLocaleString(localeOf(trans)),
+      total.toLocaleString(localeOf(trans))
     );
   }
   const percent = Math.round((100 * progress) / total);

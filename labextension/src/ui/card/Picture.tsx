@@ -6,6 +6,7 @@ import React from 'react';
 
 import { useTrans } from '../context';
 import type { IImageValue } from '../text/imageValue';
+import { localeOf } from '../text/language';
 
 export interface IPictureProps {
   image: IImageValue;
@@ -47,9 +48,9 @@ function describe(image: IImageValue, trans: TranslationBundle): string {
     '%2 image, %3 × %4 pixels, %5 bytes',
     image.size,
     names[image.type],
-    image.width.toLocaleString(),
-    image.height.toLocaleString(),
-    image.size.toLocaleString()
+    image.width.toLocaleString(localeOf(trans)),
+    image.height.toLocaleString(localeOf(trans)),
+    image.size.toLocaleString(localeOf(trans))
   );
 }
 

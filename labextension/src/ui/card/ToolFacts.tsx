@@ -21,6 +21,7 @@ import { decidedBy } from '../text/summary';
 import { label } from '../text/visibleText';
 import { TextBlock, VisibleText } from '../components/VisibleText';
 import { RiskMark } from './RiskMark';
+import { localeOf } from '../text/language';
 
 /** Characters of the first sentence of a description that are shown. */
 const MAX_SENTENCE = 300;
@@ -137,7 +138,7 @@ function Record({ approval }: IFactsProps): JSX.Element {
   const nameOf = useNameOf();
   const { call, decision, outcome } = approval;
   const rows: [string, string | null | undefined][] = [
-    [trans.__('Requested'), time(approval.created_at)],
+    [trans.__('Requested'), time(approval.created_at, trans)],
     [
       approval.evaluation.effect === 'ask'
         ? trans.__('Why you were asked')
@@ -155,13 +156,16 @@ function Record({ approval }: IFactsProps): JSX.Element {
     [trans.__('Agent thread'), call.thread_id],
     [trans.__('Decided by'), decision && decidedBy(approval, nameOf, trans)],
     [trans.__('Rule'), placeOf(decision?.rule)],
-    [trans.__('Decided'), decision && time(decision.decided_at)],
+    [trans.__('Decided'), decision && time(decision.decided_at, trans)],
     [reasonName(approval, trans), decision?.reason],
     ...(outcome?.questions ?? []).map((question): [string, string] => [
       trans.__('The server asked'),
       describeQuestion(question, nameOf, trans)
     ]),
-    [trans.__('Finished'), outcome?.finished_at && time(outcome.finished_at)],
+    [
+      trans.__('Finished'),
+      outcome?.finished_at && time(outcome.finished_at, trans)
+    ],
     [trans.__('Error'), outcome?.error],
     [trans.__('Request'), approval.id],
     [trans.__('Digest'), call.digest]
@@ -275,6 +279,6 @@ function placeOf(rule: IDecidingRule | null | undefined): string {
   return rule?.file ? `${rule.file}:${rule.line ?? 1}` : '';
 }
 
-function time(iso: string): string {
-  return new Date(iso).toLocaleString();
+function time(iso: string, trans: TranslationBundle): string {
+  return new Date(iso).toLocaleString(localeOf(trans));
 }

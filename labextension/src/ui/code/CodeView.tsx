@@ -13,6 +13,7 @@ import type { IOpenEditor } from './editor';
 import type { IFinding } from './findings';
 import { FindingList } from './FindingList';
 import { diffMarks, findingMarks, lookAlikeMarks } from './marks';
+import { localeOf } from '../text/language';
 
 /** Lines of code that need no scrolling. */
 const SHORT_LINES = 16;
@@ -78,7 +79,7 @@ export function CodeView(props: ICodeViewProps): JSX.Element {
               '%2 line',
               '%2 lines',
               lines.length,
-              lines.length.toLocaleString()
+              lines.length.toLocaleString(localeOf(trans))
             )}
           </span>
           <LinkButton

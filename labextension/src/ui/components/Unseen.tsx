@@ -5,6 +5,7 @@ import React from 'react';
 
 import { useTrans } from '../context';
 import { label } from '../text/visibleText';
+import { localeOf } from '../text/language';
 
 type Report = (name: string, characters: number) => void;
 
@@ -42,7 +43,7 @@ export function UnseenNote({ unseen }: IUnseenNoteProps): JSX.Element {
               'You have not seen %2 character of “%3”.',
               'You have not seen %2 characters of “%3”.',
               characters,
-              characters.toLocaleString(),
+              characters.toLocaleString(localeOf(trans)),
               label(name, 60)
             )}
           </p>

@@ -6,6 +6,7 @@ import React from 'react';
 import { useTrans } from '../context';
 import { segments } from '../text/visibleText';
 import { UnseenReport } from './Unseen';
+import { localeOf } from '../text/language';
 
 /** Characters of one text that are shown at first; a page with millions of them would not answer. */
 const MAX_SHOWN = 20_000;
@@ -72,12 +73,17 @@ export function TextBlock({ text, name }: ITextBlockProps): JSX.Element {
           <span>
             {trans.__(
               '%1, %2',
-              trans._n('%2 line', '%2 lines', lines, lines.toLocaleString()),
+              trans._n(
+                '%2 line',
+                '%2 lines',
+                lines,
+                lines.toLocaleString(localeOf(trans))
+              ),
               trans._n(
                 '%2 character',
                 '%2 characters',
                 text.length,
-                text.length.toLocaleString()
+                text.length.toLocaleString(localeOf(trans))
               )
             )}
           </span>
@@ -89,7 +95,7 @@ export function TextBlock({ text, name }: ITextBlockProps): JSX.Element {
                     'Show all %2 character',
                     'Show all %2 characters',
                     text.length,
-                    text.length.toLocaleString()
+                    text.length.toLocaleString(localeOf(trans))
                   )
             }
             isPressed={isOpen}
@@ -116,7 +122,7 @@ function BothEnds(props: { text: string; hidden: number }): JSX.Element {
           '%2 character not shown here',
           '%2 characters not shown here',
           hidden,
-          hidden.toLocaleString()
+          hidden.toLocaleString(localeOf(trans))
         )}
       </span>
       <VisibleText text={text.slice(-MAX_SHOWN / 2)} />

@@ -6,6 +6,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { GrantVoid, IGrant, IGrantUse } from '../../api/protocol';
 import type { NameOf } from './reviewers';
 import { label } from './visibleText';
+import { localeOf } from './language';
 
 const CLOCK: Intl.DateTimeFormatOptions = {
   hour: '2-digit',
@@ -13,11 +14,14 @@ const CLOCK: Intl.DateTimeFormatOptions = {
 };
 
 /** The time of day, with the date if that is not today's. */
-export function shortTime(iso: string, now = new Date()): string {
+function shortTime(iso: string, trans: TranslationBundle): string {
   const time = new Date(iso);
-  return time.toDateString() === now.toDateString()
-    ? time.toLocaleTimeString([], CLOCK)
-    : time.toLocaleString([], { dateStyle: 'short', timeStyle: 'short' });
+  return time.toDateString() === new Date().toDateString()
+    ? time.toLocaleTimeString(localeOf(trans), CLOCK)
+    : time.toLocaleString(localeOf(trans), {
+        dateStyle: 'short',
+        timeStyle: 'short'
+      });
 }
 
 /** The grant that answered a request: “your lasting answer of 10:02”. */
@@ -27,7 +31,7 @@ export function describeUse(
   trans: TranslationBundle
 ): string {
   const who = nameOf(use);
-  const when = shortTime(use.granted_at);
+  const when = shortTime(use.granted_at, trans);
   return who === trans.__('you')
     ? trans.__('your lasting answer of %1', when)
     : trans.__('the lasting answer of %1 by %2', when, who);
@@ -77,16 +81,20 @@ export function describeUses(
   trans: TranslationBundle
 ): string {
   const facts = [
-    trans.__('Given by %1, %2', nameOf(grant), shortTime(grant.granted_at)),
+    trans.__(
+      'Given by %1, %2',
+      nameOf(grant),
+      shortTime(grant.granted_at, trans)
+    ),
     grant.uses === null
       ? trans._n('used once', 'used %1 times', grant.used)
       : trans.__('%1 of %2 calls used', grant.used, grant.uses)
   ];
   if (grant.last_used_at && grant.used > 1) {
-    facts.push(trans.__('last %1', shortTime(grant.last_used_at)));
+    facts.push(trans.__('last %1', shortTime(grant.last_used_at, trans)));
   }
   if (grant.until) {
-    facts.push(trans.__('ends %1', shortTime(grant.until)));
+    facts.push(trans.__('ends %1', shortTime(grant.until, trans)));
   }
   return facts.join(' · ');
 }
