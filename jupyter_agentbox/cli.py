@@ -259,7 +259,7 @@ class Terminal:
     Parameters
     ----------
     reader, writer : file
-        Its two ends.
+        The two ends of the pipe.
     """
 
     def __init__(self, reader: TextIO, writer: TextIO) -> None:

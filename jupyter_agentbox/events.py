@@ -75,7 +75,7 @@ class EventAnnouncer:
         self._emit(QUESTION_EVENT, {})
 
     def kernel_ended(self, kernel_id: str) -> None:
-        """Announce that a kernel ended that nobody had asked to end."""
+        """Announce that a kernel ended without being asked to."""
         self._emit(KERNEL_EVENT, {"kernel_id": kernel_id})
 
     def thread_changed(self, thread_id: str, state: ThreadState) -> None:

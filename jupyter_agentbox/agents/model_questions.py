@@ -21,7 +21,7 @@ class ModelAnswer:
     Parameters
     ----------
     text : str
-        Its words.
+        The text of the answer.
     usage : mapping
         ``requests``, ``input_tokens`` and ``output_tokens``.
     """

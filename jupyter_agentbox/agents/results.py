@@ -86,7 +86,7 @@ class AttemptError:
     Parameters
     ----------
     stage : Stage
-        Where.
+        Where it went wrong.
     message : str
         What, with the kernel's traceback if there is one. It can have text of the code's own making.
     attempt : int
@@ -111,7 +111,7 @@ class Attempt:
     Parameters
     ----------
     number : int
-        From 1.
+        Which attempt this was, from 1.
     status : CodeStatus
         How it ended.
     code : str

@@ -30,7 +30,7 @@ class HttpSink:
     Parameters
     ----------
     url : str
-        Where.
+        Where records are sent.
     token_file : str
         The file that has the bearer token; read each time, because tokens are renewed. Empty for none.
     """

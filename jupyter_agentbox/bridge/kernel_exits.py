@@ -1,4 +1,4 @@
-"""Hears of the server's kernels that ended though nobody had asked them to, where their provisioner knows why."""
+"""Notices when a kernel of the server ends without being asked to, where its provisioner knows why."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class KernelExits:
     kernels : MultiKernelManager
         The server's kernels.
     events : EventLogger
-        Where the kernels' managers say what they do.
+        The server's event logger, to which Jupyter's kernel managers report what they do.
     listener : EndListener
         Who wants to know.
     """

@@ -57,7 +57,7 @@ class KernelLifecycle:
     kernels : MultiKernelManager
         The server's kernels.
     events : EventLogger
-        Where the kernels' managers say what they do.
+        The server's event logger, to which Jupyter's kernel managers report what they do.
     listener : KernelListener
         Who wants to know.
     load_kernel_side : bool

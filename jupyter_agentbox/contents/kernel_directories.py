@@ -28,7 +28,7 @@ class KernelDirectories:
     kernels : MultiKernelManager
         The server's.
     events : EventLogger
-        Where the kernels' managers say what they do.
+        The server's event logger, to which Jupyter's kernel managers report what they do.
     recorded : callable, optional
         Returns such directories of this user's other servers, and of earlier ones.
     """

@@ -1,4 +1,4 @@
-"""Why a kernel ended that nobody had asked to end."""
+"""Why a kernel ended without being asked to."""
 
 from __future__ import annotations
 

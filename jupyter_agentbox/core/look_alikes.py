@@ -15,10 +15,10 @@ from typing import Final
 from .calls import JsonValue
 from .confusables import LETTERS, SIGNS
 
-#: As many are told of one call; one would be enough to look twice.
+#: How many are reported for one call; a single one is reason enough to look twice.
 _MOST: Final = 5
 
-#: As many characters of one name, and of all names of a call, are looked at: a name that is longer is like no other.
+#: How many characters are looked at, of one name and of all names of a call: a longer name is not mistaken for another.
 _LONGEST_NAME: Final = 200
 _LONGEST: Final = 20_000
 

@@ -135,7 +135,7 @@ class OpenQuestion:
     request_id : str
         The call that runs.
     server, tool : str
-        Who asks.
+        The server that asks, and its tool that runs.
     origin : Origin
         Where the call came from.
     question : ServerQuestion

@@ -265,7 +265,7 @@ class LocalBackend:
 
 
 def _import_services() -> type[LocalServices]:
-    # The only import that is late: it takes longer than a kernel takes to start, and most cells call no tool.
+    # The only late import: it takes longer than starting a kernel, and most cells call no tool.
     from .local_services import LocalServices  # noqa: PLC0415
 
     return LocalServices

@@ -20,7 +20,7 @@ class ServerQuestion:
     Parameters
     ----------
     server_name, tool_name : str
-        Who asks.
+        The server that asks, and its tool that runs.
     message : str
         What it says.
     schema : dict or None

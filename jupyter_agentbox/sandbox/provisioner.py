@@ -60,7 +60,7 @@ class _Start:
     base : Path
         The directory of all run directories.
     run : RunDirectory
-        The kernel's own.
+        The kernel's own run directory.
     opened : Opened
         What the kernel is given, open.
     work : Path

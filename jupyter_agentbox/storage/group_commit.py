@@ -9,7 +9,7 @@ and not the number of statements, and a lone write is committed at once. ::
 A patient write is one that nobody waits for. It waits a moment for others of its kind, and comes after what somebody
 waits for; whatever reads takes it along.
 
-Of most writes only the process has to wait that they outlive it; a batch with none that is durable is not synced to the
+Most writes only have to outlive this process; a batch in which none has to outlive the machine is not synced to the
 disk. That is done within `SYNC_DELAY`, once for all of them.
 
 Within a batch the writes come first, in order, in one transaction; the reads follow. If one job of a batch fails, the

@@ -34,7 +34,7 @@ class LateKernel:
     workplace : Workplace
         Has the kernel, or starts it.
     thread : Thread
-        Whose it is.
+        The thread that works there.
     """
 
     def __init__(self, workplace: Workplace, thread: Thread) -> None:

@@ -128,7 +128,7 @@ class SandboxBackend(Protocol):
 
     @property
     def limit_exceeded(self) -> LimitExceeded | None:
-        """The limit that did something to the kernel; ``None`` if none did anything."""
+        """The limit that the kernel reached; ``None`` if it reached none."""
 
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start the kernel inside.
@@ -185,7 +185,7 @@ class BubblewrapBackend:
 
     @property
     def limit_exceeded(self) -> LimitExceeded | None:
-        """The limit that did something to the kernel; ``None`` if none did anything."""
+        """The limit that the kernel reached; ``None`` if it reached none."""
         return self._resource_limits.exceeded()
 
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -366,7 +366,7 @@ class LandlockBackend:
 
     @property
     def limit_exceeded(self) -> LimitExceeded | None:
-        """The limit that did something to the kernel; ``None`` if none did anything."""
+        """The limit that the kernel reached; ``None`` if it reached none."""
         return self._resource_limits.exceeded()
 
     def start(self, command: Sequence[str], *, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -526,7 +526,7 @@ def with_bootstrap(command: Sequence[str], bootstrap: str, settings: str) -> lis
     Parameters
     ----------
     command : sequence of str
-        The kernel's.
+        The command that starts the kernel.
     bootstrap : str
         Where the bootstrap is, as it is seen inside.
     settings : str

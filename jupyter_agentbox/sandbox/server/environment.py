@@ -36,7 +36,7 @@ def looks_secret(name: str) -> bool:
     Parameters
     ----------
     name : str
-        The variable's.
+        The name of the variable.
     """
     return _SECRET.search(name) is not None
 

@@ -20,7 +20,7 @@ class LimitExceeded:
     limit : str
         The setting: ``memory_limit`` or ``process_limit``.
     most : int
-        Its value.
+        The value that is set for it.
     words : str
         What came of it, for the log.
     is_end : bool

@@ -101,7 +101,7 @@ class ResourceLimits:
         threading.Thread(target=_attend, args=(watchdog, on_watchdog_lost), name="agentbox-limits", daemon=True).start()
 
     def exceeded(self) -> LimitExceeded | None:
-        """Return the limit that did something to the sandbox; ``None`` if none did anything."""
+        """Return the limit that the sandbox reached; ``None`` if it reached none."""
         # The group first: before it is removed, what it tells is kept in the file.
         if self._group is not None and (words := self._group.what_was_ended()):
             return self._limit_exceeded("memory_limit", words, is_end=False)

@@ -48,7 +48,7 @@ class SandboxedProcess:
     on_output : callable
         Gets what the kernel writes to its raw standard output and error, without what steers a terminal.
     settings : SandboxSettings
-        Of the sandbox.
+        The sandbox's settings.
     hidden : iterable of Path
         Files of its owner that it must not see, beside those that every kernel must not.
     """

@@ -1,4 +1,4 @@
-"""What a kernel's server and its user have around it that must be kept from the kernel."""
+"""Finds the files and directories of the server and its user that a sandboxed kernel must not see or change."""
 
 from __future__ import annotations
 

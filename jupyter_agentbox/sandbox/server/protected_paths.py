@@ -185,7 +185,7 @@ def is_below(path: Path, places: Iterable[Path]) -> bool:
     Parameters
     ----------
     path : Path
-        Absolute.
+        An absolute path.
     places : iterable of Path
         Without links.
     """

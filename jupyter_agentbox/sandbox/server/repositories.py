@@ -60,7 +60,7 @@ class Repository:
     Parameters
     ----------
     tree : Path
-        Its directory.
+        The tree's directory.
     directories : tuple of Path
         The directory of its repository, and the one that this shares with others.
     """
@@ -131,7 +131,7 @@ def obeyed(directory: Path, *, home: Path, is_open: bool) -> Iterator[Path]:
     Parameters
     ----------
     directory : Path
-        Without links.
+        A path without links.
     home : Path
         The user's home directory, with git's own settings.
     is_open : bool

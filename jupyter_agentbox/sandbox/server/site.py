@@ -17,7 +17,7 @@ def is_site(path: Path) -> bool:
     Parameters
     ----------
     path : Path
-        Absolute.
+        An absolute path.
     """
     real, links = way_to(path)
     if os.getuid() == 0:

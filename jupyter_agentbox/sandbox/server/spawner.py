@@ -39,7 +39,7 @@ def await_end(process: subprocess.Popen[bytes]) -> None:
     Parameters
     ----------
     process : Popen
-        One of a sandbox.
+        One of a sandbox's processes.
     """
     with suppress(subprocess.TimeoutExpired):
         process.wait(_PATIENCE)

@@ -116,7 +116,7 @@ def srt_extra_paths(extra: ExtraPaths, given: Mapping[str, Any], *, work: Path, 
     Parameters
     ----------
     extra : ExtraPaths
-        Of our settings.
+        What our settings add.
     given : mapping
         What settings add, in the form of ``srt``'s own file.
     work, home : Path

@@ -149,7 +149,7 @@ class SrtBackend:
 
     @property
     def limit_exceeded(self) -> LimitExceeded | None:
-        """The limit that did something to the kernel; ``None`` if none did anything."""
+        """The limit that the kernel reached; ``None`` if it reached none."""
         return self._resource_limits.exceeded()
 
     def signal(self, number: int) -> None:

@@ -39,7 +39,7 @@ def could_write(directory: Path) -> bool:
     Parameters
     ----------
     directory : Path
-        Without links.
+        Without links in their paths.
     """
     return not recorded_directories().isdisjoint((directory, *directory.parents))
 
@@ -64,7 +64,7 @@ def record(base: Path, places: Iterable[Path]) -> None:
     base : Path
         The directory of all run directories.
     places : iterable of Path
-        Without links.
+        Without links in their paths.
     """
     known = recorded(base)
     new = [place for place in places if place not in known and base not in place.parents]

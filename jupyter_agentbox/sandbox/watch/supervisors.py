@@ -2,8 +2,9 @@
 
 Two supervisors stand between the server and the kernel, one above the other, each a child subreaper (``prctl(2)``): a
 process that lost its parent is theirs. When the server dies, the upper one is told; when the upper one dies, the lower
-one is told; when the lower one dies, what it supervised becomes the upper one's. Whoever notices ends everything: at
-once where Landlock lets a supervisor signal nothing but what is below it (Linux 6.12), else one after the other.
+one is told; when the lower one dies, what it supervised becomes the upper one's. The one that notices ends all that is
+supervised: with one signal to everything where Landlock lets a supervisor signal only what is below it (Linux 6.12),
+else process by process.
 """
 
 from __future__ import annotations

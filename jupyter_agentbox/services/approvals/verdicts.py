@@ -20,7 +20,7 @@ class Verdict:
     Parameters
     ----------
     answer : Answer
-        One of the four.
+        Which of the four answers.
     digest : str
         The digest of the call that the person saw.
     reason : str

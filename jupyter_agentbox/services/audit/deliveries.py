@@ -93,7 +93,7 @@ class Delivery:
     Parameters
     ----------
     sink : AuditSink
-        The place.
+        The place that gets the records.
     waiting : Waiting
         Keeps them meanwhile.
     left_behind : callable
@@ -106,7 +106,7 @@ class Delivery:
     Attributes
     ----------
     name : str
-        The place's.
+        The name of the place.
     """
 
     def __init__(

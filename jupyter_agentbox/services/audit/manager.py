@@ -21,7 +21,7 @@ class AuditManager:
     Parameters
     ----------
     log : AuditLog
-        Where they are.
+        Where the records are kept.
     approvals : ApprovalManager
         Keeps them: what it is about to keep is waited for.
     redaction : Redaction

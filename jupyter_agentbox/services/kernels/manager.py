@@ -27,7 +27,7 @@ class RecordedExit:
     at : datetime
         When the server noticed it.
     end : KernelEnd
-        Why.
+        Why it ended.
     notebook_path : str or None
         The kernel's document, relative to the server's root.
     """
@@ -58,7 +58,7 @@ class KernelExitManager:
     announce : callable
         Tells pages that a kernel ended.
     clock : Clock
-        Says when.
+        Says when it ended.
     ids : Ids
         Tell one end from another.
     """

@@ -33,7 +33,7 @@ class ModeChanges:
     cell : TurnCell
         Where the message comes from.
     message_id : str
-        The message's.
+        The id of the message.
     """
 
     def __init__(self, calls: CallManager, cell: TurnCell, message_id: str) -> None:

@@ -23,7 +23,7 @@ class NotebookCells:
     Parameters
     ----------
     contents : ContentsManager
-        The server's.
+        The server's contents manager.
     """
 
     def __init__(self, contents: ContentsManager) -> None:
