@@ -274,7 +274,7 @@ def test_any_single_edit_removal_or_exchange_is_found(sound: Path, data: st.Data
         ("UPDATE agentbox_approvals SET owner = 'me' WHERE id = 'r2'", 5, "changed after it ended"),
         ("DELETE FROM agentbox_approvals WHERE id = 'r1'", 3, "record was removed"),
         ("DELETE FROM agentbox_audit WHERE number = 4", 4, "it is missing; the next entry there is has the number 5"),
-        ("DELETE FROM agentbox_audit WHERE number = 15", None, "recorded in no entry"),
+        ("DELETE FROM agentbox_audit WHERE number = 15", None, "no entry records it"),
         ("UPDATE agentbox_audit SET hash = previous WHERE number = 4", 4, "the entry itself was changed"),
         ("DELETE FROM agentbox_audit WHERE number < 4", 1, "missing"),
         ("UPDATE agentbox_arguments SET arguments = '{}' WHERE id = 'long'", 11, "long arguments were changed"),
