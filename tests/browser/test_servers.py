@@ -39,9 +39,14 @@ def test_a_tool_is_tried_once_it_is_allowed_and_a_server_is_added_by_the_button_
 
     servers.get_by_role("button", name="Add server…").click()
     form = servers.get_by_role("group", name="Add an MCP server")
-    form.get_by_label("Name", exact=True).fill("second")
-    form.get_by_role("textbox", name="Program", exact=True).fill(SHOP["command"])
-    form.get_by_label("Arguments, one in each line").fill("\n".join(SHOP["args"]))
+    program = form.get_by_role("textbox", name="Program", exact=True)
+    program.fill(json.dumps({"mcpServers": {"second": SHOP}}))
+    program.press("Control+A")
+    program.press("Control+X")
+    program.press("Control+V")  # as what a server's instructions have
+    expect(form.get_by_label("Name", exact=True)).to_have_value("second")
+    expect(program).to_have_value(SHOP["command"])
+    expect(form.get_by_label("Arguments, one in each line")).to_have_value("\n".join(SHOP["args"]))
     form.get_by_role("button", name="Preview").click()
     line = " ".join([SHOP["command"], *SHOP["args"]])
     add = form.get_by_role("button", name=f"Add and start: {line}")

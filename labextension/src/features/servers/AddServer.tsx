@@ -15,8 +15,8 @@ import { PersonButton } from '../../ui/guarded/PersonButton';
 import { useFirstFocus } from '../../ui/hooks/useFirstFocus';
 import { useKeptFocus } from '../../ui/hooks/useKeptFocus';
 import { label, visible } from '../../ui/text/visibleText';
-import { entryOf } from './newServer';
-import type { INewServer } from './newServer';
+import { entryOf, filledForm, formOf, serversIn } from './newServer';
+import type { INewServer, NamedEntry } from './newServer';
 
 export interface IAddServerProps {
   start: INewServer;
@@ -51,13 +51,38 @@ export function AddServer(props: IAddServerProps): JSX.Element {
         setBusy(false);
       });
   };
+  /** Take what names servers, as their instructions do, if it is one. */
+  const take = (
+    found: readonly NamedEntry[],
+    fill: (entry: NamedEntry) => INewServer
+  ): INewServer | null => {
+    setShown(null);
+    if (found.length > 1) {
+      setFailure(severalText(found, trans));
+      return null;
+    }
+    const filled = fill(found[0]);
+    setFailure('');
+    setForm(filled);
+    return filled;
+  };
   const preview = async (): Promise<void> => {
-    const name = form.name.trim();
+    const found = form.kind === 'json' ? serversIn(form.json) : [];
+    const filled =
+      found.length === 0
+        ? form
+        : take(found, ([given, entry]) =>
+            formOf(form.name.trim() || given, entry)
+          );
+    if (filled === null) {
+      return;
+    }
+    const name = filled.name.trim();
     if (name === '') {
       setFailure(trans.__('The server needs a name.'));
       return;
     }
-    const configuration = entryOf(form);
+    const configuration = entryOf(filled);
     const addition = await servers.previewServer(name, configuration);
     setShown({ name, configuration, addition });
   };
@@ -84,6 +109,9 @@ export function AddServer(props: IAddServerProps): JSX.Element {
         onChange={changed => {
           setForm(changed);
           setShown(null); // what was shown is not what would be written
+        }}
+        onPaste={found => {
+          take(found, filledForm);
         }}
       />
       {failure ? (
@@ -115,6 +143,19 @@ export function AddServer(props: IAddServerProps): JSX.Element {
         </div>
       </Guarded>
     </GuardedCard>
+  );
+}
+
+/** What to do with several servers. */
+function severalText(
+  found: readonly NamedEntry[],
+  trans: TranslationBundle
+): string {
+  const names = found.map(([name]) => label(name, 40)).join(', ');
+  return trans.__(
+    'This has %1 servers: %2. Paste them one at a time, each with its name, or put them all into the file: press Cancel, then “Open mcp.json”.',
+    found.length,
+    label(names, 200)
   );
 }
 
@@ -166,9 +207,12 @@ interface IFieldsProps {
   form: INewServer;
   isDisabled: boolean;
   onChange: (form: INewServer) => void;
+  /** Gets servers that are pasted with their names, into whatever field; nothing else happens to them. */
+  onPaste: (found: readonly NamedEntry[]) => void;
 }
 
-function Fields({ form, isDisabled, onChange }: IFieldsProps): JSX.Element {
+function Fields(props: IFieldsProps): JSX.Element {
+  const { form, isDisabled, onChange } = props;
   const trans = useTrans();
   const first = React.useRef<HTMLInputElement>(null);
   useFirstFocus(first, true);
@@ -198,8 +242,16 @@ function Fields({ form, isDisabled, onChange }: IFieldsProps): JSX.Element {
       </label>
     );
   };
+  const onPaste = (event: React.ClipboardEvent): void => {
+    const found = serversIn(event.clipboardData.getData('text'));
+    if (found.length > 0) {
+      event.preventDefault();
+      props.onPaste(found);
+      first.current?.focus(); // the field that had it may go
+    }
+  };
   return (
-    <>
+    <div onPaste={onPaste}>
       {field('name', trans.__('Name'))}
       <label className="jp-AgentBox-addField">
         <span>{trans.__('What it is')}</span>
@@ -245,6 +297,6 @@ function Fields({ form, isDisabled, onChange }: IFieldsProps): JSX.Element {
       {form.kind === 'json'
         ? field('json', trans.__('The entry, as in mcp.json'), 8)
         : null}
-    </>
+    </div>
   );
 }

@@ -2,7 +2,7 @@
  * The form of a new MCP server, and the entry that it stands for.
  */
 import { isObject, parse, stringify } from '../../api/json';
-import type { IJsonObject } from '../../api/json';
+import type { IJsonObject, JsonValue } from '../../api/json';
 
 /** What is typed: of a program, of an address, or the entry itself. */
 export interface INewServer {
@@ -65,6 +65,87 @@ export function entryOf(form: INewServer): IJsonObject {
   // An argument may have blanks at its ends; only lines without anything are none.
   const args = form.args.split('\n').filter(line => line !== '');
   return { command: form.command.trim(), ...given({ args, env }) };
+}
+
+/** A server's name, and its entry. */
+export type NamedEntry = readonly [name: string, configuration: IJsonObject];
+
+/**
+ * The servers that a text names as their instructions do: a whole `mcp.json`, or one entry with its name, with or without
+ * the braces around it. None if it is another text, as an entry alone is.
+ */
+export function serversIn(text: string): readonly NamedEntry[] {
+  const found = text.trim().replace(/,$/, '');
+  for (const candidate of [found, `{${found}}`]) {
+    let value;
+    try {
+      value = parse(candidate);
+    } catch {
+      continue;
+    }
+    const servers = Object.entries(blockOf(value));
+    if (servers.length > 0 && servers.every(isNamedEntry)) {
+      return servers;
+    }
+  }
+  return [];
+}
+
+function blockOf(value: JsonValue): IJsonObject {
+  if (!isObject(value)) {
+    return {};
+  }
+  const inner = ['mcpServers', 'servers', 'mcp']
+    .map(key => value[key])
+    .find(isObject);
+  return inner && !isEntry(inner) ? blockOf(inner) : value;
+}
+
+function isNamedEntry(
+  item: [string, JsonValue]
+): item is [string, IJsonObject] {
+  return isEntry(item[1]);
+}
+
+function isEntry(value: JsonValue): value is IJsonObject {
+  return (
+    isObject(value) &&
+    (typeof value['command'] === 'string' || typeof value['url'] === 'string')
+  );
+}
+
+/** A form that stands for an entry: with its fields if they can say all of it, else with its JSON. */
+export function filledForm([name, configuration]: NamedEntry): INewServer {
+  const { command, args, env, url, headers } = configuration;
+  const form: INewServer = {
+    ...EMPTY,
+    name,
+    kind: url === undefined ? 'program' : 'address',
+    command: String(command ?? ''),
+    args: Array.isArray(args) ? args.join('\n') : '',
+    variables: isObject(env) ? Object.keys(env).join('\n') : '',
+    url: String(url ?? ''),
+    headers: isObject(headers)
+      ? Object.entries(headers)
+          .map(([header, value]) => `${header}: ${String(value)}`)
+          .join('\n')
+      : ''
+  };
+  return isSame(form, configuration) ? form : formOf(name, configuration);
+}
+
+function isSame(form: INewServer, configuration: IJsonObject): boolean {
+  try {
+    return sorted(entryOf(form)) === sorted(configuration);
+  } catch {
+    return false;
+  }
+}
+
+/** The text of an entry, whatever the order of its parts. */
+function sorted(entry: IJsonObject): string {
+  const names = Object.keys(entry).sort();
+  return names.map(name => `${name}: ${stringify(entry[name])}`).join('\n');
 }
 
 function entryOfJson(text: string): IJsonObject {

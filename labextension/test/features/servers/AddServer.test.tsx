@@ -50,3 +50,53 @@ test('a line that cannot be read is named', async () => {
     'This cannot be read: TOKEN=secret'
   );
 });
+
+const ADDITION = {
+  file: '/mcp.json',
+  line: 1,
+  text: '',
+  notes: [],
+  starts: 'x'
+};
+
+function paste(field: HTMLElement, value: unknown): void {
+  const text = JSON.stringify(value);
+  fireEvent.paste(field, { clipboardData: { getData: () => text } });
+}
+
+test('a server that is pasted with its name fills the form', async () => {
+  const servers = show({ ...EMPTY });
+  servers.previewServer.mockResolvedValue(ADDITION);
+  const entry = { url: 'https://x.example/mcp' };
+  const program = screen.getByLabelText('Program');
+  program.focus();
+  paste(program, { mcpServers: { shop: entry } });
+  const name = screen.getByLabelText<HTMLInputElement>('Name');
+  expect(name.value).toBe('shop');
+  expect(document.activeElement).toBe(name);
+  expect(screen.getByLabelText<HTMLInputElement>('Address').value).toBe(
+    entry.url
+  );
+  await preview();
+  expect(servers.previewServer.mock.calls).toEqual([['shop', entry]]);
+});
+
+test('several servers change nothing, and it is said what to do', () => {
+  show({ ...EMPTY, name: 'mine' });
+  const name = screen.getByLabelText<HTMLInputElement>('Name');
+  paste(name, { mcpServers: { a: { command: 'x' }, b: { command: 'y' } } });
+  expect(screen.getByRole('alert').textContent).toContain('2 servers: a, b.');
+  expect(name.value).toBe('mine');
+});
+
+test.each([
+  ['', 'shop'],
+  ['mine', 'mine']
+])('a block in the entry is that of its server: %j', async (name, asked) => {
+  const entry = { command: 'x', cwd: '/tmp' };
+  const json = JSON.stringify({ mcpServers: { shop: entry } });
+  const servers = show({ ...EMPTY, name, kind: 'json', json });
+  servers.previewServer.mockResolvedValue(ADDITION);
+  await preview();
+  expect(servers.previewServer.mock.calls).toEqual([[asked, entry]]);
+});
