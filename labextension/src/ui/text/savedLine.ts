@@ -44,8 +44,10 @@ function endingOf(approval: IApproval): string | null {
     }
     case 'expired':
       return 'expired: nobody decided in time, did not run';
-    default:
-      return `${approval.status}, did not run`;
+    case 'cancelled':
+      return 'withdrawn by the code before anybody decided; did not run';
+    case 'orphaned':
+      return 'the kernel or the server stopped before anybody decided; did not run';
   }
 }
 

@@ -33,7 +33,10 @@ test('the line says what became of it, who decided and when, without arguments',
     '✗ shop.delete_order(…) — expired: nobody decided in time, did not run'
   );
   expect(savedLine(approval({ status: 'orphaned' }))).toBe(
-    '✗ shop.delete_order(…) — orphaned, did not run'
+    '✗ shop.delete_order(…) — the kernel or the server stopped before anybody decided; did not run'
+  );
+  expect(savedLine(approval({ status: 'cancelled' }))).toBe(
+    '✗ shop.delete_order(…) — withdrawn by the code before anybody decided; did not run'
   );
 });
 
