@@ -4,6 +4,7 @@ import type {
 } from '@jupyterlab/application';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import { ITranslator } from '@jupyterlab/translation';
+import type { ISignal } from '@lumino/signaling';
 
 import { languageOf } from '../ui/text/language';
 import {
@@ -35,7 +36,10 @@ export const statusPlugin: JupyterFrontEndPlugin<void> = {
     statusBar?.registerStatusItem('jupyter-agentbox:status', {
       item: new ApprovalStatus({ model, panel, hub, questions, trans }),
       align: 'left',
-      rank: 5
+      rank: 5,
+      // Without the server's part nothing can wait.
+      isActive: () => model.connection !== 'absent',
+      activeStateChanged: model.changed as unknown as ISignal<unknown, void>
     });
   }
 };
