@@ -19,6 +19,7 @@ from jupyter_agentbox.core.approvals import (
     reason_for,
 )
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
+from jupyter_agentbox.core.questions import QuestionAction, QuestionMode, QuestionRecord
 from jupyter_agentbox.exceptions import InvalidDecisionError, InvalidTransitionError, StaleDigestError
 from tests.samples import NOON, a_decision, a_request
 
@@ -155,6 +156,8 @@ def test_the_reason_of_a_rejection_is_the_persons_or_the_rules() -> None:
         "user: deny shop.*"
     )
     assert reason_for(asked) == ""
+    rejected = asked.decide(a_decision(asked, Answer.REJECT_ONCE, reason="", rule=rule))
+    assert reason_for(rejected) == "no shopping"
 
 
 @pytest.mark.parametrize(
@@ -173,3 +176,68 @@ def test_the_code_gets_a_comment_that_an_answer_that_allows_has_for_it(
 
     assert comment_for(asked) == ""
     assert comment_for(asked.decide(a_decision(asked, answer, reason="mind the stock", tell=tell))) == comment
+
+
+def test_the_time_of_a_request_is_over_when_it_expires_and_only_while_it_waits() -> None:
+    waiting = a_request(expires_at=NOON + timedelta(seconds=90))
+    for_ever = a_request(expires_at=None)
+    lapsed = waiting.lapse(Lapse.TIMED_OUT, at=NOON)
+
+    assert (waiting.is_over(NOON), waiting.seconds_left(NOON)) == (False, 90.0)
+    assert waiting.is_over(NOON + timedelta(seconds=90))
+    assert waiting.seconds_left(NOON + timedelta(seconds=91)) == 0.0
+    assert (for_ever.is_over(NOON), for_ever.seconds_left(NOON)) == (False, None)
+    assert not lapsed.is_over(NOON + timedelta(hours=1))
+
+
+def test_what_is_approved_runs_at_once_and_nothing_else_does() -> None:
+    waiting = a_request()
+    approved = waiting.decide(a_decision(waiting))
+    rejected = waiting.decide(a_decision(waiting, Answer.REJECT_ONCE))
+
+    running = approved.running_if_approved(at=NOON)
+
+    assert running.outcome == Outcome(state=OutcomeState.RUNNING, started_at=NOON)
+    assert waiting.running_if_approved(at=NOON) is waiting
+    assert rejected.running_if_approved(at=NOON) is rejected
+
+
+def test_the_end_of_a_call_keeps_when_it_began_and_what_its_server_asked() -> None:
+    waiting = a_request()
+    approved = waiting.decide(a_decision(waiting))
+    running = approved.running_if_approved(at=NOON).with_question(a_question())
+    end = NOON + timedelta(seconds=2)
+
+    failed = running.record(OutcomeState.FAILED, at=end, error="no such order")
+    never_ran = approved.record(OutcomeState.CANCELLED, at=end)
+
+    assert failed.outcome == Outcome(
+        state=OutcomeState.FAILED, started_at=NOON, finished_at=end, error="no such order", questions=(a_question(),)
+    )
+    assert never_ran.outcome == Outcome(state=OutcomeState.CANCELLED, finished_at=end)
+
+
+def test_a_question_that_could_not_be_kept_is_taken_back_and_an_equal_one_stays() -> None:
+    waiting = a_request()
+    running = waiting.decide(a_decision(waiting)).running_if_approved(at=NOON)
+    kept, lost = a_question(), a_question()
+
+    asked = running.with_question(kept).with_question(lost).without_question(lost)
+
+    assert asked.outcome is not None
+    assert [question is kept for question in asked.outcome.questions] == [True]
+    assert waiting.with_question(kept) is waiting
+    assert waiting.without_question(kept) is waiting
+
+
+def a_question() -> QuestionRecord:
+    return QuestionRecord(
+        mode=QuestionMode.FORM,
+        message="Which order?",
+        url="",
+        action=QuestionAction.CANCEL,
+        content=(),
+        reviewer=None,
+        asked_at=NOON,
+        answered_at=NOON,
+    )

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from jupyter_agentbox.core.policy import Effect, Layer
-from jupyter_agentbox.core.rule_book import HubPolicyStatus, refusal
+from jupyter_agentbox.core.policy import Effect, Layer, Rule
+from jupyter_agentbox.core.rule_book import HubPolicyStatus, RuleBook, UserRules, refusal
 from jupyter_agentbox.core.tools import ConfigurationProblem
 
 
@@ -27,3 +28,17 @@ def test_how_it_stands_with_a_hubs_policy_is_sent_with_times_in_utc() -> None:
         "issued_at": "2026-01-02T00:00:00.000Z",
         "expires_at": "2026-01-02T00:00:00.000Z",
     }
+
+
+def test_a_rule_is_new_unless_an_equal_one_of_the_users_file_stood_on_any_line() -> None:
+    old = Rule(server="shop", tool="*", effect=Effect.ASK, layer=Layer.USER, file="mine.json", line=2)
+    new = replace(old, effect=Effect.ALLOW, line=3)
+    of_site = replace(new, layer=Layer.SITE, file="site.json")
+    stands_for_a_file = replace(new, file="other.json")
+    user = UserRules(path="mine.json")
+    before = RuleBook(rules=(old,), user=user)
+
+    after = RuleBook(rules=(of_site, stands_for_a_file, replace(old, line=9), new), user=user)
+
+    assert after.written_since(before) == (new,)
+    assert RuleBook(rules=(new,)).written_since(before) == ()
