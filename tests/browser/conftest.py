@@ -18,7 +18,7 @@ from jupyter_agentbox.sandbox.server.probes import select_level
 
 from .accessibility import violations
 from .lab import PATIENCE, Lab, running_lab
-from .person import LastingPerson, Person
+from .person import SIZE, LastingPerson, Person
 from .pictures import faults
 
 #: The same browser without its own windows, where Debian has it: a page then costs a fifth less.
@@ -79,7 +79,7 @@ def new_context(browser: Browser) -> Iterator[Callable[[], BrowserContext]]:
     contexts: list[BrowserContext] = []
 
     def new_context() -> BrowserContext:
-        context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB")
+        context = browser.new_context(viewport=SIZE, locale="en-GB")
         context.set_default_timeout(PATIENCE)
         contexts.append(context)
         return context
@@ -103,7 +103,7 @@ def person(new_person: Callable[[], Person]) -> Person:
 
 @pytest.fixture(scope="module")
 def lasting_person(lab: Lab, browser: Browser) -> Iterator[LastingPerson]:
-    with browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB") as context:
+    with browser.new_context(viewport=SIZE, locale="en-GB") as context:
         context.set_default_timeout(PATIENCE)
         yield LastingPerson(context.new_page(), lab)
 
@@ -112,14 +112,16 @@ def lasting_person(lab: Lab, browser: Browser) -> Iterator[LastingPerson]:
 def same_page(lasting_person: LastingPerson, lab: Lab, request: pytest.FixtureRequest) -> Iterator[Person]:
     """Someone who opens notebook after notebook on one page, with a fresh one after a test that failed.
 
-    It is for tests that neither are about a fresh page nor change the page itself: its settings, size or scripts.
+    It is for tests that neither are about a fresh page nor change the page itself, by its settings or with scripts that
+    stay. What they route and what size they give it lasts as long as the test.
     """
     failures = request.session.testsfailed
     yield lasting_person
+    lasting_person.page.unroute_all()
+    lasting_person.page.set_viewport_size(SIZE)
+    lab.shut_down_kernels()
     if request.session.testsfailed == failures:
         lasting_person.tidy_up()
-    else:
-        lab.shut_down_kernels()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, ViewportSize, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 if TYPE_CHECKING:
@@ -30,6 +30,12 @@ LAYOUT_IS_RESTORED = "() => window.jupyterapp?.restored.then(() => true)"
 
 #: Until then the page draws what the last event changed.
 NEXT_FRAMES = """() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(go))))"""
+
+#: JupyterLab's address of a notebook; with the name of a layout.
+LAB = "lab/workspaces/{}/tree/"
+
+#: Pixels of a page.
+SIZE = ViewportSize(width=1280, height=800)
 
 #: A layout for each page, or the next page would be laid out like the last.
 _WORKSPACES = itertools.count(1)
@@ -61,7 +67,7 @@ class Person:
         self.page.wait_for_function(LAYOUT_IS_RESTORED)
         expect(self.page.get_by_role("button", name="Python 3 (ipykernel)").first).to_be_visible()
 
-    def open(self, path: str, *, front: str = "lab/workspaces/{}/tree/") -> None:
+    def open(self, path: str, *, front: str = LAB) -> None:
         """Open a notebook on a fresh page, and wait until its kernel is ready."""
         place = front.format(next(_WORKSPACES))
         self.page.goto(f"{self._lab.url}{place}{path}?token={self._lab.token}")
@@ -144,14 +150,17 @@ class Person:
         self.page.evaluate(run, [command, arguments])
 
 
-#: What was opened is closed unsaved, and the areas at the sides are as on a fresh page.
+#: What was opened is closed unsaved, the areas at the sides are as on a fresh page, and nothing says that code ran.
 CLOSE_ALL = """() => {
   const { shell } = window.jupyterapp;
   for (const widget of [...shell.widgets('main')]) {
     widget.dispose();
   }
+  const panel = [...shell.widgets('right')].find(({ id }) => id === 'jupyter-agentbox-panel');
+  panel.header.widgets.find(widget => widget.hasClass('jp-AgentBox-tabs')).currentIndex = 0;
   shell.collapseRight();
   shell.activateById('filebrowser');
+  delete window.hacked;
 }"""
 
 
@@ -161,25 +170,30 @@ class LastingPerson(Person):
     def __init__(self, page: Page, lab: Lab) -> None:
         super().__init__(page, lab)
         self._is_tidy = False
+        self._is_reloaded = False
 
-    def open(self, path: str, *, front: str = "lab/workspaces/{}/tree/") -> None:
+    def reload(self) -> None:
+        """Load the page again. What was open may come back after its layout, so the next test has a fresh page."""
+        self._is_reloaded = True
+        super().reload()
+
+    def open(self, path: str, *, front: str = LAB) -> None:
         """Open a notebook, on a fresh page unless the last test left this one tidy; wait until its kernel is ready."""
-        if self._is_tidy:
-            self._is_tidy = False
+        is_tidy, self._is_tidy, self._is_reloaded = self._is_tidy, False, False
+        if is_tidy and front == LAB:
             self.execute("docmanager:open", path=path)
             self.await_kernel()
         else:
             super().open(path, front=front)
 
     def tidy_up(self) -> None:
-        """Close what was opened, end its kernels, and wait until the page shows nothing of their requests."""
+        """Close what was opened, and wait until the page shows nothing of the requests of kernels that have ended."""
         self.page.evaluate(CLOSE_ALL)
         self.page.mouse.move(1, 1)
-        self._lab.shut_down_kernels()
         expect(self.panel).to_be_hidden()
         expect(self.status).to_have_accessible_name("0 requests awaiting approval")
         expect(self.toasts).to_have_count(0)
-        self._is_tidy = True
+        self._is_tidy = not self._is_reloaded
 
 
 def await_true(where: Locator, function: str) -> None:

@@ -29,6 +29,11 @@ A@{{ img: "{ELSEWHERE}/diagram.png", label: "in a diagram" }}
 """
 
 
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
+
+
 def show(*items: Mapping[str, Any], is_complete: bool = True) -> str:
     """Return the source of a cell that puts out items as the kernel side does."""
     outputs = [

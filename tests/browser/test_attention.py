@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from .lab import Lab
@@ -24,6 +25,11 @@ OTHER_COMMANDS = [
     "jupyter-agentbox:insert-agent-code",
     "jupyter-agentbox:new-agent-notebook",
 ]
+
+
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
 
 
 def test_status_bar_and_panel_title_count_what_waits(person: Person, notebook: Callable[..., str]) -> None:
@@ -107,7 +113,8 @@ def test_palette_and_menu_lead_to_requests(person: Person, notebook: Callable[..
     assert found == {*COMMANDS, "jupyter-agentbox:open-history"}
 
 
-def test_no_command_decides(person: Person, notebook: Callable[..., str], lab: Lab) -> None:
+def test_no_command_decides(new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab) -> None:
+    person = new_person()
     path = notebook(ASK)
     person.open(path)
     person.run(0)
@@ -122,8 +129,9 @@ def test_no_command_decides(person: Person, notebook: Callable[..., str], lab: L
 
 
 def test_settings_turn_notifications_off_and_open_the_panel_by_itself(
-    person: Person, notebook: Callable[..., str], lab: Lab
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab
 ) -> None:
+    person = new_person()
     with (
         lab.settings("jupyter-agentbox:panel", {"openPanelAutomatically": True}),
         lab.settings("jupyter-agentbox:notifications", {"notifications": False}),

@@ -17,6 +17,11 @@ tools.shop.add_order(customer="Ada Nilsen", lines=[{"product_id": 1, "quantity":
 ALLOW = "Allow once with edits"
 
 
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
+
+
 def test_form_edits_arguments_and_both_versions_are_kept(
     person: Person, notebook: Callable[..., str], lab: Lab
 ) -> None:
@@ -40,37 +45,6 @@ def test_form_edits_arguments_and_both_versions_are_kept(
     (approved,) = lab.approvals(path, "approved")
     assert approved["call"]["arguments"] == {"product_id": 5, "price": 149.0}
     assert approved["decision"]["arguments"] == {"product_id": 5, "price": 14.9}
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"], indirect=True)
-def test_edited_arguments_go_into_the_code_of_the_cell_by_keyboard_and_nothing_runs(
-    person: Person, lab: Lab, theme: str, save_picture: Callable[..., None]
-) -> None:
-    path = "pens.ipynb"
-    lab.write_notebook(path, "from jupyter_agentbox import tools", PRICE.split("\n")[1] + "  # a pen")
-    person.open(path)
-    person.run(0, 1)
-    card = person.card(1)
-    decide(card, "Edit")
-    expect(card.get_by_role("textbox", name="product_id")).to_be_focused()
-    card.get_by_role("textbox", name="price").fill("14.9")
-    decide(card, ALLOW)
-    expect(person.cell(1).locator(".jp-OutputArea-executeResult")).to_contain_text("14.9")
-    offer = card.get_by_role("button", name="Update the cell’s code…")
-    offer.focus()
-    press(offer, "Enter")
-    expect(card.get_by_role("group", name="What changes in pens.ipynb, cell 2", exact=True)).to_contain_text(
-        "price=14.9)"
-    )
-    update = card.get_by_role("button", name="Update the code")
-    expect(update).to_be_focused()
-    save_picture(f"update-cell-{theme}", person.cell(1))
-    person.keyboard.press("Enter")
-    expect(card).to_contain_text("It was not run again.")
-    editor = person.cell(1).locator(".cm-content")
-    expect(editor).to_have_text("tools.shop.set_price(product_id=5, price=14.9).price  # a pen")
-    expect(person.cell(1).locator(".jp-InputPrompt")).to_have_text("[2]:")
-    assert not lab.approvals(path)
 
 
 def test_the_offer_to_update_the_code_is_there_after_a_reload(person: Person, notebook: Callable[..., str]) -> None:
@@ -151,3 +125,35 @@ def test_long_numbers_keep_every_digit(person: Person, notebook: Callable[..., s
     expect(card).to_contain_text("It failed")
     (approved,) = lab.approvals(path, "approved")
     assert approved["decision"]["arguments"] == {"order_id": 12345678901234567891}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"], indirect=True)
+def test_edited_arguments_go_into_the_code_of_the_cell_by_keyboard_and_nothing_runs(
+    new_person: Callable[[], Person], lab: Lab, theme: str, save_picture: Callable[..., None]
+) -> None:
+    person = new_person()
+    path = "pens.ipynb"
+    lab.write_notebook(path, "from jupyter_agentbox import tools", PRICE.split("\n")[1] + "  # a pen")
+    person.open(path)
+    person.run(0, 1)
+    card = person.card(1)
+    decide(card, "Edit")
+    expect(card.get_by_role("textbox", name="product_id")).to_be_focused()
+    card.get_by_role("textbox", name="price").fill("14.9")
+    decide(card, ALLOW)
+    expect(person.cell(1).locator(".jp-OutputArea-executeResult")).to_contain_text("14.9")
+    offer = card.get_by_role("button", name="Update the cell’s code…")
+    offer.focus()
+    press(offer, "Enter")
+    expect(card.get_by_role("group", name="What changes in pens.ipynb, cell 2", exact=True)).to_contain_text(
+        "price=14.9)"
+    )
+    update = card.get_by_role("button", name="Update the code")
+    expect(update).to_be_focused()
+    save_picture(f"update-cell-{theme}", person.cell(1))
+    person.keyboard.press("Enter")
+    expect(card).to_contain_text("It was not run again.")
+    editor = person.cell(1).locator(".cm-content")
+    expect(editor).to_have_text("tools.shop.set_price(product_id=5, price=14.9).price  # a pen")
+    expect(person.cell(1).locator(".jp-InputPrompt")).to_have_text("[2]:")
+    assert not lab.approvals(path)

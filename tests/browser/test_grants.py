@@ -19,6 +19,11 @@ ONCE = "from jupyter_agentbox import tools\nprint(tools.shop.set_price(product_i
 SCOPE = "Allow the destructive shop.set_price in this notebook until its kernel ends"
 
 
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
+
+
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
 def test_one_answer_lets_a_loop_run_and_is_listed_and_revoked(
     person: Person, notebook: Callable[..., str], by: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Response, expect
 
 from .accessibility import violations
@@ -25,6 +26,11 @@ MANY = """import asyncio
 from jupyter_agentbox import tools
 await asyncio.gather(*(tools.shop.list_orders.aio(limit=1 + number) for number in range(120)))"""
 RESTOCK = "from jupyter_agentbox import tools\ntools.shop.restock(product_id=1, quantity=2).stock > 0"
+
+
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
 
 
 def test_panel_and_card_show_the_same_request_and_a_decision_in_one_closes_the_other(
@@ -109,9 +115,23 @@ def saves_the_open_tab(response: Response) -> bool:
     return panel == "jupyter-agentbox-panel" and data.get(panel) == {"tab": "rules"}
 
 
-def test_panel_and_its_tab_are_restored_with_the_layout_and_who_opens_it_sees_what_waits(
+def test_panel_shows_servers_and_what_is_wrong_with_their_configuration(
     person: Person, notebook: Callable[..., str]
 ) -> None:
+    person.open(notebook(RESTOCK))
+    person.open_panel()
+    person.show_tab("Servers")
+    servers = person.page.get_by_role("region", name="MCP servers")
+    # Which of them makes sense depends on whether another test has used it.
+    expect(servers.get_by_role("button", name=re.compile("^(Start|Restart) shop$"))).to_be_visible()
+    expect(servers).to_contain_text(re.compile(r"needy.*needs configuration", re.DOTALL))
+    expect(servers).to_contain_text("AGENTBOX_TEST_UNSET")
+
+
+def test_panel_and_its_tab_are_restored_with_the_layout_and_who_opens_it_sees_what_waits(
+    new_person: Callable[[], Person], notebook: Callable[..., str]
+) -> None:
+    person = new_person()
     person.open(notebook(RESTOCK))
     with person.page.expect_response(saves_the_open_tab):
         person.open_panel()
@@ -127,22 +147,10 @@ def test_panel_and_its_tab_are_restored_with_the_layout_and_who_opens_it_sees_wh
     expect(tabs.get_by_role("tab")).to_have_text(["Waiting", "History", "Servers", "Rules", "Agents"])
 
 
-def test_panel_shows_servers_and_what_is_wrong_with_their_configuration(
-    person: Person, notebook: Callable[..., str]
-) -> None:
-    person.open(notebook(RESTOCK))
-    person.open_panel()
-    person.show_tab("Servers")
-    servers = person.page.get_by_role("region", name="MCP servers")
-    # Which of them makes sense depends on whether another test has used it.
-    expect(servers.get_by_role("button", name=re.compile("^(Start|Restart) shop$"))).to_be_visible()
-    expect(servers).to_contain_text(re.compile(r"needy.*needs configuration", re.DOTALL))
-    expect(servers).to_contain_text("AGENTBOX_TEST_UNSET")
-
-
 def test_the_tabs_stand_in_one_row_however_much_waits_and_whatever_is_wrong(
-    person: Person, notebook: Callable[..., str], lab: Lab, theme: str
+    new_person: Callable[[], Person], notebook: Callable[..., str], lab: Lab, theme: str
 ) -> None:
+    person = new_person()
     rules = lab.root / "config" / "agentbox_rules.json"
     rules.write_text('{"rules": [')
     try:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from .person import Person, decide
 
 DELETE = "from jupyter_agentbox import tools\ntools.shop.delete_order(order_id=1050)"
+
+
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
 
 
 def test_panel_is_a_region_with_lists_of_named_requests(person: Person, notebook: Callable[..., str]) -> None:

@@ -69,21 +69,9 @@ def focus_is_on(node: Locator) -> bool:
     return bool(node.evaluate("node => node === document.activeElement"))
 
 
-@pytest.mark.usefixtures("theme")
-def test_values_look_like_what_they_are(person: Person, notebook: Callable[..., str]) -> None:
-    person.page.set_viewport_size({"width": 1280, "height": 1500})
-    person.open(notebook(call(sql=SQL, patch=DIFF, settings=SETTINGS, chart=text_of(png(120, 40)))))
-    person.run(0)
-    card = person.card()
-    expect(editor(card, "sql").locator(".cm-line")).to_have_text(SQL.split("\n"))
-    expect(editor(card, "sql").locator(".cm-line span").first).to_have_text("SELECT")  # the language has come
-    expect(editor(card, "settings").locator(".cm-line")).to_have_text(json.dumps(SETTINGS, indent=2).split("\n"))
-    expect(editor(card, "patch").locator(".jp-mod-added")).to_have_text(["+++ b/prices.py", "+    return 0"])
-    image = card.get_by_role("img", name="PNG image, 120 × 40 pixels")
-    await_true(image, "image => image.complete && image.naturalWidth === 120")
-    card.scroll_into_view_if_needed()
-    assert faults(card) == []
-    assert violations(person.page) == []
+@pytest.fixture
+def person(same_page: Person) -> Person:
+    return same_page
 
 
 def test_no_key_is_kept_from_a_card_with_editors(person: Person, notebook: Callable[..., str]) -> None:
@@ -177,3 +165,21 @@ def test_two_megabytes_in_a_line_do_not_keep_the_page_waiting(person: Person, no
         f"async () => {{ const start = performance.now(); await ({NEXT_FRAMES})(); return performance.now() - start; }}"
     )
     assert milliseconds < 5000
+
+
+@pytest.mark.usefixtures("theme")
+def test_values_look_like_what_they_are(new_person: Callable[[], Person], notebook: Callable[..., str]) -> None:
+    person = new_person()
+    person.page.set_viewport_size({"width": 1280, "height": 1500})
+    person.open(notebook(call(sql=SQL, patch=DIFF, settings=SETTINGS, chart=text_of(png(120, 40)))))
+    person.run(0)
+    card = person.card()
+    expect(editor(card, "sql").locator(".cm-line")).to_have_text(SQL.split("\n"))
+    expect(editor(card, "sql").locator(".cm-line span").first).to_have_text("SELECT")  # the language has come
+    expect(editor(card, "settings").locator(".cm-line")).to_have_text(json.dumps(SETTINGS, indent=2).split("\n"))
+    expect(editor(card, "patch").locator(".jp-mod-added")).to_have_text(["+++ b/prices.py", "+    return 0"])
+    image = card.get_by_role("img", name="PNG image, 120 × 40 pixels")
+    await_true(image, "image => image.complete && image.naturalWidth === 120")
+    card.scroll_into_view_if_needed()
+    assert faults(card) == []
+    assert violations(person.page) == []
