@@ -57,7 +57,7 @@ def test_an_address_names_a_place_without_its_secrets(address: str, kind: type) 
     ["", "file:", "file://host/path", "syslog:", "ftp://log.example", "otlp://log.example", "https://", "/var/log/a"],
 )
 def test_what_names_no_place_is_refused(address: str) -> None:
-    with pytest.raises(ValueError, match="no place for records"):
+    with pytest.raises(ValueError, match="not a place for audit records"):
         sink_of(address, names=ADA)
 
 

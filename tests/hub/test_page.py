@@ -77,7 +77,7 @@ def test_who_may_only_use_the_server_sees_a_request_and_reads_that_they_cannot_d
     for _ in ("open the form", "send it"):
         decide(item, "Reject")
 
-    expect(item.get_by_role("alert")).to_contain_text("only its owner, or who has the right to, decides here")
+    expect(item.get_by_role("alert")).to_contain_text("only its owner, or somebody with the right to, decides here")
     assert hub.read(request) == request
 
 

@@ -144,7 +144,7 @@ export function explain(
   }
   if (error instanceof RequestError && error.reason === 'not_a_decider') {
     return trans.__(
-      'You can use this server, but only its owner, or who has the right to, decides here. The request still waits.'
+      'You can use this server, but only its owner, or somebody with the right to, decides here. The request still waits.'
     );
   }
   if (error instanceof RequestError && error.status === 403) {
