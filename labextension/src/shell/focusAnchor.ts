@@ -1,17 +1,17 @@
 /**
- * Keeps a card with the focus in its place while what stands above it comes, grows or goes.
+ * Keeps what has the focus in its place while what stands above it comes, grows or goes.
  *
  * A browser does so by itself only where something is scrolled out at the top, and Safari not at all. A card that is moved
- * out of view takes no letters.
+ * out of view takes no letters, and a row of a long table stands below many whose height is not known before they are shown.
  */
 import type { IDisposable } from '@lumino/disposable';
 
-const CARD = '.jp-AgentBox-card';
+/** What is kept: the row of a table with the focus, or else the card. */
+const KEPT = '.jp-AgentBox-row, .jp-AgentBox-card';
 
-/** Scrolls a node so that the card with the focus stays where the person last saw it. */
+/** Scrolls a node so that the row or card with the focus stays where the person last saw it. */
 export class FocusAnchor implements IDisposable {
   constructor(private readonly _node: HTMLElement) {
-    _node.addEventListener('scroll', this._onScroll, { passive: true });
     _node.addEventListener('focusin', this._note);
     if (typeof ResizeObserver !== 'undefined') {
       this._observer = new ResizeObserver(() => {
@@ -27,7 +27,6 @@ export class FocusAnchor implements IDisposable {
   dispose(): void {
     this._isDisposed = true;
     this._observer?.disconnect();
-    this._node.removeEventListener('scroll', this._onScroll);
     this._node.removeEventListener('focusin', this._note);
   }
 
@@ -41,38 +40,49 @@ export class FocusAnchor implements IDisposable {
     this._observer?.unobserve(part);
   }
 
-  /** Bring the card back to where it was, if it still has the focus. */
+  /** Bring the row or card back to where it was, if it still has the focus and was in view. */
   keep(): void {
-    const card = this._card();
-    if (card && card === this._kept) {
-      this._node.scrollTop += card.getBoundingClientRect().top - this._top;
+    const focused = this._focused();
+    if (focused && focused === this._kept && this._isInView(this._offset)) {
+      this._node.scrollTop += this._offsetOf(focused) - this._offset;
     }
     this._note();
   }
 
-  private _card(): Element | null {
+  private _focused(): Element | null {
     const focused = document.activeElement;
     return this._node.contains(focused)
-      ? (focused?.closest(CARD) ?? null)
+      ? (focused?.closest(KEPT) ?? null)
       : null;
   }
 
+  /** Pixels from the top of all that is scrolled, so that scrolling does not change it. */
+  private _offsetOf(part: Element): number {
+    return (
+      part.getBoundingClientRect().top -
+      this._node.getBoundingClientRect().top +
+      this._node.scrollTop
+    );
+  }
+
+  private _isInView(offset: number): boolean {
+    const { scrollTop, clientHeight } = this._node;
+    return (
+      offset + this._height > scrollTop && offset < scrollTop + clientHeight
+    );
+  }
+
   private readonly _note = (): void => {
-    this._kept = this._card();
-    this._top = this._kept?.getBoundingClientRect().top ?? 0;
-    this._scrolled = this._node.scrollTop;
+    this._kept = this._focused();
+    if (this._kept) {
+      this._offset = this._offsetOf(this._kept);
+      this._height = this._kept.getBoundingClientRect().height;
+    }
   };
 
-  /** Where the card is by now is not asked: something may have come above it since the person scrolled. */
-  private readonly _onScroll = (): void => {
-    const { scrollTop } = this._node;
-    this._top -= scrollTop - this._scrolled;
-    this._scrolled = scrollTop;
-  };
-
+  private _height = 0;
   private _isDisposed = false;
   private _kept: Element | null = null;
   private _observer: ResizeObserver | null = null;
-  private _scrolled = 0;
-  private _top = 0;
+  private _offset = 0;
 }
