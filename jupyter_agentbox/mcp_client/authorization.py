@@ -120,10 +120,10 @@ class Authorization:
         if self._task is not None:
             self._task.cancel()
 
-    def on_end(self, callback: Callable[[], object]) -> None:
-        """Call when it is over, however it ended."""
+    def on_end(self, callback: Callable[[str], object]) -> None:
+        """Call with why it failed when it is over; with nothing if it did not, or was given up."""
         if self._task is not None:
-            self._task.add_done_callback(lambda _: callback())
+            self._task.add_done_callback(lambda task: callback("" if task.cancelled() else str(task.exception() or "")))
 
     async def _run(self) -> SignIn:
         name = self._server.name
@@ -131,7 +131,7 @@ class Authorization:
             async with asyncio.timeout(TIME_TO_SIGN_IN):
                 status, context = await self._ask()
         except TimeoutError:
-            raise ToolServerError(f"nobody signed in to `{name}` in time") from None
+            raise ToolServerError(f"nobody signed in to `{name}` within {TIME_TO_SIGN_IN / 60:.0f} minutes") from None
         # the SDK reckons with what a provider says of a token's life
         except (OAuthFlowError, SignInError, httpx2.HTTPError, httpx2.StreamError, ValueError, OverflowError) as error:
             raise ToolServerError(f"signing in to `{name}` failed: {_reason(error)}") from None

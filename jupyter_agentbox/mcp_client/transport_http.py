@@ -31,7 +31,7 @@ from .wire import Wire
 #: Seconds to connect and to send; reading has no limit here, the call's own timeout is the limit.
 _CONNECT_TIMEOUT: Final = 30.0
 #: Seconds that a server has to answer that its session ends, which changes nothing: we go either way.
-_FAREWELL: Final = 2.0
+_END_TIMEOUT: Final = 2.0
 _SET_HEADERS: Final = "set `headers` in mcp.json"
 _SIGN_IN: Final = "press *Sign in* beside its name in JupyterLab's side panel, *Servers*, or " + _SET_HEADERS
 _LONGEST_SCOPE: Final = 200
@@ -170,7 +170,7 @@ class ContainedClient(httpx2.AsyncClient):
         if request.method != "DELETE":
             return await self._send(request, **options)
         try:
-            async with asyncio.timeout(_FAREWELL):
+            async with asyncio.timeout(_END_TIMEOUT):
                 return await self._send(request, **options)
         except TimeoutError:
             return _error(request, 504, INTERNAL_ERROR, "the server did not answer in time", Fate.INTERRUPTED)

@@ -104,7 +104,7 @@ async def test_an_answer_that_is_not_json_fails_its_call(running: Running, http_
 async def test_a_server_that_does_not_answer_the_end_of_its_session_is_stopped_all_the_same(
     running: Running, http_server: HttpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport_http, "_FAREWELL", 0.1)
+    monkeypatch.setattr(transport_http, "_END_TIMEOUT", 0.1)
     async with running(entry(http_server("raw_http.py", "mute at the end"))) as servers:
         await servers.call_tool(call("echo"))
         async with asyncio.timeout(TIMEOUT):

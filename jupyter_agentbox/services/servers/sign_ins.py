@@ -154,7 +154,7 @@ class SignInManager:
         self._pending[state] = _Pending(
             server=server, person=person, browser_key=begun.browser_key, authorization=authorization
         )
-        authorization.on_end(lambda: self._pending.pop(state, None))
+        authorization.on_end(lambda reason: self._end(state, reason))
         return begun
 
     def failure_of(self, name: str) -> str:
@@ -167,6 +167,11 @@ class SignInManager:
             if (pending.server.name, pending.person) == (name, person):
                 del self._pending[state]
                 pending.authorization.cancel()
+
+    def _end(self, state: str, reason: str) -> None:
+        """Say why a sign-in is over that nobody finished, such as one whose time is over."""
+        if (pending := self._pending.pop(state, None)) is not None:
+            self._set_failure(pending.server.name, reason)
 
     def _set_failure(self, name: str, reason: str) -> None:
         if reason != self.failure_of(name):
