@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -18,10 +20,22 @@ from .literals import agrees, is_plain
 _TOOLS: Final = ("jupyter_agentbox", "tools")
 #: What a tool's function has besides being called itself.
 _VARIANTS: Final = frozenset({"aio", "raw"})
-#: Functions that call no tool, for all that one may give them.
-_HARMLESS: Final = frozenset(
-    {"bool", "dict", "display", "enumerate", "float", "int", "len", "list", "print", "range", "repr", "round", "str"}
-)
+#: Functions that call no tool, for all that one may give them, and types that call nothing they are given.
+_HARMLESS: Final = ({name for name, each in vars(builtins).items() if isinstance(each, type)} - {"filter", "map"}) | {
+    "abs",
+    "all",
+    "any",
+    "display",
+    "divmod",
+    "input",
+    "isinstance",
+    "len",
+    "open",
+    "print",
+    "repr",
+    "round",
+    "sum",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +71,10 @@ def find_call(tree: ast.Module, call: EditedCall) -> ast.Call:
         raise NotUpdatableError("It is not certain that the call in the cell's code is this one. Change it there.")
     if not only.is_once:
         raise NotUpdatableError("The call is in a loop or a function, which may run more than once. Change it there.")
+    if function := _function_beside(tree, names, only.node):
+        raise NotUpdatableError(
+            f"The cell also calls `{one_line(function)[:80]}`, which may have made this call. Change it there."
+        )
     return only.node
 
 
@@ -89,13 +107,33 @@ def _magic_with(tree: ast.Module, function: str) -> str | None:
     return None
 
 
+def _function_beside(tree: ast.Module, names: Names, found: ast.Call) -> str | None:
+    """Return a function that the cell calls by its bare name and that may call the same tool with the same arguments.
+
+    That is how functions of a notebook are called. What is called as a part of something, as of a package, is not
+    suspected, nor are commands such as `%matplotlib`: hardly any code would be left.
+    """
+    for node, _ in calls_in(tree, is_once=True):
+        if node is found or not isinstance(node.func, ast.Name):
+            continue
+        dotted = names.dotted(node.func)
+        is_tool = dotted[: len(_TOOLS)] == _TOOLS
+        is_known = dotted == ("get_ipython",) or (len(dotted) > 1 and dotted[0] in sys.stdlib_module_names)
+        if not (is_tool or is_known or _is_harmless(dotted)) or names.origin(dotted[0]) is Origin.CELL:
+            return node.func.id
+    return None
+
+
+def _is_harmless(dotted: tuple[str, ...]) -> bool:
+    return len(dotted) == 1 and dotted[0] in _HARMLESS
+
+
 def _has_unknown_call(tree: ast.Module, names: Names, server: str) -> bool:
     """Whether the cell calls what may call any tool itself."""
     for node, _ in calls_in(tree, is_once=True):
         dotted = names.dotted(node.func)
         is_tool = dotted[: len(_TOOLS)] == _TOOLS or dotted[0] in (_TOOLS[-1], server)
-        is_harmless = len(dotted) == 1 and dotted[0] in _HARMLESS
-        if not (is_tool or is_harmless) or names.origin(dotted[0]) is Origin.CELL:
+        if not (is_tool or _is_harmless(dotted)) or names.origin(dotted[0]) is Origin.CELL:
             return True
     return False
 
