@@ -98,6 +98,8 @@ class Settings:
         Where people's sign-ins to MCP servers are kept if there is no keyring; ``None`` if nobody can sign in.
     sign_in_storage : str
         ``auto``, ``file`` or ``memory``: see `SignIns`.
+    hub_service : str
+        The address of the Hub service; empty for none.
     limits : ServerLimits
         What an MCP server may use.
     retention : RetentionLimits
@@ -123,6 +125,7 @@ class Settings:
     seen_tools: Path | None = None
     sign_ins: Path | None = None
     sign_in_storage: Place = "auto"
+    hub_service: str = ""
     limits: ServerLimits = field(default_factory=ServerLimits)
     retention: RetentionLimits = field(default_factory=RetentionLimits)
     secret_names: tuple[str, ...] = SECRET_NAMES
@@ -256,6 +259,7 @@ def build(
         on_change=lambda: _all(announcer.servers_changed, changes.notice),
         on_log=on_log,
         sign_ins=sign_ins,
+        hub_service=settings.hub_service,
     )
     checker = JsonSchemaChecker()
     grants = GrantManager(

@@ -250,6 +250,7 @@ class AgentBoxApp(ServerTraits, McpTraits, AgentTraits, ExtensionApp):
             seen_tools=seen_tools_path(),
             sign_ins=sign_ins_path(),
             sign_in_storage=cast(Place, self.sign_in_storage),
+            hub_service=self.hub_service_url,
             database_url=self.database_url,
             journal_mode=self.journal(),
             tenant=self._tenant(),

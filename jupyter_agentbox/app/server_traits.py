@@ -103,7 +103,8 @@ class ServerTraits(HasTraits):
     hub_service_url = Unicode(
         help=(
             "Where the Hub service is, such as `https://hub.example.org/services/agentbox/`. JupyterLab then shows what"
-            " waits there for the user whose server this is. Default: none, and nothing is asked."
+            " waits there for the user whose server this is, and whom the service asks about their calls of central"
+            " servers, which are below this address. Default: none, and nothing is asked."
         )
     ).tag(config=True)
 

@@ -115,6 +115,7 @@ def outcome_to_json(outcome: Outcome) -> JsonObject:
         "finished_at": json_time(outcome.finished_at),
         "error": outcome.error,
         "questions": [record.to_json() for record in outcome.questions],
+        "review": None if outcome.review is None else outcome.review.to_json(),
     }
 
 

@@ -19,6 +19,7 @@ from .grant_uses import GrantUse
 from .policy import Effect, Evaluation, Rule
 from .questions import QuestionRecord
 from .reviewers import Reviewer
+from .server_reviews import ServerReview
 from .tools import ToolDescription
 
 
@@ -161,6 +162,8 @@ class Outcome:
         Why it failed, for people; empty otherwise. A tool's own error text is untrusted.
     questions : tuple of QuestionRecord
         What the server asked a person meanwhile, and was answered.
+    review : ServerReview or None
+        Whom the Hub service asked before it ran the tool, and what they answered, as it says.
     """
 
     state: OutcomeState
@@ -168,6 +171,7 @@ class Outcome:
     finished_at: datetime | None = None
     error: str = ""
     questions: tuple[QuestionRecord, ...] = ()
+    review: ServerReview | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,8 +366,21 @@ class ApprovalRequest:
             )
         return replace(self, outcome=outcome)
 
-    def record(self, state: OutcomeState, *, at: datetime, error: str = "") -> ApprovalRequest:
+    def record(
+        self, state: OutcomeState, *, at: datetime, error: str = "", review: ServerReview | None = None
+    ) -> ApprovalRequest:
         """Return the request as its call begins to run at this time, or has ended.
+
+        Parameters
+        ----------
+        state : OutcomeState
+            Running, or how it ended.
+        at : datetime
+            When.
+        error : str
+            Why it failed.
+        review : ServerReview, optional
+            Whom the Hub service asked meanwhile.
 
         Raises
         ------
@@ -379,6 +396,7 @@ class ApprovalRequest:
             finished_at=at,
             error=error,
             questions=before.questions if before else (),
+            review=review,
         )
         return self.with_outcome(ended)
 

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Final
 
 from .calls import JsonObject, JsonValue, canonical_json
+from .server_reviews import ServerReview
 
 #: How many log messages a page is shown of a running call, and how many characters of each.
 MOST_MESSAGES: Final = 5
@@ -85,6 +86,9 @@ class ToolResult:
         The tool says that it failed.
     meta : dict
         ``_meta`` of the result.
+    review : ServerReview or None
+        Whom its server asked before it ran the tool, if it is one whose word on that counts. The kernel gets it in
+        `meta` only.
     """
 
     content: tuple[JsonObject, ...] = ()
@@ -92,6 +96,7 @@ class ToolResult:
     wrapped: bool = False
     is_error: bool = False
     meta: JsonObject = field(default_factory=dict)
+    review: ServerReview | None = None
 
     def to_json(self) -> JsonObject:
         """Return the result as the kernel link sends it."""
@@ -121,11 +126,14 @@ class Progress:
         The value of `progress` at the end, if known.
     message : str
         Untrusted text for people.
+    review : ServerReview or None
+        How far the persons are whom its server asks before it runs it, if it says that it does.
     """
 
     progress: float
     total: float | None = None
     message: str = ""
+    review: ServerReview | None = None
 
     def to_json(self) -> JsonObject:
         """Return the progress as the REST API sends it; a number that JSON does not have is left out."""
@@ -169,10 +177,17 @@ class Activity:
         How far the tool said last that it is.
     messages : tuple of LogMessage
         What its server logged last, oldest first.
+    review : ServerReview or None
+        How far the persons are whom its server asks, as it said last.
     """
 
     progress: Progress | None = None
     messages: tuple[LogMessage, ...] = ()
+    review: ServerReview | None = None
+
+    def with_progress(self, progress: Progress) -> Activity:
+        """Return it with how far the tool is now."""
+        return replace(self, progress=progress, review=progress.review or self.review)
 
     def with_message(self, message: LogMessage) -> Activity:
         """Return it with one message more, without those of long ago."""
@@ -184,7 +199,9 @@ class Activity:
     def to_json(self) -> JsonObject:
         """Return it as the REST API sends it."""
         progress = self.progress.to_json() if self.progress is not None else None
-        return {"progress": progress, "messages": [message.to_json() for message in self.messages]}
+        messages: list[JsonValue] = [message.to_json() for message in self.messages]
+        review = {} if self.review is None else {"review": self.review.to_json()}
+        return {"progress": progress, "messages": messages, **review}
 
 
 class ServerState(str, Enum):

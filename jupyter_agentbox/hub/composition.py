@@ -198,7 +198,8 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
     clock, ids = SystemClock(), RandomIds()
     in_force = PolicyInForce(policy, environment, clock=clock)
     metrics = Metrics()
-    announcer = RequestLog(metrics)
+    open_calls = OpenCalls(patience=settings.resume_timeout)
+    announcer = RequestLog(metrics, on_change=open_calls.changed)
     redaction = Redaction(SECRET_NAMES)
     claim = ServiceClaim(
         settings.database_url, process=_this_process(ids.new()), has_ended=has_ended, timeout=settings.claim_timeout
@@ -283,7 +284,7 @@ def build(settings: Settings, policy: PolicyFile, environment: Mapping[str, str]
             kept=KeptRequests(approvals),
             patience=settings.resume_timeout,
         ),
-        open_calls=OpenCalls(patience=settings.resume_timeout),
+        open_calls=open_calls,
         audit=AuditManager(log=SqlAuditLog(settings.database_url), approvals=approvals, redaction=redaction),
         reports=ReportManager(
             SqlReportLog(settings.database_url, clock=clock, service_claim=claim),

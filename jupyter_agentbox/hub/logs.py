@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -43,15 +44,19 @@ class RequestLog:
     ----------
     metrics : Metrics
         What counts them.
+    on_change : callable
+        Hears of each request that is new or has changed.
     """
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, on_change: Callable[[ApprovalRequest], None] = lambda _: None) -> None:
         self._metrics = metrics
+        self._on_change = on_change
         self._said: dict[str, JsonObject] = {}
 
     def approval_changed(self, request: ApprovalRequest) -> None:
         """Log a new or changed request, and not how far its tool is."""
         self._metrics.approval_changed(request)
+        self._on_change(request)
         decision, outcome = request.decision, request.outcome_state
         fields: JsonObject = {
             "request": request.id,

@@ -21,15 +21,15 @@ from tornado.iostream import StreamClosedError
 
 import jupyter_agentbox
 from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.server_reviews import REVIEW_KEY, ServerReview
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError, TooManyRequestsError, UnknownApprovalError
 from jupyter_agentbox.services.calls.manager import FinishedCall
 from jupyter_agentbox.services.json_answers import answer_text
 
 from .handlers import HubServiceHandler, told_of
-from .open_calls import OpenCall, OpenCalls, event_id, from_event_id
+from .open_calls import OpenCall, OpenCalls, as_token, event_id, from_event_id
 from .pace import LONGEST
-from .reviews import approvers_of
 
 log = logging.getLogger(__name__)
 
@@ -96,25 +96,24 @@ class McpHandler(HubServiceHandler):
         if last is None:
             raise web.HTTPError(405)
         try:
-            request_id, message_id = from_event_id(last)
+            request_id, message_id, token = from_event_id(last)
             call = self._open_calls.find(request_id, self.caller)
             if call is None:
                 await self.parts.reviews.get_own(request_id, self.caller)
                 # A proxy may have sent the same request twice, and the other may have been faster.
-                call = self._open_calls.find(request_id, self.caller) or self._resumed(request_id, message_id)
+                call = self._open_calls.find(request_id, self.caller) or self._resumed(request_id, message_id, token)
         except UnknownApprovalError:
             raise web.HTTPError(410, "there is no such call of yours") from None  # 404 would be about the session
-        await self._answer_when_done(call, None)
+        await self._answer_when_done(call)
 
-    def _resumed(self, request_id: str, message_id: str | int) -> OpenCall:
-        waiting: asyncio.Queue[ApprovalRequest] = asyncio.Queue()
+    def _resumed(self, request_id: str, message_id: str | int, token: str | int | None) -> OpenCall:
         return OpenCall(
             user=self.caller.name,
             session=self._session,
             message_id=message_id,
-            task=self.parts.calls.resume(request_id, caller=self.caller, on_waiting=waiting.put_nowait),
+            task=self.parts.calls.resume(request_id, caller=self.caller, on_waiting=lambda _: None),
             request_id=request_id,
-            waiting=waiting,
+            progress_token=token,
         )
 
     def delete(self, _server: str) -> None:
@@ -181,60 +180,78 @@ class McpHandler(HubServiceHandler):
         if not isinstance(name, str) or not isinstance(arguments, dict | None):
             self._finish_error(id, _INVALID_PARAMS, "a call has a `name`, and `arguments` that are an object")
             return
-        token = meta.get("progressToken") if isinstance(meta, dict) else None
-        waiting: asyncio.Queue[ApprovalRequest] = asyncio.Queue()
+
+        def on_waiting(request: ApprovalRequest) -> None:
+            self._open_calls.waits(call, request)
+
         try:
-            call = self.parts.calls.start(
-                server, name, arguments or {}, caller=self.caller, on_waiting=waiting.put_nowait
-            )
+            task = self.parts.calls.start(server, name, arguments or {}, caller=self.caller, on_waiting=on_waiting)
         except AgentBoxError as error:
             self._finish_result(id, failure(str(error)))
             return
-        opened = OpenCall(user=self.caller.name, session=self._session, message_id=id, task=call, waiting=waiting)
-        await self._answer_when_done(opened, token)
+        call = OpenCall(
+            user=self.caller.name,
+            session=self._session,
+            message_id=id,
+            task=task,
+            progress_token=as_token(meta.get("progressToken")) if isinstance(meta, dict) else None,
+        )
+        await self._answer_when_done(call)
 
-    async def _answer_when_done(self, call: OpenCall, token: object) -> None:
+    async def _answer_when_done(self, call: OpenCall) -> None:
         """Send the answer of a call when there is one; keep it if the connection breaks before."""
         self._call = call
         self._open_calls.add(call, self)
         self.set_header("Content-Type", "text/event-stream")
         self.set_header(PULSE_HEADER, f"{PULSE:g}")
         try:
-            await self._pulse(call, token)
+            await self._pulse(call)
             if not call.is_held_by(self):
                 return
             if self.parts.calls.is_left(call.request_id):
                 return  # no answer: the stream ends, and the caller comes back to the next process
-            await self._send({"jsonrpc": "2.0", "id": call.message_id, "result": await _outcome(call.task)})
+            result = _with_review(await _outcome(call.task), await self._review_of(call))
+            await self._send({"jsonrpc": "2.0", "id": call.message_id, "result": result})
         except StreamClosedError:
             self._open_calls.drop(call, self)
         else:
             self._open_calls.remove(call)
 
-    async def _pulse(self, call: OpenCall, token: object) -> None:
-        """Show that the answer is to come, until it can be given, or another connection gets it."""
-        told = asyncio.ensure_future(call.waiting.get())
-        try:
-            if call.request_id:
+    async def _pulse(self, call: OpenCall) -> None:
+        """Show that the answer is to come, and whom it waits for, until it can be given or another has the call."""
+        said: ServerReview | None = None
+        if call.request_id:
+            call.news.set()  # it is told from the beginning: what the connection before has sent may be lost
+        while not call.task.done() and call.is_held_by(self):
+            news = asyncio.ensure_future(call.news.wait())
+            try:
+                await asyncio.wait([call.task, news], timeout=PULSE, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                news.cancel()
+            if call.task.done() or not call.is_held_by(self):
+                return
+            if call.news.is_set() and said is None:
                 self._begin_events(call)
-                await self.flush()
-            while not call.task.done() and call.is_held_by(self):
-                await asyncio.wait([call.task, told], timeout=PULSE, return_when=asyncio.FIRST_COMPLETED)
-                if told.done():
-                    call.request_id = told.result().id
-                    self._begin_events(call)
-                    if token is not None:
-                        await self._send(_progress(token, waits_for(told.result(), self._public_url)))
-                    told = asyncio.ensure_future(call.waiting.get())
-                elif not call.task.done():
-                    self.write(": waiting\n\n")
-                await self.flush()
-        finally:
-            told.cancel()
+            call.news.clear()
+            review = await self._review_of(call)  # also at a pulse: who may answer can change with time alone
+            if review != said and review is not None:
+                said = review
+                if call.progress_token is not None:
+                    await self._send(_progress(call.progress_token, review))
+            else:
+                self.write(": waiting\n\n")
+            await self.flush()
+
+    async def _review_of(self, call: OpenCall) -> ServerReview | None:
+        """Return whom a call waits for or waited for; ``None`` if nobody was asked, or it cannot be read."""
+        try:
+            return await self.parts.reviews.review_of(call.request_id, self._public_url) if call.request_id else None
+        except AgentBoxError:
+            return None
 
     def _begin_events(self, call: OpenCall) -> None:
         """Say how to come back, should the connection break."""
-        id = event_id(call.request_id, call.message_id)
+        id = event_id(call.request_id, call.message_id, call.progress_token)
         self.write(f"id: {id}\nretry: {self._open_calls.retry}\nevent: message\ndata:\n\n")
 
     async def _send(self, message: Mapping[str, Any]) -> None:
@@ -250,13 +267,6 @@ class McpHandler(HubServiceHandler):
     def _finish_json(self, message: Mapping[str, Any]) -> None:
         self.set_header("Content-Type", "application/json")
         self.finish(answer_text(message))
-
-
-def waits_for(request: ApprovalRequest, url: str) -> str:
-    """Say for whom a request waits, and where they find it."""
-    approvers = approvers_of(request)
-    who = "you" if approvers is None else f"{approvers.count} of the group {approvers.group}"
-    return f"waits for {who} at {url}requests/{request.id}"
 
 
 def tool_to_json(tool: ToolDescription) -> dict[str, Any]:
@@ -286,6 +296,14 @@ def failure(text: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
+def _with_review(result: dict[str, Any], review: ServerReview | None) -> dict[str, Any]:
+    """Return a result with who decided; what the tool's own server says of that is left out."""
+    meta = {key: value for key, value in result.pop("_meta", {}).items() if key != REVIEW_KEY}
+    if review is not None:
+        meta[REVIEW_KEY] = review.to_json()
+    return {**result, "_meta": meta} if meta else result
+
+
 async def _outcome(call: asyncio.Task[FinishedCall]) -> dict[str, Any]:
     try:
         return result_to_json((await call).result)
@@ -313,6 +331,12 @@ def _initialized(server: str, params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _progress(token: object, message: str) -> dict[str, Any]:
-    params = {"progressToken": token, "progress": 0, "message": message}
+def _progress(token: str | int, review: ServerReview) -> dict[str, Any]:
+    params = {
+        "progressToken": token,
+        "progress": len(review.approved_by),
+        "total": review.count,
+        "message": str(review),
+        "_meta": {REVIEW_KEY: review.to_json()},
+    }
     return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}

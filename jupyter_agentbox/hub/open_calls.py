@@ -30,8 +30,10 @@ class OpenCall:
         The call. Cancelling it withdraws its request or cancels its tool.
     request_id : str
         The request that somebody was asked; empty while nobody was, and then nobody can come back for the answer.
-    waiting : asyncio.Queue
-        Gets the request when it waits.
+    progress_token : str, int or None
+        By which the caller knows notifications of progress; ``None`` if it wants none.
+    news : asyncio.Event
+        Set when its request begins to wait, or changes.
     """
 
     user: str
@@ -39,7 +41,8 @@ class OpenCall:
     message_id: object
     task: asyncio.Task[FinishedCall]
     request_id: str = ""
-    waiting: asyncio.Queue[ApprovalRequest] = field(default_factory=asyncio.Queue)
+    progress_token: str | int | None = None
+    news: asyncio.Event = field(default_factory=asyncio.Event)
     _holder: object = None
     _timer: asyncio.TimerHandle | None = None
 
@@ -85,6 +88,7 @@ class OpenCalls:
     def __init__(self, *, patience: float) -> None:
         self.patience = patience
         self._calls: set[OpenCall] = set()
+        self._asking: dict[str, OpenCall] = {}
 
     @property
     def retry(self) -> int:
@@ -95,10 +99,24 @@ class OpenCalls:
         """Hold a new call."""
         call.take(holder)
         self._calls.add(call)
+        if call.request_id:
+            self._asking[call.request_id] = call
+
+    def waits(self, call: OpenCall, request: ApprovalRequest) -> None:
+        """Note that somebody is asked about a call."""
+        call.request_id = request.id
+        call.news.set()
+        self._asking[request.id] = call
 
     def find(self, request_id: str, caller: Caller) -> OpenCall | None:
         """Return the call that asked this request, if it is the caller's."""
-        return next((one for one in self._calls if one.request_id == request_id and one.user == caller.name), None)
+        call = self._asking.get(request_id)
+        return call if call is not None and call.user == caller.name else None
+
+    def changed(self, request: ApprovalRequest) -> None:
+        """Note that a request has changed."""
+        if (call := self._asking.get(request.id)) is not None:
+            call.news.set()
 
     def drop(self, call: OpenCall, holder: object) -> None:
         """Note that a connection broke."""
@@ -107,6 +125,8 @@ class OpenCalls:
     def remove(self, call: OpenCall) -> None:
         """Forget a call: its answer was sent, or nobody wants it. What is not done is cancelled."""
         self._calls.discard(call)
+        if self._asking.get(call.request_id) is call:
+            del self._asking[call.request_id]
         call.end()
 
     def cancel(self, user: str, session: str, message_id: object) -> None:
@@ -123,13 +143,13 @@ class OpenCalls:
                 call.task.cancel()
 
 
-def event_id(request_id: str, message_id: object) -> str:
+def event_id(request_id: str, message_id: object, progress_token: object = None) -> str:
     """Return the id of the event by which a caller finds its call again."""
-    return f"{request_id}:{json.dumps(message_id)}"
+    return f"{request_id}:{json.dumps([message_id, progress_token], separators=(',', ':'))}"
 
 
-def from_event_id(text: str) -> tuple[str, str | int]:
-    """Return the request's id, and that of the message that it answers.
+def from_event_id(text: str) -> tuple[str, str | int, str | int | None]:
+    """Return the request's id, that of the message that it answers, and the token of its progress.
 
     Raises
     ------
@@ -138,9 +158,15 @@ def from_event_id(text: str) -> tuple[str, str | int]:
     """
     request_id, _, message = text.partition(":")
     try:
-        message_id = json.loads(message)
+        found = json.loads(message)
     except (ValueError, RecursionError):
-        message_id = None
+        found = None
+    message_id, token = found if isinstance(found, list) and len(found) == 2 else (found, None)  # without: of before
     if not request_id or isinstance(message_id, bool) or not isinstance(message_id, str | int):
         raise UnknownApprovalError("there is nothing to come back for", request_id="")
-    return request_id, message_id
+    return request_id, message_id, as_token(token)
+
+
+def as_token(value: object) -> str | int | None:
+    """Return a token of progress, as anybody may have sent it; ``None`` if it is none."""
+    return value if isinstance(value, str | int) and not isinstance(value, bool) else None

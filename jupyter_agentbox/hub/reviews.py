@@ -15,6 +15,7 @@ from jupyter_agentbox.core.approvers import Approvers
 from jupyter_agentbox.core.calls import JsonObject, ToolCall, is_long
 from jupyter_agentbox.core.ports import ApprovalQuery, Clock
 from jupyter_agentbox.core.reviewers import Via
+from jupyter_agentbox.core.server_reviews import ServerReview
 from jupyter_agentbox.core.times import json_time
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
@@ -128,6 +129,25 @@ def approvers_of(request: ApprovalRequest) -> Approvers | None:
     return None if rule is None else rule.approvers
 
 
+def server_review(request: ApprovalRequest, now: datetime, url: str) -> ServerReview:
+    """Return how far the persons are who decide a request, as its caller is told."""
+    approvers, decision, status = approvers_of(request), request.decision, request.status
+    approved_by = [vote.reviewer.name for vote in request.votes]
+    if decision is not None and decision.answer.allows:
+        approved_by.append(decision.reviewer.name)
+    is_rejected = decision is not None and not decision.answer.allows
+    return ServerReview(
+        status=status.value,
+        groups=tuple(sorted(deciding_groups(request, now))),
+        count=1 if approvers is None else approvers.count,
+        approved_by=tuple(approved_by),
+        expires_at=request.expires_at if status is Status.PENDING else None,
+        rejected_by=decision.reviewer.name if decision is not None and is_rejected else "",
+        reason=decision.reason if decision is not None and is_rejected else "",
+        url=f"{url}requests/{request.id}",
+    )
+
+
 #: No filter.
 EVERYTHING: Final = ReviewFilter()
 
@@ -201,6 +221,24 @@ class ReviewManager:
         if not caller.is_user or asker_of(request) != caller.name:
             raise UnknownApprovalError(f"no approval request `{request_id}` of yours", request_id=request_id)
         return request
+
+    async def review_of(self, request_id: str, url: str) -> ServerReview:
+        """Return what the caller of a central tool is told of those who decide.
+
+        Parameters
+        ----------
+        request_id : str
+            The request.
+        url : str
+            Where people find the service.
+
+        Raises
+        ------
+        UnknownApprovalError
+            There is none.
+        StorageError
+        """
+        return server_review(await self._approvals.get(request_id), self.now, url)
 
     async def pending(self, caller: Caller, wanted: ReviewFilter = EVERYTHING) -> Sequence[ReviewRequest]:
         """Return what waits, is wanted, and the caller may see, the newest first.

@@ -57,14 +57,14 @@ class Card:
         self._show("is waiting for approval. Allow, edit or reject it", url)
 
     def show_question(self, url: str) -> None:
-        """Say that the call runs, that its server asks something, and where to answer.
+        """Say that the call runs and its server is waiting for an answer, the user's or another's, and where to look.
 
         Parameters
         ----------
         url : str
             As for `show`.
         """
-        self._show("is running, and its server asks you something. Answer it", url)
+        self._show("is running, and its server is waiting for an answer, perhaps yours. Look", url)
 
     def _show(self, what: str, url: str) -> None:
         where = one_line(url) if _is_link(url) else ""

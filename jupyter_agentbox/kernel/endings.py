@@ -17,6 +17,7 @@ _ASKED: Final = 200
 _REASON: Final = 500
 _NAME: Final = 80
 _COMMENT: Final = 4_000
+_NOT_RUN: Final = "; did not run"
 
 
 def ending_line(what: str, asked: Mapping[str, Any], record: object, outcome: str, *, has_run: bool) -> str:
@@ -38,9 +39,10 @@ def ending_line(what: str, asked: Mapping[str, Any], record: object, outcome: st
     known: JsonObject = record if isinstance(record, dict) else {}
     call = _call(what, asked, known)
     sign = "✓" if has_run else "✗"
-    decision = _decision(known)
-    # That it ran is what the sign says, and that it was allowed.
-    parts = [*_edits(asked, known), *decision, "" if has_run and decision else one_line(outcome, _REASON)]
+    decision, review = _decision(known), _review(known)
+    # That it ran is what the sign says, and that it was allowed; that it did not is what was said at the Hub.
+    is_said = (has_run and (decision or review)) or review.endswith(_NOT_RUN)
+    parts = [*_edits(asked, known), *decision, review, "" if is_said else one_line(outcome, _REASON)]
     return f"{sign} {call} — {', '.join(filter(None, parts))}"
 
 
@@ -85,6 +87,15 @@ def _decision(record: JsonObject) -> list[str]:
         return []
     answer = "allowed" if record.get("status") == "approved" else "rejected"
     return [f"{answer} by {one_line(by, _NAME)}", _local_time(at)]
+
+
+def _review(record: JsonObject) -> str:
+    """Say what those answered whom the Hub service asked; empty if it asked nobody."""
+    hub = record.get("hub")
+    text = hub.get("text") if isinstance(hub, dict) else None
+    if not isinstance(hub, dict) or not isinstance(text, str):
+        return ""
+    return f"at the Hub {one_line(text, _REASON)}{'' if hub.get('status') == 'approved' else _NOT_RUN}"
 
 
 def _local_time(at: str) -> str:

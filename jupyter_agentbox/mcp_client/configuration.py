@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -21,6 +22,8 @@ from .variables import Expander, UnsetVariableError
 SERVER_KEYS: Final = ("mcpServers", "servers")
 STDIO_TYPES: Final = ("stdio", "local")
 HTTP_TYPES: Final = ("http", "streamable-http", "streamableHttp", "streamable_http", "remote")
+#: What the Hub service calls its servers.
+_CENTRAL_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,6 +252,22 @@ def _find(text: str, key: str, start: int) -> int:
     """Return where a key first stands, near enough to find it."""
     places = [text.find(json.dumps(key, ensure_ascii=plain), start) for plain in (True, False)]
     return min((place for place in places if place >= 0), default=-1)
+
+
+def is_below(server: ServerConfiguration, service: str) -> bool:
+    """Say whether a server is one of those of a Hub service.
+
+    Parameters
+    ----------
+    server : ServerConfiguration
+        The server.
+    service : str
+        The service's address; empty for none.
+    """
+    if not service or not isinstance(server, HttpServer):
+        return False
+    place, name = f"{service.rstrip('/')}/mcp/", server.url.rpartition("/")[2]
+    return server.url == f"{place}{name}" and _CENTRAL_NAME.fullmatch(name) is not None
 
 
 def transport_of(entry: JsonValue) -> str:

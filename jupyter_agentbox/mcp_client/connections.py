@@ -26,7 +26,7 @@ from jupyter_agentbox.processes.process import Command
 from jupyter_agentbox.processes.reaper import CANNOT_EXECUTE, NOT_FOUND
 
 from .bearer_auth import SignedIn
-from .configuration import HttpServer, StdioServer
+from .configuration import HttpServer, StdioServer, is_below
 from .elicitation import elicitation
 from .limits import ServerLimits
 from .logs import LogRing, Redactor
@@ -56,6 +56,7 @@ async def open_session(
     on_tools_changed: Callable[[], None],
     on_log_message: Callable[[LogMessage], None] = lambda _: None,
     sign_ins: SignIns | None = None,
+    hub_service: str = "",
 ) -> AsyncIterator[Session]:
     """Connect to a server. Enter and leave in the same task, because the SDK's cancel scopes must not change tasks.
 
@@ -64,7 +65,9 @@ async def open_session(
     ServerConfigurationError, ToolServerError
     """
     async with AsyncExitStack() as stack:
-        session = await _connect(server, stack, limits, log, redact, on_tools_changed, on_log_message, sign_ins)
+        session = await _connect(
+            server, stack, limits, log, redact, on_tools_changed, on_log_message, sign_ins, hub_service
+        )
         watched = asyncio.Event()
         watch = asyncio.create_task(session.watch(watched))
         try:
@@ -85,6 +88,7 @@ async def _connect(
     on_tools_changed: Callable[[], None],
     on_log_message: Callable[[LogMessage], None],
     sign_ins: SignIns | None,
+    hub_service: str,
 ) -> Session:
     modes = _modes(server)
     for mode in modes:
@@ -112,7 +116,16 @@ async def _connect(
                 )
                 continue
             raise _start_error(server, transport, error, limits, redact) from None
-        return Session(client, transport, wire=wire, calls=calls, name=server.name, log=log, redact=redact)
+        return Session(
+            client,
+            transport,
+            wire=wire,
+            calls=calls,
+            name=server.name,
+            log=log,
+            redact=redact,
+            is_of_hub_service=is_below(server, hub_service),
+        )
     raise AssertionError("the last mode returns or raises")
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from jupyter_agentbox.core.server_reviews import ServerReview
+
 
 class Fate(Enum):
     """What a transport knows of a request that has no usable answer."""
@@ -36,6 +38,8 @@ class Delivery:
     is_answered: bool = False
     #: The server began to answer: whatever is asked of it later about this request, the tool may have run.
     is_taken: bool = False
+    #: Whom its server asks before it runs the tool, as the last progress notification says.
+    review: ServerReview | None = None
 
     def fail(self, fate: Fate, reason: str) -> None:
         """Note what became of it; the first note counts."""

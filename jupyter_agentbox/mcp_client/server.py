@@ -69,6 +69,8 @@ class ManagedServer:
         What people's sign-ins gave; ``None`` if nobody can sign in.
     places : Places, optional
         Where a program needs a place to run; without it there are enough.
+    hub_service : str
+        The address of the Hub service, whose word on who approved a call counts; empty for none.
 
     Attributes
     ----------
@@ -88,6 +90,7 @@ class ManagedServer:
         on_log_message: Callable[[LogMessage], None] = lambda _: None,
         sign_ins: SignIns | None = None,
         places: Places | None = None,
+        hub_service: str = "",
     ) -> None:
         self.configuration = configuration
         self.trust_key = trust_key_of(configuration)
@@ -97,6 +100,7 @@ class ManagedServer:
         self._on_log_message = on_log_message
         self._sign_ins = sign_ins
         self._places = places or Places(None)
+        self._hub_service = hub_service
         self.used_at = clock()
         self._is_signed_in = False
         self._refusal: SignInRequiredError | None = None
@@ -379,6 +383,7 @@ class ManagedServer:
                         on_tools_changed=self._tools_changed,
                         on_log_message=self._on_log_message,
                         sign_ins=self._sign_ins,
+                        hub_service=self._hub_service,
                     )
                 )
                 self._known = await session.tools()

@@ -54,6 +54,8 @@ class McpServers:
         Returns seconds, monotonic.
     sign_ins : SignIns, optional
         What people's sign-ins gave; without it, nobody can sign in to a server.
+    hub_service : str
+        The address of the Hub service, whose word on who approved a call counts; empty for none.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class McpServers:
         on_log: Callable[[str, LogMessage], None] = lambda _, __: None,
         clock: Callable[[], float] = time.monotonic,
         sign_ins: SignIns | None = None,
+        hub_service: str = "",
     ) -> None:
         self._source = source
         self._limits = limits
@@ -72,6 +75,7 @@ class McpServers:
         self._on_log = on_log
         self._clock = clock
         self._sign_ins = sign_ins
+        self._hub_service = hub_service
         self._loaded = Configuration()
         self._described_at: float | None = None
         self._places = Places(limits.most_processes)
@@ -261,6 +265,7 @@ class McpServers:
                     on_log_message=partial(self._on_log, name),
                     sign_ins=self._sign_ins,
                     places=self._places,
+                    hub_service=self._hub_service,
                 )
             else:
                 del old[name]

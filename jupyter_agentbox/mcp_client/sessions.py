@@ -28,6 +28,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
 from jupyter_agentbox.core.ports import CallListener
+from jupyter_agentbox.core.server_reviews import ServerReview, review_in
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError, UnknownToolError
 
@@ -84,6 +85,8 @@ class Session:
         The server's log.
     redact : Redactor
         Removes the configuration's secrets from messages.
+    is_of_hub_service : bool
+        Whether it is a server of the Hub service, which knows who approved a call; no other one's word on that counts.
     """
 
     def __init__(
@@ -96,6 +99,7 @@ class Session:
         name: str,
         log: LogRing,
         redact: Redactor,
+        is_of_hub_service: bool = False,
     ) -> None:
         self._client = client
         self._transport = transport
@@ -104,6 +108,7 @@ class Session:
         self._name = name
         self._log = log
         self._redact = redact
+        self._is_of_hub_service = is_of_hub_service
         self._tools: dict[str, ToolDescription] = {}
         self._wrapped: frozenset[str] = frozenset()
         self._listing = asyncio.Lock()
@@ -232,7 +237,7 @@ class Session:
                 CallToolRequest(params=params),
                 _RESULT,
                 request_read_timeout_seconds=_FOR_EVER,
-                progress_callback=_progress(listener, self._redact),
+                progress_callback=self._progress(listener),
             )
             if isinstance(result, CallToolResult):
                 return result
@@ -276,7 +281,24 @@ class Session:
             wrapped=tool in self._wrapped and isinstance(structured, dict) and set(structured) == {"result"},
             is_error=bool(result.is_error),
             meta=cast(JsonObject, dict(result.meta or {})),
+            review=self._clean(review_in(result.meta or {})),
         )
+
+    def _progress(self, listener: CallListener | None) -> ProgressFnT | None:
+        if listener is None:
+            return None
+        delivery = current()
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            text = self._redact((message or "")[:LONGEST_LOG_MESSAGE])[:LONGEST_LINE]
+            review = self._clean(delivery.review) if delivery is not None else None
+            listener.progressed(Progress(progress=progress, total=total, message=text, review=review))
+
+        return report
+
+    def _clean(self, review: ServerReview | None) -> ServerReview | None:
+        """Return whom the server says that it asks, if its word counts, without secrets."""
+        return None if review is None or not self._is_of_hub_service else review.redacted(self._redact)
 
     async def _error(self, call: ToolCall, error: MCPError, delivery: Delivery, seconds: float) -> ToolServerError:
         name = call.qualified_name
@@ -360,17 +382,6 @@ def describe_exit(transport: StdioTransport) -> str:
     if status > 128:
         return f"the server was ended by signal {status - 128}"
     return f"the server ended with status {status}"
-
-
-def _progress(listener: CallListener | None, redact: Redactor) -> ProgressFnT | None:
-    if listener is None:
-        return None
-
-    async def report(progress: float, total: float | None, message: str | None) -> None:
-        text = redact((message or "")[:LONGEST_LOG_MESSAGE])[:LONGEST_LINE]
-        listener.progressed(Progress(progress=progress, total=total, message=text))
-
-    return report
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -20,6 +20,7 @@ from mcp_types import (
     RequestId,
 )
 
+from jupyter_agentbox.core.server_reviews import review_in
 from jupyter_agentbox.core.tools import LogMessage
 
 from .deliveries import Delivery, Fate, current
@@ -73,6 +74,8 @@ class Wire:
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/message":
             self._pass_on(read_log_message(message.params or {}))
             return None
+        if isinstance(message, JSONRPCNotification) and message.method == "notifications/progress":
+            self._note_review(message.params or {})
         if isinstance(message, JSONRPCRequest) and (what := _NOT_OFFERED.get(message.method)) is not None:
             self.asked_in_vain = what
             self._pass_on(
@@ -125,6 +128,13 @@ class Wire:
             delivery.fail(fate, message)
         error = ErrorData(code=INTERNAL_ERROR, message=message)
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request.id, error=error))
+
+    def _note_review(self, params: dict[str, Any]) -> None:
+        """Note what a progress notification says that the SDK hands on to nobody. A token is the id of its request."""
+        token, meta = params.get("progressToken"), params.get("_meta")
+        _, delivery = self._open.get(token, (None, None)) if isinstance(token, (int, str)) else (None, None)
+        if delivery is not None:
+            delivery.review = review_in(meta) if isinstance(meta, dict) else None
 
     def _pass_on(self, message: LogMessage) -> None:
         self.log(str(message).replace("\n", " "))

@@ -16,6 +16,7 @@ from jupyter_agentbox.core.calls import HEAD, Omission, Origin, ToolCall
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
+from jupyter_agentbox.core.server_reviews import review_from_json
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
 
@@ -351,6 +352,7 @@ def _outcome_to_json(outcome: Outcome | None) -> dict[str, Any] | None:
         "finished_at": _time_to_json(outcome.finished_at),
         "error": outcome.error,
         **({"questions": [question_to_json(one) for one in outcome.questions]} if outcome.questions else {}),
+        **({} if outcome.review is None else {"review": outcome.review.to_json()}),
     }
 
 
@@ -363,4 +365,5 @@ def _outcome_from_json(value: Mapping[str, Any] | None) -> Outcome | None:
         finished_at=_time_from_json(value["finished_at"]),
         error=value["error"],
         questions=tuple(question_from_json(one) for one in value.get("questions", ())),  # rows of before have none
+        review=review_from_json(value.get("review")),
     )

@@ -9,6 +9,7 @@ from jupyter_agentbox.core.approvals import Outcome, OutcomeState
 from jupyter_agentbox.core.calls import LONG
 from jupyter_agentbox.core.policy import Effect, Evaluation, Rule
 from jupyter_agentbox.core.reviewers import Reviewer, ReviewerKind, Via
+from jupyter_agentbox.core.server_reviews import ServerReview
 from jupyter_agentbox.core.tools import Activity, Progress
 from tests.samples import NOON, a_call, a_decision, a_request
 
@@ -121,9 +122,23 @@ def test_a_decided_and_running_request_as_json_has_both_versions_of_the_argument
         "finished_at": None,
         "error": "",
         "questions": [],
+        "review": None,
         "progress": {"progress": 1, "total": 2, "message": "half"},
         "messages": [],
     }
+
+
+def test_whom_the_hub_asks_is_that_of_a_running_call_and_afterwards_what_was_recorded() -> None:
+    asked = a_request()
+    running = asked.decide(a_decision(asked)).record(OutcomeState.RUNNING, at=NOON)
+    waiting = ServerReview(status="pending", groups=("stewards",))
+    allowed = ServerReview(status="approved", groups=("stewards",), approved_by=("bob",))
+    ended = running.record(OutcomeState.SUCCEEDED, at=NOON, review=allowed)
+
+    now = request_to_json(running, Activity().with_progress(Progress(progress=0, review=waiting)))
+
+    assert now["outcome"]["review"] == waiting.to_json()  # type: ignore[call-overload, index]  # JSON
+    assert request_to_json(ended)["outcome"]["review"] == allowed.to_json()  # type: ignore[call-overload, index]  # JSON
 
 
 def test_long_arguments_are_left_out_of_a_list_and_of_nothing_else() -> None:

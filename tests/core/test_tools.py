@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from jupyter_agentbox.core.server_reviews import ServerReview
 from jupyter_agentbox.core.tools import (
     LONGEST_MESSAGE,
     MOST_MESSAGES,
@@ -115,6 +116,14 @@ def test_a_problem_is_said_with_its_place_as_compilers_do() -> None:
 def test_a_log_message_is_a_line_with_its_level_and_the_part_that_says_it() -> None:
     assert str(LogMessage(level="info", logger="db", text="opened")) == "[info] db: opened"
     assert str(LogMessage(level="error", logger="", text="closed")) == "[error] closed"
+
+
+def test_whom_a_server_asks_is_known_until_it_says_more_of_it() -> None:
+    waiting, allowed = ServerReview(status="pending"), ServerReview(status="approved")
+    asked = Activity().with_progress(Progress(progress=0, review=waiting))
+
+    assert asked.with_progress(Progress(progress=1)) == Activity(progress=Progress(progress=1), review=waiting)
+    assert asked.with_progress(Progress(progress=1, review=allowed)).review == allowed
 
 
 def test_of_what_a_server_logs_during_a_call_the_last_is_kept_and_cut() -> None:

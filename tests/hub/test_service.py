@@ -30,10 +30,11 @@ SERVICE = "services/agentbox/"
 #: Milliseconds within which JupyterLab asks once more what waits at the service, on a busy machine.
 ASKS = 120_000
 
-#: The demo as it is, but for the seconds that its Hub gives servers and the service to start.
+#: The demo as it is, but for the seconds that its Hub gives servers and the service, and for what tests ask pages.
 PATIENTLY = """
 load_subconfig({demo!r})
 c.Spawner.start_timeout = c.Spawner.http_timeout = {timeout}
+c.Spawner.args = [*c.Spawner.args, "--LabApp.expose_app_in_browser=True"]
 from jupyterhub.services.service import Service
 if hasattr(Service, "timeout"):  # JupyterHub 5 has none
     for service in c.JupyterHub.services:
@@ -259,6 +260,39 @@ def test_an_approver_sees_it_in_their_own_jupyterlab_and_decides_on_the_page_tha
     there.close()
     expect(section).to_be_hidden(timeout=ASKS)
     expect(person.status).to_have_text("")
+
+
+@pytest.mark.browser
+def test_who_asks_sees_under_the_cell_who_is_asked_and_then_who_allowed_it(demo: DemoHub, page: Page) -> None:
+    start_server(demo, "ada")
+    source = "from jupyter_agentbox import tools\nprint(tools.shop.delete_order(order_id=1212))"
+    cell = {"id": "c1", "cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": None}
+    spec = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    notebook = {"cells": [cell], "metadata": spec, "nbformat": 4, "nbformat_minor": 5}
+    token = demo.token_of("ada")
+    body = {"type": "notebook", "content": notebook}
+    demo.api("user/ada/api/contents/ask.ipynb", body, token=token, method="PUT")
+    person = log_in(page, demo.password, "ada", f"{demo.url}user/ada/")
+    page.goto(f"{demo.url}user/ada/lab/tree/ask.ipynb")
+    person.await_kernel()
+    person.run(0)
+
+    asked = person.card().get_by_role("group", name="Approval at the Hub")
+    expect(asked).to_contain_text("Asked at the Hub: a member of shop-keepers. Nobody has approved yet.")
+    expect(asked.get_by_role("timer")).to_be_visible()
+    (request,) = demo.pending("bob")
+    with page.context.expect_page() as opened:
+        asked.get_by_role("button", name="Show it at the Hub").click()
+    expect(opened.value).to_have_url(f"{demo.url}{SERVICE}requests/{request['id']}")
+    opened.value.close()
+    assert Browser(demo, "bob").decide(request)[0] == 200
+
+    expect(person.card()).to_contain_text("Approved at the Hub by bob.")
+    expect(asked).to_have_count(0)
+    expect(person.cell(0)).to_contain_text("1212")
+    person.save()
+    saved = demo.api("user/ada/api/contents/ask.ipynb", token=token)["content"]["cells"][0]["outputs"]
+    assert "at the Hub approved by bob" in json.dumps(saved)
 
 
 def result_of(kernel: BlockingKernelClient, id: str) -> str:

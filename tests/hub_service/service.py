@@ -170,8 +170,10 @@ class Service:
         )
 
     @asynccontextmanager
-    async def tools_of(self, user: str, server: str = "warehouse", token: str = "") -> AsyncIterator[McpServers]:
-        """Connect as the Jupyter server of a user does."""
+    async def tools_of(
+        self, user: str, server: str = "warehouse", token: str = "", hub_service: str | None = None
+    ) -> AsyncIterator[McpServers]:
+        """Connect as the Jupyter server of a user does, which knows where the service is, or takes another for it."""
         entry = HttpServer(
             name=server, url=f"{self.url}mcp/{server}", headers={"Authorization": f"Bearer {token or user}"}
         )
@@ -181,7 +183,8 @@ class Service:
             def load(self) -> Configuration:
                 return configuration
 
-        servers = McpServers(source=Source(), limits=ServerLimits())
+        address = self.url if hub_service is None else hub_service
+        servers = McpServers(source=Source(), limits=ServerLimits(), hub_service=address)
         try:
             yield servers
         finally:

@@ -91,3 +91,23 @@ def test_comment_is_one_line_that_says_whose_it_is_and_of_what() -> None:
 @pytest.mark.parametrize("said", [record(), record(comment=None), record(comment=7), None, "no record"])
 def test_nothing_is_printed_where_there_is_no_comment(said: object) -> None:
     assert comment_line("shop.set_price", said) == ""
+
+
+def test_line_says_what_was_answered_at_the_hub() -> None:
+    allowed = {"by": None, "at": None}
+    assert line(record(**allowed, hub={"status": "approved", "text": "approved by bob and cleo"})) == (
+        "✓ shop.set_price(product_id=5, price=149.0) — at the Hub approved by bob and cleo"
+    )
+    assert line(
+        record(hub={"status": "rejected", "text": "rejected by cleo: too\nbroad"}), "the tool failed", has_run=False
+    ) == (
+        "✗ shop.set_price(product_id=5, price=149.0) — allowed by Ada, 2026-11-22 00:32,"
+        " at the Hub rejected by cleo: too broad; did not run"
+    )
+    failed = line(record(hub={"status": "approved", "text": "approved by bob"}), "the tool failed", has_run=False)
+    assert failed.endswith("at the Hub approved by bob, the tool failed")
+
+
+@pytest.mark.parametrize("hub", [None, "bob", {"status": "approved"}, {"text": 1}])
+def test_what_is_no_word_of_the_hub_is_left_out(hub: object) -> None:
+    assert line(record(hub=hub)) == line(record())

@@ -430,7 +430,7 @@ def test_call_that_a_rule_allows_shows_a_card_once_its_server_asks_something(
     link.call("shop", "restock", {})
     shown = [content for kind, content, _ in transport.published if kind == "display_data"]
     assert [content["data"]["text/plain"].partition(".")[0] for content in shown] == ["shop"]
-    assert "shop.restock is running, and its server asks you something" in shown[0]["data"]["text/plain"]
+    assert "shop.restock is running, and its server is waiting for an answer" in shown[0]["data"]["text/plain"]
 
 
 def test_call_that_a_rule_allows_shows_no_card(link: Link, server: ServerEnd, transport: FakeTransport) -> None:

@@ -13,6 +13,7 @@ from jupyter_agentbox.core.approvals import ApprovalRequest, Lapse, OutcomeState
 from jupyter_agentbox.core.calls import ToolCall
 from jupyter_agentbox.core.policy import Effect, Evaluation
 from jupyter_agentbox.core.ports import Announcer, ApprovalPage, ApprovalQuery, ApprovalStore, Clock, Ids
+from jupyter_agentbox.core.server_reviews import ServerReview
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.core.waiting_times import WaitingTimes
 from jupyter_agentbox.exceptions import InvalidTransitionError, StorageError, UnknownApprovalError
@@ -290,8 +291,21 @@ class ApprovalManager:
         """
         self.requests.forget(request_id)
 
-    async def record(self, request_id: str, state: OutcomeState, error: str = "") -> ApprovalRequest:
+    async def record(
+        self, request_id: str, state: OutcomeState, error: str = "", review: ServerReview | None = None
+    ) -> ApprovalRequest:
         """Keep what became of an approved call. Not to be cancelled half way.
+
+        Parameters
+        ----------
+        request_id : str
+            Of which call.
+        state : OutcomeState
+            How it ended.
+        error : str
+            Why it failed.
+        review : ServerReview, optional
+            What its server says of the persons it asked; without it, what it said of them last is kept.
 
         Raises
         ------
@@ -300,7 +314,10 @@ class ApprovalManager:
         UnknownApprovalError, StorageError
         """
         request = await self.find(request_id)
-        changed = request.record(state, at=self._clock.now(), error=error)
+        found = self.requests.find(request_id)
+        if review is None and found is not None and found.activity is not None:
+            review = found.activity.review
+        changed = request.record(state, at=self._clock.now(), error=error, review=review)
         await self.requests.write_through(request, changed)
         return changed
 

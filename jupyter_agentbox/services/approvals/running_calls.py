@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.ports import Announcer
@@ -36,7 +35,7 @@ class RunningCalls:
 
     def set_progress(self, request_id: str, progress: Progress) -> None:
         """Note how far a running call is and tell the pages."""
-        self._set_activity(request_id, lambda activity: replace(activity, progress=progress))
+        self._set_activity(request_id, lambda activity: activity.with_progress(progress))
 
     def add_message(self, request_id: str, message: LogMessage) -> None:
         """Note what the server of a running call logs, and tell the pages."""

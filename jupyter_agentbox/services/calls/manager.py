@@ -14,6 +14,7 @@ from jupyter_agentbox.core.calls import ToolCall, check_arguments, is_long
 from jupyter_agentbox.core.policy import Evaluation, Layer
 from jupyter_agentbox.core.ports import ArgumentChecker, ToolCaller
 from jupyter_agentbox.core.reviewers import DecideWith, ReviewerKind, Via
+from jupyter_agentbox.core.server_reviews import ServerReview
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import (
     AgentBoxError,
@@ -269,17 +270,19 @@ class CallManager:
             self._finish(request, OutcomeState.FAILED, type(error).__name__)
             raise
         state = OutcomeState.FAILED if result.is_error else OutcomeState.SUCCEEDED
-        self._finish(request, state, result.text if result.is_error else "")
+        self._finish(request, state, result.text if result.is_error else "", result.review)
         return result
 
-    def _finish(self, request: ApprovalRequest, state: OutcomeState, error: str = "") -> None:
+    def _finish(
+        self, request: ApprovalRequest, state: OutcomeState, error: str = "", review: ServerReview | None = None
+    ) -> None:
         self._questions.forget(request.id)
-        self._approvals.record_meanwhile(self._record_end(request.id, state, error[:ERROR_TEXT_LIMIT]))
+        self._approvals.record_meanwhile(self._record_end(request.id, state, error[:ERROR_TEXT_LIMIT], review))
 
-    async def _record_end(self, request_id: str, state: OutcomeState, error: str) -> None:
+    async def _record_end(self, request_id: str, state: OutcomeState, error: str, review: ServerReview | None) -> None:
         """Record the end. The tool has run: a store that fails now must not hide its result."""
         try:
-            await self._approvals.record(request_id, state, error)
+            await self._approvals.record(request_id, state, error, review)
         except (StorageError, ApprovalError):
             log.exception("the outcome of request %s could not be stored", request_id)
             self._approvals.abandon(request_id)
@@ -303,7 +306,7 @@ def _refusal(request: ApprovalRequest) -> AgentBoxError:
     name = request.call.qualified_name
     if request.status is Status.EXPIRED:
         return ApprovalExpiredError(
-            f"nobody decided about `{name}` in time; it did not run. Run the cell again to ask again.",
+            f"{_too_late(request)}; it did not run. Run the cell again to ask again.",
             request_id=request.id,
         )
     if request.status is Status.REJECTED:
@@ -328,11 +331,22 @@ def _refusal(request: ApprovalRequest) -> AgentBoxError:
 
 def _by(request: ApprovalRequest) -> str:
     """Say who rejected a request, unless it was a person, or is in the reason."""
+    rule = request.evaluation.rule
+    if request.decision is not None and rule is not None and rule.approvers is not None:
+        return f" by {request.decision.reviewer.name}"  # whom else it asked, who asks is told
     if request.decision is not None:
         if request.decision.rule is not None:
             return " by a rule"
         return " by a model that reviews calls" if request.decision.reviewer.kind is ReviewerKind.MODEL else ""
     if request.evaluation.grant is not None:
         return " by an earlier answer"
-    rule = request.evaluation.rule
     return "" if rule is not None and rule.layer is Layer.THREAD else " by a rule"
+
+
+def _too_late(request: ApprovalRequest) -> str:
+    """Say who had answered a request that expired."""
+    name, rule = request.call.qualified_name, request.evaluation.rule
+    if not request.votes or rule is None or rule.approvers is None:
+        return f"nobody decided about `{name}` in time"
+    voters = " and ".join(vote.reviewer.name for vote in request.votes)
+    return f"`{name}` needed the approval of {rule.approvers.count} persons and got that of {voters} only in time"

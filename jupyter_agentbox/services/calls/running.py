@@ -23,7 +23,7 @@ class RunningCall:
     questions : QuestionManager
         Puts questions to a person.
     on_asked : callable
-        Called with the request when there is a question.
+        Called with the request when there is a question, and when its server asks other persons.
     """
 
     def __init__(
@@ -38,10 +38,14 @@ class RunningCall:
         self._running_calls = running_calls
         self._questions = questions
         self._on_asked = on_asked
+        self._waits_elsewhere = False
 
     def progressed(self, progress: Progress) -> None:
-        """Show how far the tool says it is."""
+        """Show how far the tool says it is; if its server asks other persons first, where who asked sees it."""
         self._running_calls.set_progress(self._request.id, progress)
+        if progress.review is not None and not self._waits_elsewhere:
+            self._waits_elsewhere = True
+            self._on_asked(self._request)
 
     def logged(self, message: LogMessage) -> None:
         """Show what the tool's server logs."""

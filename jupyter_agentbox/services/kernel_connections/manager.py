@@ -356,7 +356,9 @@ class KernelConnectionManager:
                 asked_at=asked_at,
             )
         content = finished.result.to_json()
-        content["record"] = record_of(finished.request, with_arguments=self._saves_arguments)
+        content["record"] = record_of(
+            finished.request, with_arguments=self._saves_arguments, review=finished.result.review
+        )
         return messages.Reply(id=message.id, content=content, request_id=finished.request.id)
 
     async def _record(self, request_id: str) -> JsonObject | None:

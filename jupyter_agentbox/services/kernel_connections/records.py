@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from jupyter_agentbox.core.approvals import ApprovalRequest, comment_for
 from jupyter_agentbox.core.calls import JsonObject
+from jupyter_agentbox.core.server_reviews import ServerReview
 from jupyter_agentbox.core.times import json_time
 
 
-def record_of(request: ApprovalRequest, *, with_arguments: bool) -> JsonObject:
+def record_of(request: ApprovalRequest, *, with_arguments: bool, review: ServerReview | None = None) -> JsonObject:
     """Return what a notebook keeps of a request.
 
     Parameters
@@ -16,12 +17,15 @@ def record_of(request: ApprovalRequest, *, with_arguments: bool) -> JsonObject:
         As it was decided.
     with_arguments : bool
         Whether the notebook may have the arguments, those that the code asked for and those that ran.
+    review : ServerReview, optional
+        Whom the Hub service asked as well.
 
     Returns
     -------
     JsonObject
-        ``{"status", "by", "at", "is_edited", "arguments", "with_arguments", "comment"}``. ``by`` and ``at`` are
-        ``None`` where nobody decided, ``arguments`` where nobody edited them, ``comment`` where the code is told none.
+        ``{"status", "by", "at", "is_edited", "arguments", "with_arguments", "comment", "hub"}``. ``by`` and ``at`` are
+        ``None`` where nobody decided, ``arguments`` where nobody edited them, ``comment`` where the code is told none,
+        ``hub`` where the Hub service asked nobody; else it is ``{"status", "text"}``.
     """
     decision = request.decision
     edited = decision.arguments if decision is not None and with_arguments else None
@@ -33,4 +37,5 @@ def record_of(request: ApprovalRequest, *, with_arguments: bool) -> JsonObject:
         "arguments": None if edited is None else dict(edited),
         "with_arguments": with_arguments,
         "comment": comment_for(request) or None,
+        "hub": None if review is None else {"status": review.status, "text": str(review)},
     }

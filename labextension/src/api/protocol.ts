@@ -211,6 +211,23 @@ export interface IOutcome {
   progress?: IProgress | null;
   /** The last ones, oldest first; an older server does not send them. */
   messages?: ILogMessage[];
+  /** Whom the Hub service asks, or asked, before a central tool runs; an older server does not say. */
+  review?: IHubReview | null;
+}
+
+/** How far the persons are whom the Hub service asks: its word, which knows them from the Hub. */
+export interface IHubReview {
+  status: Status;
+  /** Whose members are asked; empty if it is the person whose code asks. */
+  groups: string[];
+  /** How many have to approve. */
+  count: number;
+  approved_by: string[];
+  expires_at: string | null;
+  rejected_by: string | null;
+  reason: string;
+  /** The service's page of it; a path, if the service does not know its whole address. */
+  url: string | null;
 }
 
 /** What is kept of a server's question. */

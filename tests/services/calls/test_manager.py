@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from jupyter_agentbox.core.approvals import Answer, ApprovalRequest, OutcomeStat
 from jupyter_agentbox.core.calls import JsonObject, Origin, ToolCall
 from jupyter_agentbox.core.policy import Effect, Layer, Policy, Rule
 from jupyter_agentbox.core.ports import ApprovalQuery
+from jupyter_agentbox.core.server_reviews import ServerReview
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import (
     ApprovalCancelledError,
@@ -52,6 +54,10 @@ class Asked:
 
     async def request(self) -> ApprovalRequest:
         return await self._services.announcer.until(lambda request: request.status is Status.PENDING)
+
+
+ASKED = ServerReview(status="pending", groups=("stewards",), count=2)
+APPROVED = replace(ASKED, status="approved", approved_by=("bob", "cleo"))
 
 
 @pytest.fixture
@@ -629,3 +635,39 @@ async def test_an_end_that_cannot_be_kept_for_a_defect_is_logged_and_nobody_wait
 
     assert finished.result.structured == {"deleted": 7}
     assert "recording how a call ended failed" in caplog.text
+
+
+@pytest.mark.parametrize("result", [APPROVED, None])
+async def test_while_the_hub_asks_others_who_asked_is_shown_that_once_and_the_record_keeps_who_answered(
+    services: Services, result: ServerReview | None
+) -> None:
+    asked: list[str] = []
+    is_at_hub, may_end = asyncio.Event(), asyncio.Event()
+
+    async def query(_: ToolCall, report: Any) -> Any:
+        report(Progress(progress=0, total=2, review=ASKED))
+        report(Progress(progress=1, total=2, review=APPROVED))
+        is_at_hub.set()
+        await may_end.wait()
+        return ToolResult(review=result)
+
+    services.tools.tools["shop.delete_order"] = query
+    services.policies.replace(Policy((Rule(server="shop", tool="*", effect=Effect.ALLOW),)))
+    nobody = lambda _: None  # noqa: E731
+    running = asyncio.create_task(
+        services.calls.run(
+            a_call(id=7), on_waiting=nobody, on_running=nobody, on_asked=lambda one: asked.append(one.id)
+        )
+    )
+    async with asyncio.timeout(TIMEOUT.total_seconds()):
+        await is_at_hub.wait()
+    shown = services.running_calls.activity_of(asked[0])
+    may_end.set()
+    finished = await running
+
+    assert shown is not None
+    assert shown.review == APPROVED
+    assert asked == [finished.request.id]
+    outcome = (await services.stored(finished.request.id)).outcome
+    assert outcome is not None
+    assert outcome.review == APPROVED

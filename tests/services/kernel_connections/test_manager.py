@@ -130,6 +130,7 @@ async def test_rejection_reaches_the_kernel_with_its_reason(kernel: Kernel) -> N
         "arguments": None,
         "with_arguments": True,
         "comment": None,
+        "hub": None,
     }
     assert (failure["code"], failure["details"], failure["request_id"]) == (
         "rejected",
@@ -159,6 +160,7 @@ async def test_the_kernel_is_told_what_ran_unless_no_arguments_may_be_saved(
         "arguments": {"id": 8} if saves_arguments else None,
         "with_arguments": saves_arguments,
         "comment": None,
+        "hub": None,
     }
 
 

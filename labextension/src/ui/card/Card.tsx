@@ -18,6 +18,7 @@ import { Countdown } from './Countdown';
 import { Deciding } from './Deciding';
 import { LongArguments } from './LongArguments';
 import { Guarded, GuardedCard } from '../guarded/GuardedCard';
+import { HubReview } from './HubReview';
 import { OpenForms } from './forms';
 import { useKeptWaiting } from './useKeptWaiting';
 import { LookAlikes } from './LookAlikes';
@@ -250,6 +251,7 @@ function Final(props: ICardProps): JSX.Element {
   const trans = useTrans();
   const { approval } = props;
   const edited = approval.decision?.arguments;
+  const review = approval.outcome?.review;
   // Who decided a moment ago is offered it at once; who looks at an old card finds it with the rest.
   const isFresh =
     Date.parse(approval.decision?.decided_at ?? '') > performance.timeOrigin;
@@ -301,6 +303,9 @@ function Final(props: ICardProps): JSX.Element {
         <MakeRule {...props} />
         {isFresh ? null : props.cellUpdate}
       </details>
+      {review?.status === 'pending' && approval.outcome?.state === 'running' ? (
+        <HubReview review={review} now={props.now} />
+      ) : null}
       {isFresh ? props.cellUpdate : null}
     </>
   );

@@ -42,6 +42,8 @@ export function Outcome({ approval }: IOutcomeProps): JSX.Element {
   const nameOf = useNameOf();
   const { mood, text } = summarize(approval, nameOf, trans);
   const progress = approval.outcome?.progress;
+  const isAtTool =
+    mood === 'running' && approval.outcome?.review?.status !== 'pending';
   const ended =
     approval.ended_at ??
     approval.outcome?.finished_at ??
@@ -67,7 +69,7 @@ export function Outcome({ approval }: IOutcomeProps): JSX.Element {
       >
         {timeOf(new Date(ended), trans)}
       </time>
-      {mood === 'running' ? <Progress progress={progress ?? null} /> : null}
+      {isAtTool ? <Progress progress={progress ?? null} /> : null}
       {mood === 'running' ? (
         <Messages
           server={approval.call.server}

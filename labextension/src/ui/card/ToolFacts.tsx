@@ -16,6 +16,7 @@ import { firstSentence, isOneSentence } from '../text/firstSentence';
 import { describeRisk, isOwn } from '../text/risk';
 import type { Risk } from '../text/risk';
 import { describeUse } from '../text/grants';
+import { describeReview, whoApproved, whoIsAsked } from '../text/hubReview';
 import type { NameOf } from '../text/reviewers';
 import { decidedBy } from '../text/summary';
 import { label } from '../text/visibleText';
@@ -137,6 +138,7 @@ function Record({ approval }: IFactsProps): JSX.Element {
   const trans = useTrans();
   const nameOf = useNameOf();
   const { call, decision, outcome } = approval;
+  const review = outcome?.review;
   const rows: [string, string | null | undefined][] = [
     [trans.__('Requested'), time(approval.created_at, trans)],
     [
@@ -162,6 +164,17 @@ function Record({ approval }: IFactsProps): JSX.Element {
       trans.__('The server asked'),
       describeQuestion(question, nameOf, trans)
     ]),
+    [trans.__('Asked at the Hub'), review && whoIsAsked(review, trans)],
+    [
+      trans.__('Approved at the Hub by'),
+      review && whoApproved(review, nameOf, trans)
+    ],
+    [
+      trans.__('At the Hub'),
+      review?.status === 'approved' || !review
+        ? null
+        : describeReview(review, nameOf, trans)
+    ],
     [
       trans.__('Finished'),
       outcome?.finished_at && time(outcome.finished_at, trans)

@@ -6,6 +6,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { isChange, isCodeRun } from '../../api/protocol';
 import type { IApproval, IOutcome } from '../../api/protocol';
 import { describeUse } from './grants';
+import { describeReview } from './hubReview';
 import type { NameOf } from './reviewers';
 import { label } from './visibleText';
 
@@ -114,10 +115,18 @@ function approvedSummary(
   }
   const allowed = describeAllowance(approval, who, trans);
   const { outcome } = approval;
+  const review = outcome?.review;
+  const atHub = review ? describeReview(review, nameOf, trans) : '';
   const then = (mood: Mood, sentence: string): ISummary => ({
     mood,
-    text: `${allowed} ${sentence}`
+    text: [allowed, atHub, sentence].filter(Boolean).join(' ')
   });
+  if (review?.status === 'pending' && outcome?.state === 'running') {
+    return then('running', trans.__('Waiting for approval at the Hub…'));
+  }
+  if (outcome?.state === 'failed' && atHub && review?.status !== 'approved') {
+    return then('bad', ''); // the tool's error says nothing more
+  }
   switch (outcome?.state) {
     case undefined:
       return then('running', trans.__('Starting…'));

@@ -1,10 +1,16 @@
-import { act, fireEvent, render, screen } from '@testing-library/react';
+import {
+  act,
+  cleanup,
+  fireEvent,
+  render,
+  screen
+} from '@testing-library/react';
 import React from 'react';
 
 import { Card } from '../../../src/ui/card/Card';
 import { Forms, OpenForms } from '../../../src/ui/card/forms';
 import type { IJsonObject } from '../../../src/api/json';
-import type { IApproval } from '../../../src/api/protocol';
+import type { IApproval, IHubReview } from '../../../src/api/protocol';
 import { allowed, approval } from '../../examples';
 
 function card(item: IApproval, onLeave?: () => void): JSX.Element {
@@ -344,6 +350,70 @@ test.each([
   const node = running({ progress: { progress, total, message: '' } });
   const shown = node.querySelector('.jp-AgentBox-progress')?.textContent;
   expect(shown).toBe(text);
+});
+
+test('while others are asked at the Hub, the card says who, how many answered, and until when', () => {
+  const review: IHubReview = {
+    status: 'pending',
+    groups: ['stewards', 'on-\u202ecall'],
+    count: 2,
+    approved_by: [],
+    expires_at: '2026-01-01T00:10:00Z',
+    rejected_by: null,
+    reason: '',
+    url: '/services/agentbox/requests/r1'
+  };
+  const progress = { progress: 0, total: 2, message: 'waits for 2' };
+  const node = running({ progress, review });
+  const group = screen.getByRole('group', { name: 'Approval at the Hub' });
+  expect(group.textContent).toContain(
+    'Asked at the Hub: 2 members of stewards or on-\\u202ecall. Nobody has approved yet.'
+  );
+  expect(group.querySelector('[role="timer"]')).not.toBeNull();
+  expect(node.querySelector('progress')).toBeNull();
+  cleanup();
+
+  running({ progress, review: { ...review, approved_by: ['bob'] } });
+  expect(
+    screen.getByRole('group', { name: 'Approval at the Hub' }).textContent
+  ).toContain('1 of 2 approved: bob.');
+});
+
+test('whose own answer is awaited at the Hub is told so', () => {
+  const review = {
+    status: 'pending' as const,
+    groups: [],
+    count: 1,
+    approved_by: [],
+    expires_at: null,
+    rejected_by: null,
+    reason: '',
+    url: 'javascript:alert(1)'
+  };
+  running({ review });
+  const group = screen.getByRole('group', { name: 'Approval at the Hub' });
+  expect(group.textContent).toBe('Asked at the Hub: you. Review at the Hub');
+});
+
+test('the record of a call says who was asked at the Hub, and who approved', () => {
+  const node = running({
+    state: 'succeeded',
+    review: {
+      status: 'approved',
+      groups: ['stewards'],
+      count: 2,
+      approved_by: ['bob', 'cleo'],
+      expires_at: null,
+      rejected_by: null,
+      reason: '',
+      url: null
+    }
+  });
+  expect(node.textContent).toContain('Asked at the Hub2 members of stewards');
+  expect(node.textContent).toContain('Approved at the Hub bybob and cleo');
+  expect(
+    screen.queryByRole('group', { name: 'Approval at the Hub' })
+  ).toBeNull();
 });
 
 test('the last lines that a server logs are its words, shown as text and cut', () => {

@@ -4,6 +4,7 @@ import { RequestError } from '../../../src/api/errors';
 import { allowed, approval, trans } from '../../examples';
 import type {
   IApproval,
+  IHubReview,
   IReviewer,
   OutcomeState
 } from '../../../src/api/protocol';
@@ -48,6 +49,64 @@ test('says who allowed it and what became of it', () => {
   );
   expect(textOf(withOutcome('failed', 'no\norder'))).toBe(
     'Allowed by ada. It failed: no order'
+  );
+});
+
+const REVIEW: IHubReview = {
+  status: 'pending',
+  groups: ['stewards'],
+  count: 2,
+  approved_by: ['bob'],
+  expires_at: '2026-01-01T01:00:00Z',
+  rejected_by: null,
+  reason: '',
+  url: null
+};
+
+function reviewed(
+  state: OutcomeState,
+  review: Partial<IHubReview>,
+  error = ''
+): string {
+  const item = withOutcome(state, error);
+  return textOf({
+    ...item,
+    outcome: item.outcome && {
+      ...item.outcome,
+      review: { ...REVIEW, ...review }
+    }
+  });
+}
+
+test('says that others are asked at the Hub, and then who approved', () => {
+  expect(reviewed('running', {})).toBe(
+    'Allowed by ada. Waiting for approval at the Hub…'
+  );
+  const both = { status: 'approved', approved_by: ['bob', 'cleo'] } as const;
+  expect(
+    reviewed('running', { ...both, approved_by: [...both.approved_by] })
+  ).toBe('Allowed by ada. Approved at the Hub by bob and cleo. Running…');
+  expect(
+    reviewed('failed', { ...both, approved_by: [...both.approved_by] }, 'oh')
+  ).toBe('Allowed by ada. Approved at the Hub by bob and cleo. It failed: oh');
+});
+
+test('what was rejected at the Hub did not fail, and says who rejected it', () => {
+  const rejected = { status: 'rejected', rejected_by: 'c\u202e' } as const;
+  expect(reviewed('failed', { ...rejected, reason: 'too\nbroad' }, 'no')).toBe(
+    'Allowed by ada. Rejected at the Hub by c\u202e: too broad'
+  );
+  expect(reviewed('failed', { ...rejected, rejected_by: null }, 'no')).toBe(
+    'Allowed by ada. Rejected at the Hub by somebody. The tool did not run.'
+  );
+  expect(reviewed('failed', { status: 'expired' }, 'no')).toBe(
+    'Allowed by ada. At the Hub nobody answered in time, or too few. The tool did not run.'
+  );
+  expect(reviewed('failed', {}, 'cut off')).toBe(
+    'Allowed by ada. It failed: cut off'
+  );
+  expect(reviewed('failed', { status: 'cancelled' }, 'no')).toContain(
+    'Withdrawn at the Hub.'
   );
 });
 

@@ -1,0 +1,89 @@
+"""What a server says of the persons whom it asks: read from strangers, and put in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from jupyter_agentbox.core.server_reviews import REVIEW_KEY, ServerReview, review_from_json, review_in
+
+UNTIL = datetime(2026, 1, 1, 12, 30, tzinfo=UTC)
+WAITING = ServerReview(
+    status="pending",
+    groups=("stewards",),
+    count=2,
+    approved_by=("bob",),
+    expires_at=UNTIL,
+    url="https://hub/requests/r1",
+)
+
+
+@pytest.mark.parametrize(
+    "review",
+    [
+        WAITING,
+        ServerReview(status="rejected", groups=("a", "b"), rejected_by="cleo", reason="no"),
+        ServerReview(status="approved"),
+    ],
+)
+def test_what_is_written_is_read_again(review: ServerReview) -> None:
+    assert review_in({REVIEW_KEY: review.to_json()}) == review
+
+
+@pytest.mark.parametrize("value", [None, 1, [], {}, {"status": "done"}, {"status": ["pending"]}])
+def test_what_is_no_review_is_none(value: Any) -> None:
+    assert review_from_json(value) is None
+
+
+def test_of_what_strangers_send_only_short_texts_are_taken() -> None:
+    sent = {
+        "status": "pending",
+        "groups": ["g" * 1000, 7, "", *["x"] * 50],
+        "count": True,
+        "approved_by": "bob",
+        "expires_at": "2026-01-01T00:00:00",
+        "rejected_by": {"name": 1},
+        "reason": "r" * 1000,
+        "url": 5,
+    }
+    review = review_from_json(sent)
+    assert review is not None
+    assert (len(review.groups[0]), len(review.groups), review.count, review.approved_by) == (100, 18, 1, ())
+    assert (review.expires_at, review.rejected_by, len(review.reason), review.url) == (None, "", 500, "")
+    assert review_from_json({"status": "pending", "expires_at": "soon", "groups": {}}) == ServerReview(status="pending")
+
+
+@pytest.mark.parametrize(
+    ("review", "expected"),
+    [
+        (
+            WAITING,
+            (
+                f"waits for 2 of the group stewards at {WAITING.url} until 2026-01-01 12:30 UTC;"
+                " approved so far by 1 (bob)"
+            ),
+        ),
+        (ServerReview(status="pending"), "waits for you"),
+        (ServerReview(status="approved", approved_by=("bob", "cleo")), "approved by bob and cleo"),
+        (ServerReview(status="approved"), "approved"),
+        (ServerReview(status="rejected", rejected_by="cleo", reason="no"), "rejected by cleo: no"),
+        (ServerReview(status="rejected"), "rejected"),
+        (ServerReview(status="expired", groups=("a", "b")), "expired: it waited for 1 of the group a or b"),
+        (
+            ServerReview(status="expired", groups=("a",), count=2, approved_by=("bob",)),
+            "expired: it waited for 2 of the group a, and was approved by bob only",
+        ),
+        (ServerReview(status="cancelled"), "withdrawn before it was decided"),
+    ],
+)
+def test_it_says_in_words_how_far_they_are(review: ServerReview, expected: str) -> None:
+    assert str(review) == expected
+
+
+def test_secrets_are_taken_out_of_each_text() -> None:
+    review = ServerReview(
+        status="rejected", groups=("key",), approved_by=("key",), rejected_by="key", reason="key", url="key"
+    )
+    assert "key" not in str(review.redacted(lambda text: text.replace("key", "…")).to_json().values())
