@@ -95,6 +95,8 @@ def _review(record: JsonObject) -> str:
     text = hub.get("text") if isinstance(hub, dict) else None
     if not isinstance(hub, dict) or not isinstance(text, str):
         return ""
+    if hub.get("status") == "pending":  # the call ended, however that was, and its text is of before
+        return "not yet answered at the Hub"
     return f"at the Hub {one_line(text, _REASON)}{'' if hub.get('status') == 'approved' else _NOT_RUN}"
 
 

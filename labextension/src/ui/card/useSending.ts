@@ -19,6 +19,13 @@ export interface IArgumentError {
   message: string;
 }
 
+/** Why an answer was not taken. */
+interface IFailure {
+  text: string;
+  /** The request was over by then: that is worth saying on the card of one that is over. */
+  isLate: boolean;
+}
+
 /** An answer on its way, and why the last one was not taken. */
 export interface ISending {
   send: (answer: PersonalAnswer) => void;
@@ -41,20 +48,20 @@ export function useSending(
   const trans = useTrans();
   const nameOf = useNameOf();
   const [isBusy, setBusy] = React.useState(false);
-  const [failure, setFailure] = React.useState<string | null>(null);
+  const [failure, setFailure] = React.useState<IFailure | null>(null);
   /** The answer of which it is not known whether the server took it. */
   const [unsure, setUnsure] = React.useState<PersonalAnswer | null>(null);
   const [argumentError, setArgumentError] =
     React.useState<IArgumentError | null>(null);
 
-  const fail = (text: string): void => {
-    setFailure(text);
+  const fail = (text: string, isLate: boolean): void => {
+    setFailure({ text, isLate });
     onFailure?.(text);
   };
   const interrupt = (): void => {
     const text = interruption(present(), trans);
     if (text) {
-      fail(text);
+      fail(text, true);
     }
   };
   const send = (answer: PersonalAnswer): void => {
@@ -68,20 +75,26 @@ export function useSending(
           setArgumentError({ message: label(message, 500), parameter });
         } else if (!(unsure && isTaken(unsure, error))) {
           setUnsure(isAnswered(error) ? null : answer);
-          fail(explain(error, nameOf, trans));
+          fail(explain(error, nameOf, trans), isTooLate(error));
         }
       })
       .finally(() => {
         setBusy(false);
       });
   };
-  // What became of a request that is over stands on its card.
-  const isOver = unsure !== null && approval.status !== 'pending';
-  const text = isOver ? null : failure;
+  // What became of a request that is over stands on its card, and nothing can be done about it any more.
+  const isShown = approval.status === 'pending' || failure?.isLate;
+  const text = isShown ? (failure?.text ?? null) : null;
   const forget = (): void => {
     setArgumentError(null);
   };
   return { send, interrupt, forget, isBusy, failure: text, argumentError };
+}
+
+/** Whether an answer came when the request had been decided or had ended. */
+function isTooLate(error: unknown): boolean {
+  const present = error instanceof RequestError ? error.approval : null;
+  return present !== null && present.status !== 'pending';
 }
 
 /** Whether the server said what it did with an answer. */

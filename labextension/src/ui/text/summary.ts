@@ -147,7 +147,12 @@ function approvedSummary(
       );
     }
     case 'cancelled':
-      return then('neutral', trans.__('Cancelled while it ran.'));
+      return then(
+        'neutral',
+        review?.status === 'pending'
+          ? trans.__('Cancelled while it was waiting for approval at the Hub.')
+          : trans.__('Cancelled while it ran.')
+      );
   }
 }
 

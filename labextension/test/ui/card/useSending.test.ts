@@ -65,6 +65,38 @@ test('what is not known is not said of a request that is over', async () => {
   expect(here.current.failure).toBeNull();
 });
 
+test.each([
+  [403, 'not_a_decider', 'still waits'],
+  [403, 'needs_person', 'Log in'],
+  [403, null, 'try again'],
+  [409, null, 'review it again']
+])(
+  'what to do with a request that waits is not said of one that is over: %s %s',
+  async (status, reason, words) => {
+    const here = sending(new RequestError(status, '', null, null, reason));
+    await here.send(ALLOW);
+    expect(here.current.failure).toContain(words);
+    here.show(allowed());
+    expect(here.current.failure).toBeNull();
+  }
+);
+
+test('that an answer came too late stays on the card of a request that is over', async () => {
+  const here = sending(taken);
+  await here.send({ decision: 'reject_once', reason: '' });
+  here.show(allowed());
+  expect(here.current.failure).toContain('Your answer was discarded');
+});
+
+test('that a request ended while a form was open stays on its card', () => {
+  const here = sending();
+  here.show(approval({ status: 'expired' }));
+  act(() => {
+    here.current.interrupt();
+  });
+  expect(here.current.failure).toContain('expired while you were answering');
+});
+
 test.each<[IApproval['status'], string | null]>([
   ['pending', null],
   ['expired', 'expired'],

@@ -105,6 +105,9 @@ test('what was rejected at the Hub did not fail, and says who rejected it', () =
   expect(reviewed('failed', {}, 'cut off')).toBe(
     'Allowed by ada. It failed: cut off'
   );
+  expect(reviewed('cancelled', {})).toBe(
+    'Allowed by ada. Cancelled while it was waiting for approval at the Hub.'
+  );
   expect(reviewed('failed', { status: 'cancelled' }, 'no')).toContain(
     'Withdrawn at the Hub.'
   );
