@@ -3,10 +3,10 @@
 ::
 
     AgentBoxError
-    ├── NoServerError             no agentbox server answers this kernel
-    ├── ToolCallRejectedError     a person, or a rule, said no
-    │   └── NobodyToAskError      no rule decides, and there is nobody who could
-    ├── ApprovalExpiredError      nobody answered in time
+    ├── NoServerError             no Jupyter server with jupyter_agentbox answers this kernel
+    ├── ToolCallRejectedError     a person or a rule rejected the call
+    │   └── NobodyToAskError      no rule decides, and nobody is available to ask
+    ├── ApprovalExpiredError      nobody decided in time
     ├── ApprovalCancelledError    the request was withdrawn, or its kernel went away
     ├── TooManyRequestsError      the kernel has too many pending requests; nobody was asked
     ├── ToolArgumentsError        the arguments do not fit the tool's schema
@@ -23,29 +23,29 @@
     │   ├── StaleDigestError      the decision was made about other arguments than the stored ones
     │   ├── NotAnApproverError    the request is for other persons to decide
     │   ├── InvalidDecisionError  the decision itself is malformed
-    │   ├── UnknownGrantError     no such lasting answer, or it has ended
+    │   ├── UnknownGrantError     no such grant, or it has ended
     │   ├── UnknownQuestionError  no such question of an MCP server
-    │   ├── NeedsPersonError      only a person's browser session can decide, and this is none
-    │   ├── NotDeciderError       who asks may use the server, and not decide there
-    │   └── UnknownReviewerError  whether the reviewer may still decide cannot be found out now
+    │   ├── NeedsPersonError      the decision must come from a person's browser session
+    │   ├── NotDeciderError       the sender may use the server but not decide there
+    │   └── UnknownReviewerError  it is not known whether the reviewer may still decide
     ├── SignInError               a sign-in to a server was not completed
-    ├── LockedError               the site's administrator has turned off what was asked for
-    ├── InvalidRulesError         what was sent as rules is none
-    ├── PolicyConflictError       the file of rules has changed since it was read
-    ├── PolicyRefusedError        what was sent as a signed policy is not taken
-    ├── CodeGenerationError       a generator of code gave none
-    │   └── CodeGeneratorConfigurationError   it cannot, until a person sets something right
+    ├── LockedError               the site's administrator has disabled this
+    ├── InvalidRulesError         the submitted rules are invalid
+    ├── PolicyConflictError       the rules file has changed since it was read
+    ├── PolicyRefusedError        the submitted signed policy is refused
+    ├── CodeGenerationError       a code generator produced no code
+    │   └── CodeGeneratorConfigurationError   it cannot until a person fixes its configuration
     ├── ThreadError               an agent's thread cannot be used that way
     │   ├── UnknownThreadError    no such thread, or no such turn in it
     │   └── ThreadBusyError       a turn is in progress in the thread
     ├── AgentTurnError            a turn of an agent failed
-    ├── AgentConfigurationError   an agent cannot work as it is set up: a library, a key or a model is missing
+    ├── AgentConfigurationError   the agent is misconfigured: a library, key or model is missing
     ├── SandboxRefusedError       a sandboxed kernel cannot be started as asked; none was started
-    │   └── SandboxConfigError    the settings of the sandbox are not understood
-    ├── RecordsRejectedError      a place for records of the audit refuses these, however often they come
-    ├── ReportRefusedError        the Hub service does not take a record that a server reports
+    │   └── SandboxConfigError    the sandbox's settings are invalid
+    ├── RecordsRejectedError      an audit sink permanently refuses these records
+    ├── ReportRefusedError        the Hub service refuses a record that a server reports
     └── StorageError              the approval store cannot be read or written; nothing runs
-        └── AuditError            the place for records outside this server does not take one; nothing runs
+        └── AuditError            a required audit sink does not accept a record; nothing runs
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final
 
-#: Lines of the user's code that an error shows: the cell's, and the one that called the tool.
+#: How many lines of the user's code an error shows: the cell's, and the one that called the tool.
 _MOST_PLACES: Final = 2
-#: Characters of such a line.
+#: Longest such line, in characters.
 _LONGEST_LINE: Final = 200
-#: What lies between a cell and a tool, and is none of the user's.
+#: Top-level packages whose frames lie between a cell and a tool and are not the user's code.
 _NOT_OF_USER: Final = frozenset({"jupyter_agentbox", "IPython", "asyncio", "concurrent", "threading"})
 
 
@@ -82,9 +82,9 @@ class AgentBoxError(Exception):
         self.request_id = request_id
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows in place of its own traceback: the user's lines and the message.
+        """Return the short traceback that IPython shows: the user's lines and the message.
 
-        With ``%tb``, which shows an error that is no longer being handled, all frames.
+        With ``%tb``, which shows an error that is no longer being handled, return all frames.
         """
         shell = sys.modules["IPython"].get_ipython()
         if sys.exc_info()[1] is not self:
@@ -96,7 +96,7 @@ class AgentBoxError(Exception):
 
 
 class NoServerError(AgentBoxError):
-    """No agentbox server answers this kernel, so nobody could approve and nothing ran."""
+    """No Jupyter server with jupyter_agentbox answers this kernel, so nothing ran."""
 
     code = "no_server"
 
@@ -118,7 +118,7 @@ class ToolCallRejectedError(AgentBoxError):
 
 
 class NobodyToAskError(ToolCallRejectedError):
-    """No rule decides about the call, and there is nobody who could: it did not run, and failed at once.
+    """No rule decides the call and nobody is available to ask: it failed at once, without running.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class ApprovalCancelledError(AgentBoxError):
 
 
 class TooManyRequestsError(AgentBoxError):
-    """The kernel already has the largest allowed number of pending requests; nobody was asked and nothing ran."""
+    """The kernel has reached its limit of pending requests; nobody was asked and nothing ran."""
 
     code = "too_many_requests"
 
@@ -153,7 +153,7 @@ class ToolArgumentsError(AgentBoxError, ValueError):
     Attributes
     ----------
     parameter : str or None
-        The parameter at fault, as the schema names it; ``None`` where the whole argument object is at fault.
+        The invalid parameter, as named in the schema; ``None`` if the argument object as a whole is invalid.
     """
 
     code = "invalid_arguments"
@@ -180,7 +180,7 @@ class ToolError(AgentBoxError):
 
 
 class ToolServerError(AgentBoxError):
-    """The MCP server did not answer the call: it is dead, hangs, or speaks garbage."""
+    """The MCP server did not answer the call: it is dead, hangs, or sends invalid messages."""
 
     code = "server_error"
 
@@ -204,12 +204,12 @@ class ServerConfigurationError(ToolServerError):
 
 
 class SignInRequiredError(ToolServerError):
-    """The server wants a person to sign in, or to sign in again; nothing ran, and nobody waits for that.
+    """The server requires a person to sign in, or to sign in again; nothing ran, and the call does not wait for it.
 
     Attributes
     ----------
     lacks_rights : bool
-        Whether somebody is signed in, without the rights that it needs.
+        Whether somebody is signed in but lacks the required scopes.
     """
 
     code = "sign_in_required"
@@ -217,7 +217,7 @@ class SignInRequiredError(ToolServerError):
 
 
 class ToolCallInterruptedError(ToolServerError):
-    """The call was cut off while it ran; whether it had an effect is not known, and it is not repeated."""
+    """The call was cut off while it ran. Whether it had an effect is unknown; it is not retried."""
 
     code = "interrupted"
 
@@ -235,25 +235,25 @@ class UnknownApprovalError(ApprovalError):
 
 
 class InvalidTransitionError(ApprovalError):
-    """The request is final, or its status does not allow this step."""
+    """The request is final, or its status does not allow this transition."""
 
     code = "not_pending"
 
 
 class StaleDigestError(ApprovalError):
-    """The decision names another digest than the stored call has."""
+    """The digest in the decision differs from the stored call's."""
 
     code = "stale_digest"
 
 
 class InvalidDecisionError(ApprovalError, ValueError):
-    """The decision is malformed: an unknown answer, or arguments where none can be."""
+    """The decision is malformed: an unknown answer, or arguments where none are allowed."""
 
     code = "invalid_decision"
 
 
 class NotAnApproverError(ApprovalError):
-    """Who answered is not among those who decide this request; it still waits."""
+    """The reviewer is not among those who may decide this request; it is still pending."""
 
     code = "not_an_approver"
 
@@ -265,48 +265,48 @@ class UnknownGrantError(ApprovalError):
 
 
 class UnknownQuestionError(ApprovalError):
-    """There is no such question of an MCP server, or it is long over."""
+    """There is no such question of an MCP server, or it was answered long ago."""
 
     code = "unknown_question"
 
 
 class NeedsPersonError(ApprovalError):
-    """A program sent the decision, and only a person's may count; the request still waits."""
+    """A program sent the decision, but only a person may decide; the request is still pending."""
 
     code = "needs_person"
 
 
 class NotDeciderError(ApprovalError):
-    """Who sent the decision may use the JupyterHub server, and not decide there; the request still waits."""
+    """The sender may use the JupyterHub server but not decide there; the request is still pending."""
 
     code = "not_a_decider"
 
 
 class UnknownReviewerError(ApprovalError):
-    """JupyterHub does not say whether the reviewer may still decide. Unknown means no: the request still waits."""
+    """JupyterHub does not say whether the reviewer may still decide, so the request is still pending."""
 
     code = "unknown_reviewer"
 
 
 class SignInError(AgentBoxError):
-    """A sign-in to an MCP server was not completed: it is over, was begun elsewhere, or was denied. Nothing is kept."""
+    """A sign-in to an MCP server failed: it ended, was begun elsewhere, or was denied. Nothing is stored."""
 
     code = "sign_in"
 
 
 class LockedError(AgentBoxError):
-    """The site's administrator has turned off what was asked for; nothing was changed."""
+    """The site's administrator has disabled this; nothing was changed."""
 
     code = "locked"
 
 
 class InvalidRulesError(AgentBoxError, ValueError):
-    """What was sent as rules is none. The rules are what they were.
+    """The submitted rules are invalid. The rules in force are unchanged.
 
     Attributes
     ----------
     problems : tuple of dict
-        What is wrong, and where, as the REST API sends it.
+        What is wrong and where, as the REST API sends it.
     """
 
     code = "invalid_rules"
@@ -319,12 +319,12 @@ class InvalidRulesError(AgentBoxError, ValueError):
 
 
 class PolicyConflictError(AgentBoxError):
-    """The file of rules has changed since the revision that was to be replaced. The rules are what they were.
+    """The rules file has changed since the revision to be replaced. The rules in force are unchanged.
 
     Attributes
     ----------
     revision : str
-        The present one.
+        The current revision.
     """
 
     code = "policy_conflict"
@@ -335,19 +335,19 @@ class PolicyConflictError(AgentBoxError):
 
 
 class PolicyRefusedError(AgentBoxError):
-    """What was sent as the policy of a Hub service is not taken: the last good one holds."""
+    """The submitted policy of a Hub service is refused; the last good one stays in force."""
 
     code = "policy_refused"
 
 
 class CodeGenerationError(AgentBoxError):
-    """A generator of code gave none. Another attempt may."""
+    """A code generator produced no code. Another attempt may succeed."""
 
     code = "code_generation"
 
 
 class CodeGeneratorConfigurationError(CodeGenerationError, ValueError):
-    """A generator of code is not there, or cannot work until a person sets something right: it is not tried again."""
+    """A code generator is missing, or cannot work until a person fixes its configuration; it is not retried."""
 
     code = "code_generator_configuration"
 
@@ -371,13 +371,13 @@ class ThreadBusyError(ThreadError):
 
 
 class AgentConfigurationError(AgentBoxError):
-    """An agent cannot work as it is set up: a library, a key or a model is missing. The model was asked nothing."""
+    """The agent is misconfigured: a library, key or model is missing. Nothing was sent to the model."""
 
     code = "agent_configuration"
 
 
 class AgentTurnError(AgentBoxError):
-    """A turn of an agent failed; what ran in it, ran. Or none began, because a limit per hour is reached.
+    """An agent's turn failed, though code in it may have run; or an hourly limit kept it from starting.
 
     Attributes
     ----------
@@ -399,13 +399,13 @@ class SandboxRefusedError(AgentBoxError):
 
 
 class SandboxConfigError(SandboxRefusedError, ValueError):
-    """The settings of a sandbox are not understood, so no kernel was started."""
+    """The settings of a sandbox are invalid, so no kernel was started."""
 
     code = "sandbox_config"
 
 
 class StorageError(AgentBoxError):
-    """The approval store cannot be read or written. Unknown means no: nothing runs."""
+    """The approval store cannot be read or written, so nothing runs."""
 
     code = "storage"
 
@@ -417,19 +417,19 @@ class DatabaseHeldError(StorageError):
 
 
 class AuditError(StorageError):
-    """A place outside this server that has to have a record of each call does not take one. Nothing runs without."""
+    """A required audit sink does not accept a record, so nothing runs."""
 
     code = "audit"
 
 
 class ReportRefusedError(AgentBoxError):
-    """The Hub service does not take a record: it is none, is another user's, or another one has its number."""
+    """The Hub service refuses a record: it is malformed, belongs to another user, or its number is taken."""
 
     code = "report_refused"
 
 
 class RecordsRejectedError(AgentBoxError, OSError):
-    """A place for records of the audit refuses these or one of them, and would refuse them again as they are."""
+    """An audit sink refuses these records, or one of them, and would do so on every retry."""
 
     code = "records_rejected"
 
@@ -438,18 +438,18 @@ def _subclasses(cls: type[AgentBoxError]) -> list[type[AgentBoxError]]:
     return [cls, *(found for child in cls.__subclasses__() for found in _subclasses(child))]
 
 
-#: Wire code -> class, for the kernel side that rebuilds what the server raised.
+#: Wire code -> class, with which a kernel rebuilds what the server raised.
 ERRORS_BY_CODE: dict[str, type[AgentBoxError]] = {cls.code: cls for cls in _subclasses(AgentBoxError)}
 
 
 def _places_of_user(traceback: TracebackType | None, shell: Any) -> Iterator[str]:
-    """Yield where code of the user's was, outermost first: no frame of IPython's nor of this package."""
+    """Yield the places in the user's code, outermost first, without frames of IPython or of this package."""
     is_in_cell = False
     while traceback is not None:
         frame, number, traceback = traceback.tb_frame, traceback.tb_lineno, traceback.tb_next
         file = frame.f_code.co_filename
         cell = shell.compile.format_code_name(file)
-        is_in_cell = is_in_cell or cell is not None  # what is above the cell is IPython's
+        is_in_cell = is_in_cell or cell is not None  # frames above the cell are IPython's
         if is_in_cell and str(frame.f_globals.get("__name__")).partition(".")[0] not in _NOT_OF_USER:
             where = " ".join(cell) if cell is not None else f"File {file}"
             line = linecache.getline(file, number).strip()

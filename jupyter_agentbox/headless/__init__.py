@@ -1,1 +1,1 @@
-"""Runs code without a browser: kernels of our own or on a server, and the same approvals as JupyterLab has."""
+"""Run code without a browser, in local or remote kernels, with the same approvals as in JupyterLab."""

@@ -1,4 +1,4 @@
-"""Running code whose calls are all accepted."""
+"""Run code and accept all of its calls."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from .running_kernel import Item
 
 
 async def accept_all(items: AsyncIterator[Item]) -> CodeExecutionResult:
-    """Accept every call that asks, and return the cell's result: one without text and images if there is none.
+    """Accept every request and return the cell's result, which is empty if there is none.
 
     Parameters
     ----------
     items : asynchronous iterator
-        What a cell yields.
+        The items that a cell yields.
 
     Raises
     ------
     CodeExecutionError, TimeoutError, RuntimeError
-        What the iterator raises.
+        Raised by the iterator.
     """
     result = CodeExecutionResult(text=None, images=[])
     try:
-        # Not one after the other: what is accepted together waits for the disk together.
+        # Concurrently: calls accepted together share one wait for the disk.
         async with asyncio.TaskGroup() as accepting:
             async for item in items:
                 if isinstance(item, ApprovalRequest):
@@ -41,11 +41,11 @@ async def accept_all(items: AsyncIterator[Item]) -> CodeExecutionResult:
 
 
 async def _accept(request: ApprovalRequest) -> None:
-    with suppress(InvalidTransitionError):  # it was withdrawn or has expired, which the code that called was told
+    with suppress(InvalidTransitionError):  # withdrawn or expired, which the calling code was told
         await request.accept()
 
 
 def _most_telling(errors: BaseExceptionGroup) -> BaseException:
-    """Return the error that the code ended with, if it did, or else the first."""
+    """Return the error that the code ended with, if there is one, or else the first."""
     own = [error for error in errors.exceptions if isinstance(error, CodeExecutionError | TimeoutError)]
     return (own or errors.exceptions)[0]

@@ -1,4 +1,4 @@
-"""`Agent` and `AsyncAgent`: threads with a language model that works in a kernel of its own, from a program."""
+"""`Agent` and `AsyncAgent`: threads with a language model that works in its own kernel."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
     from jupyter_agentbox.agents.threads.running_turns import RunningTurn
     from jupyter_agentbox.storage.threads import SqlThreadStore
 
-#: Decides about a request: returns whether to accept it, or ``None`` if it answered the request itself.
+#: Decides a request: returns whether to accept it, or ``None`` if it has decided the request itself.
 OnApproval: TypeAlias = "Callable[[PendingApproval], bool | Awaitable[bool | None] | None]"
 
-#: Why a request is rejected that nobody was given.
+#: Reason of the rejection if there is no `on_approval`.
 NOBODY: Final = "nobody can be asked: the program passes no `on_approval`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadList:
-    """A page of threads, the last changed first.
+    """A page of threads, most recently changed first.
 
     Parameters
     ----------
     data : tuple of Thread
         The threads, without their turns.
     next_cursor : str or None
-        Gives the next page, if there is one.
+        Cursor of the next page, if there is one.
     """
 
     data: tuple[Thread, ...]
@@ -58,9 +58,9 @@ class ThreadList:
 
 
 class AsyncAgent:
-    """A language model that writes Python, a kernel that runs it, and threads that keep what was said.
+    """A language model that writes Python, a kernel that runs it, and threads that store the conversation.
 
-    Code and tool calls ask before they run, as a `CodeExecutor`'s do. Threads are kept beside the approvals.
+    Code and tool calls need approval, as with `CodeExecutor`. Threads are stored beside the approvals.
 
     ::
 
@@ -74,36 +74,36 @@ class AsyncAgent:
     model : str
         ``openai:NAME`` (Responses), ``openai-chat:NAME`` (Chat Completions) or ``anthropic:NAME``.
     base_url : str, optional
-        The address of another server that speaks the maker's interface, such as Ollama, vLLM or a gateway.
+        Base URL of a server that implements the provider's API, such as Ollama, vLLM or a gateway.
     api_key : str, optional
-        The model's key. By default it is looked for in the environment, in ``model-keys.json`` in Jupyter's
-        configuration directory (mode 0600), and in the keyring of the operating system. It goes to `base_url`, or to
-        the maker of `model` and no other. No kernel gets it.
+        The model's API key. By default it is looked up in the environment, in ``model-keys.json`` in Jupyter's
+        configuration directory (mode 0600), and in the operating system's keyring. It is sent only to `base_url`, or
+        to the provider of `model`, and is never passed to a kernel.
     approval_mode : ApprovalMode or str
-        Who decides requests that no rule decides, in new threads: ``"ask"``, ``"deny_all"`` or ``"auto_review"``.
+        Who decides requests in new threads if no rule does: ``"ask"``, ``"deny_all"`` or ``"auto_review"``.
     review_model : str, optional
-        The model that reviews calls in the mode ``auto_review``; the thread's own by default.
+        The model that reviews calls in ``auto_review`` mode; the thread's own by default.
     sandbox : bool
         Whether kernels run in a sandbox; see `CodeExecutor`.
     sandbox_config : mapping, Path or str, optional
         The sandbox's settings.
     working_dir : Path or str, optional
-        Where kernels start.
+        Directory in which kernels start.
     policy : Policy, optional
-        Rules that allow, ask for or deny calls; they stand above every mode.
+        Rules that allow, ask for or deny calls; they take precedence over every mode.
     mcp_config_path : Path or str, optional
-        The file that names the MCP servers; Jupyter's by default.
+        The MCP configuration file; Jupyter's by default.
     database_url : str, optional
-        SQLAlchemy URL of the approval store, which has the threads, too; JupyterLab's by default.
+        SQLAlchemy URL of the approval store, which also holds the threads; JupyterLab's by default.
     approval_timeout : float, optional
-        Seconds that a request waits for its decision; for ever by default.
+        How long a request waits for its decision, in seconds; no limit by default.
     limits : TurnLimits, optional
-        What turns may use.
+        Limits of each turn.
 
     Raises
     ------
     AgentConfigurationError
-        This is code that an agent runs.
+        Called from code that an agent runs.
     ValueError
         There is no such approval mode.
     """
@@ -158,7 +158,7 @@ class AsyncAgent:
         await self.close()
 
     async def close(self) -> None:
-        """Interrupt what is in progress, and end the kernels. Threads stay, and can be resumed."""
+        """Interrupt running turns and stop the kernels. Threads are kept, and can be resumed."""
         try:
             await self._threads.aclose()
         finally:
@@ -175,11 +175,11 @@ class AsyncAgent:
         Parameters
         ----------
         approval_mode : ApprovalMode or str, optional
-            Another than the agent's.
+            Overrides the agent's.
         model : str, optional
-            Another than the agent's.
+            Overrides the agent's.
         name : str
-            What people call the thread.
+            The thread's display name.
         """
         mode = _mode(approval_mode) or self.approval_mode
         thread = await self._threads.start(model=model or self.model, mode=mode, name=name)
@@ -188,14 +188,14 @@ class AsyncAgent:
     async def thread_resume(
         self, thread_id: str, *, approval_mode: ApprovalMode | str | None = None, model: str | None = None
     ) -> AsyncThread:
-        """Return a thread that was started before, also by another process.
+        """Return an existing thread, possibly started by another process.
 
         Parameters
         ----------
         thread_id : str
             The thread.
         approval_mode, model : optional
-            Change the thread's, from its next turn on.
+            Replace the thread's, from its next turn on.
 
         Raises
         ------
@@ -217,11 +217,11 @@ class AsyncAgent:
         Parameters
         ----------
         thread_id : str
-            The thread that is copied from.
+            The thread to copy.
         turn_id : str, optional
-            The last turn that is copied; by default, the last that has ended.
+            The last turn to copy; by default, the last that has ended.
         approval_mode, model : optional
-            Others than those of the thread that is copied from.
+            Override those of the copied thread.
 
         Raises
         ------
@@ -231,27 +231,27 @@ class AsyncAgent:
         return AsyncThread(self._threads, thread.id)
 
     async def thread_list(self, *, archived: bool = False, limit: int = 50, cursor: str | None = None) -> ThreadList:
-        """Return a page of threads, the last changed first.
+        """Return a page of threads, most recently changed first.
 
         Parameters
         ----------
         archived : bool
-            Whether to list those that were archived, instead of all others.
+            Whether to list archived threads instead of the others.
         limit : int
-            Threads in a page, 1 to 500.
+            Page size, 1 to 500.
         cursor : str, optional
-            The last page's `next_cursor`.
+            The `next_cursor` of the previous page.
 
         Raises
         ------
         ValueError
-            The cursor is none of this list.
+            The cursor does not belong to this list.
         """
         page = await self._threads.list(ThreadQuery(is_archived=archived, limit=limit, cursor=cursor))
         return ThreadList(data=page.threads, next_cursor=page.next)
 
     async def thread_archive(self, thread_id: str) -> None:
-        """Archive a thread: lists leave it out."""
+        """Archive a thread, which hides it from lists."""
         await self._threads.archive(thread_id)
 
     async def thread_unarchive(self, thread_id: str) -> AsyncThread:
@@ -259,12 +259,12 @@ class AsyncAgent:
         return AsyncThread(self._threads, (await self._threads.unarchive(thread_id)).id)
 
     async def thread_delete(self, thread_id: str) -> None:
-        """Remove a thread and its turns.
+        """Delete a thread and its turns.
 
         Raises
         ------
         ThreadBusyError
-            A turn of it is in progress.
+            One of its turns is in progress.
         """
         await self._threads.delete(thread_id)
         await self._kernels.end(thread_id)
@@ -299,7 +299,7 @@ class AsyncAgent:
         from jupyter_agentbox.agents.threads.models import ModelSettings, maker_of  # noqa: PLC0415
 
         maker = maker_of(model)
-        # A key that was given is for the address that was given, or else for the maker of the agent's own model.
+        # An explicit key is for the explicit address, or else for the provider of the agent's own model.
         is_given = self._base_url is not None or company_of(maker) == company_of(maker_of(self.model))
         key = (self._api_key if is_given else None) or key_of(maker)
         return ModelSettings(model=model, base_url=self._base_url, api_key=key)
@@ -311,7 +311,7 @@ class AsyncThread:
     Parameters
     ----------
     threads : ThreadManager
-        Has the thread.
+        Manages the thread.
     id : str
         The thread's id.
     """
@@ -321,11 +321,11 @@ class AsyncThread:
         self.id = id
 
     async def read(self, *, include_turns: bool = False) -> Thread:
-        """Return what the thread is now: `id`, `name`, `approval_mode`, and `turns` if they are asked for."""
+        """Return the thread's current state: `id`, `name`, `approval_mode`, and `turns` if requested."""
         return await self._threads.read(self.id, include_turns=include_turns)
 
     async def set_name(self, name: str) -> None:
-        """Give the thread a name."""
+        """Rename the thread."""
         await self._threads.set_name(self.id, name)
 
     async def turn(
@@ -336,17 +336,17 @@ class AsyncThread:
         model: str | None = None,
         backend: TurnBackend | str = TurnBackend.LOOP,
     ) -> AsyncTurn:
-        """Begin a turn.
+        """Start a turn.
 
         Parameters
         ----------
         prompt : str
-            What the agent is asked.
+            The question or task for the agent.
         approval_mode, model : optional
-            Change the thread's, from this turn on.
+            Replace the thread's, from this turn on.
         backend : TurnBackend or str
-            ``"loop"``, or ``"generate"`` for code that is written, run and, if it fails, written again, up to
-            `TurnLimits.attempts`.
+            ``"loop"``, or ``"generate"`` for code that is written, run and, on failure, rewritten, up to
+            `TurnLimits.attempts` times.
 
         Raises
         ------
@@ -355,7 +355,7 @@ class AsyncThread:
         ThreadBusyError
             A turn of the thread is in progress.
         AgentConfigurationError
-            The model cannot be used, or the extra ``agent`` is not installed; it was asked nothing.
+            The model cannot be used, or the extra ``agent`` is not installed. Nothing was sent to the model.
         """
         return AsyncTurn(
             await self._threads.begin(
@@ -372,18 +372,17 @@ class AsyncThread:
         model: str | None = None,
         backend: TurnBackend | str = TurnBackend.LOOP,
     ) -> Turn:
-        """Begin a turn and wait for its end. Cancelling interrupts it.
+        """Start a turn and wait for its end. Cancelling interrupts it.
 
         Parameters
         ----------
         prompt, approval_mode, model, backend
             As for `turn`.
         on_approval : callable, optional
-            Gets each request that waits for a person: returns ``True`` to accept it, or answers it itself and returns
-            ``None``. Anything else rejects it. Without `on_approval`, such requests are rejected. A coroutine function
-            may take its time: several can be on their way at once, and one is cancelled when its turn ends. A plain
-            function is called in the event loop, which stands still until it returns: one that waits, such as for
-            `input`, belongs in `asyncio.to_thread`.
+            Called with each request that waits for a person: returns ``True`` to accept it, or decides it itself and
+            returns ``None``. Anything else rejects it. Without `on_approval`, such requests are rejected. Calls of a
+            coroutine function can overlap, and are cancelled when the turn ends. A plain function is called in the
+            event loop and blocks it, so one that waits, such as for `input`, belongs in `asyncio.to_thread`.
 
         Raises
         ------
@@ -395,7 +394,7 @@ class AsyncThread:
 
 
 class AsyncTurn:
-    """A turn that was begun.
+    """A turn that was started.
 
     Parameters
     ----------
@@ -409,12 +408,12 @@ class AsyncTurn:
         self.thread_id = running.thread_id
 
     async def stream(self, *, after: int = 0) -> AsyncIterator[TurnEvent]:
-        """Yield what happened and happens in the turn, until its end.
+        """Yield the turn's events, past and future, until its end.
 
         Parameters
         ----------
         after : int
-            How many events to leave out, because they were seen.
+            How many events to skip.
         """
         async for event in self._running.stream.read(after):
             yield event
@@ -430,11 +429,11 @@ class AsyncTurn:
         self._running.steer(text)
 
     async def interrupt(self) -> Turn:
-        """End the turn now, whatever it waits for. What ran, ran."""
+        """End the turn now, whatever it waits for. Code that has run is not undone."""
         return await self._running.interrupt()
 
     async def run(self, *, on_approval: OnApproval | None = None) -> Turn:
-        """Answer the turn's requests and wait for its end. Cancelling interrupts it.
+        """Decide the turn's requests and wait for its end. Cancelling interrupts it.
 
         Parameters
         ----------
@@ -457,7 +456,7 @@ class AsyncTurn:
             async for event in self._running.stream.read():
                 if isinstance(event, ApprovalRequested):
                     answering.add(group.create_task(_answer(event.request, on_approval)))
-            for task in answering:  # the turn has ended: nobody needs an answer any more
+            for task in answering:  # the turn has ended, so no decision is needed any more
                 task.cancel()
 
 
@@ -469,10 +468,10 @@ async def _answer(request: PendingApproval, on_approval: OnApproval | None) -> N
         answered = on_approval(request)
         answer = await answered if inspect.isawaitable(answered) else answered
         if answer is not None:
-            # `True` alone: a text such as "no" is true, too.
+            # only `True`: a text such as "no" is truthy
             await (request.accept() if answer is True else request.reject())
     except ApprovalError:
-        pass  # somebody was quicker, or it was withdrawn; the code hears of it
+        pass  # decided elsewhere or withdrawn; the code is told
 
 
 def _mode(given: ApprovalMode | str | None) -> ApprovalMode | None:
@@ -480,7 +479,7 @@ def _mode(given: ApprovalMode | str | None) -> ApprovalMode | None:
 
 
 class _Kernels:
-    """A kernel for each thread, started when it is first needed."""
+    """One kernel per thread, started on first use."""
 
     def __init__(self, make: Callable[[], CodeExecutor]) -> None:
         self._make = make
@@ -498,13 +497,13 @@ class _Kernels:
         return self._kernels[thread.id]
 
     async def end(self, thread_id: str) -> None:
-        """End the thread's kernel, if it has one."""
+        """Stop the thread's kernel, if it has one."""
         kernel = self._kernels.pop(thread_id, None)
         if kernel is not None:
             await kernel.stop()
 
     async def close(self) -> None:
-        """End all kernels, also where the end of one fails."""
+        """Stop all kernels, even if stopping one fails."""
         ends = await asyncio.gather(*(self.end(thread_id) for thread_id in list(self._kernels)), return_exceptions=True)
         for failure in ends:
             if failure is not None:

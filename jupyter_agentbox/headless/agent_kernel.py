@@ -1,4 +1,4 @@
-"""The kernel of an agent's thread: a `CodeExecutor` that asks about code, too."""
+"""The kernel of an agent's thread: a `CodeExecutor` that also requires approval of code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .executor import CodeExecutor
 from .requests import ApprovalRequest
 from .results import CodeExecutionError, CodeExecutionResult
 
-#: What the model is told where code has ended its kernel.
+#: Message to the model when code has ended its kernel.
 _LOST: Final = "The kernel is gone, with all variables. The next code runs in a new one."
 
 
@@ -37,7 +37,7 @@ class ExecutorKernel:
     Parameters
     ----------
     executor : CodeExecutor
-        Runs, and approves code.
+        Approves and runs the code.
     """
 
     def __init__(self, executor: CodeExecutor) -> None:
@@ -46,11 +46,11 @@ class ExecutorKernel:
         self._calls = CallLog()
 
     async def stop(self) -> None:
-        """End the executor's kernel."""
+        """Stop the executor's kernel."""
         await self._executor.stop()
 
     async def run(self, code: str, *, turn: TurnRef, analysis: Analysis | None = None) -> AsyncGenerator[KernelEvent]:
-        """Ask whether the code may run, and run it."""
+        """Request approval of code and run it."""
         self._executor.agent_turn = turn
         await self._have_a_kernel()
         self._follow(turn)
@@ -81,28 +81,28 @@ class ExecutorKernel:
             was_withdrawn = isinstance(error, ApprovalCancelledError)
             status = ItemStatus.INTERRUPTED if was_withdrawn else ItemStatus.DECLINED
             ended = CodeEnded(code=code, status=status, error=str(error))
-        for request_id in self._calls.open:  # its end may be on its way to the disk
+        for request_id in self._calls.open:  # its end may not be stored yet
             for event in self._changed(await self._executor.request(request_id)):
                 yield event
         yield replace(ended, code=ran.code, request_id=ran.request_id)
 
     def _follow(self, turn: TurnRef) -> None:
-        """Have one log for all code of a turn: a call may outlast the code that made it."""
+        """Use one log for all code of a turn: a call may outlast the code that made it."""
         if turn != self._turn:
             self._turn, self._calls = turn, CallLog()
 
     def _changed(self, request: StoredRequest) -> Sequence[KernelEvent]:
-        """Return what is new of a call of this turn; those of earlier ones may change meanwhile."""
+        """Return the new events of a call of this turn; calls of earlier turns may change meanwhile."""
         is_of_turn = self._turn is not None and request.call.origin.turn_id == self._turn.turn_id
         return self._calls.changed(request) if is_of_turn else ()
 
     async def _have_a_kernel(self) -> None:
-        """Start another kernel if the last one has ended, or cannot be used any more.
+        """Start another kernel if the last one has ended or is no longer usable.
 
         Raises
         ------
         AgentBoxError
-            None starts.
+            No kernel starts.
         """
         if self._executor.is_usable:
             return
@@ -135,7 +135,7 @@ class ExecutorKernel:
 
 
 class _Ran:
-    """A piece of code as it ran: a person may have edited it."""
+    """The code as it ran, possibly edited by a person."""
 
     def __init__(self, code: str) -> None:
         self.code = code

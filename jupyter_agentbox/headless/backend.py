@@ -1,4 +1,4 @@
-"""Where an executor's calls are decided and run, by services that are loaded when something needs them."""
+"""Decide and run an executor's calls, with services that are loaded on first use."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class CommKernel(Protocol):
 
     @property
     def isolation(self) -> Isolation:
-        """How far it is kept from what is around it."""
+        """The kernel's level of isolation."""
 
     def send_comm(self, comm_id: str, data: JsonObject) -> None:
-        """Send a message."""
+        """Send a comm message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ class LocalBackend:
     Parameters
     ----------
     settings : BackendSettings
-        Policy, timeouts and paths of the backend.
+        The backend's policy, timeouts and paths.
     on_change : callable
-        Gets each new or changed request.
+        Called with each new or changed request.
     on_report : callable
-        Gets what tools and MCP servers say while they run.
+        Called with progress and log messages of tools and MCP servers.
     """
 
     def __init__(
@@ -89,33 +89,33 @@ class LocalBackend:
         self._kernel: CommKernel | None = None
         self._opening: asyncio.Task[None] | None = None
         self._early: list[tuple[str, str, Any]] = []
-        #: The turn of an agent that works in the kernel, for the record.
+        #: The agent's turn that is using the kernel, for the record.
         self.turn: TurnRef | None = None
         self._services: LocalServices | None = None
-        #: How far each running call said last that it is.
+        #: The last reported progress of each running call.
         self._reported: dict[str, Progress] = {}
         self.requests = RequestQueue(self.decide)
 
     @property
     def asker(self) -> Asker:
-        """Who runs the code."""
+        """The identity of whoever runs the code."""
         return Asker.of(self._settings.reviewer)
 
     def attach(self, kernel: CommKernel) -> None:
-        """Take a kernel that started."""
+        """Attach a started kernel."""
         self._kernel = kernel
         if self._services is not None:
             self._services.kernels.kernel_started(kernel.id, _Channel(kernel))
 
     async def detach(self) -> None:
-        """Let go of the kernel; what it asked for is orphaned, what it runs is cancelled."""
+        """Detach the kernel: its pending requests are orphaned, its running calls cancelled."""
         kernel, self._kernel = self._kernel, None
         self._early.clear()
         if self._services is not None and kernel is not None:
             await self._services.kernels.kernel_lost(kernel.id)
 
     def receive(self, content: Mapping[str, Any]) -> None:
-        """Take a comm message of the kernel."""
+        """Handle a comm message of the kernel."""
         comm_id, data = str(content.get("comm_id")), content.get("data")
         if self._kernel is None or not comm_id.startswith(COMM_PREFIX):
             return
@@ -126,12 +126,12 @@ class LocalBackend:
             self.preload()
 
     def preload(self) -> None:
-        """Begin to load the parts."""
+        """Start loading the services."""
         if self._opening is None:
             self._opening = asyncio.ensure_future(self._open())
 
     def preload_if_configured(self) -> None:
-        """Begin to load the parts if there are MCP servers, so that the first call is quick."""
+        """Start loading the services if there are MCP servers, so that the first call is quick."""
         if self._has_servers():
             self.preload()
 
@@ -144,7 +144,7 @@ class LocalBackend:
         *,
         is_anybody_there: bool = True,
     ) -> None:
-        """Answer a request; when this returns, the answer is on disk."""
+        """Decide a request; on return, the decision is on disk."""
         if self._services is None:
             raise StorageError("the executor was stopped")
         reviewer = self._settings.reviewer
@@ -154,7 +154,7 @@ class LocalBackend:
     async def register(
         self, name: str, configuration: JsonObject, decide: Callable[[ApprovalRequest], Awaitable[None]]
     ) -> list[str]:
-        """Add an MCP server, if a rule allows it or `decide` accepts the request; return the names of its tools."""
+        """Add an MCP server if a rule allows it or `decide` accepts the request; return its tools' names."""
         box = await self.box()
         asked: asyncio.Future[StoredRequest] = asyncio.get_running_loop().create_future()
         adding = asyncio.ensure_future(
@@ -173,16 +173,16 @@ class LocalBackend:
             return [str(tool) for tool in added["tools"]]
         finally:
             for task in (answering, adding):
-                task.cancel()  # does nothing to one that has ended
+                task.cancel()  # a no-op for a finished task
             await asyncio.gather(answering, adding, return_exceptions=True)
 
     async def box(self) -> AgentBox:
-        """Return the parts, once they are loaded.
+        """Return the services, once they are loaded.
 
         Raises
         ------
         AgentBoxError
-            If they cannot be; the log says why.
+            They cannot be loaded; the log says why.
         """
         self.preload()
         if self._opening is not None:
@@ -192,17 +192,17 @@ class LocalBackend:
         return self._services.box
 
     async def withdrawn(self) -> None:
-        """Wait until what the kernel has withdrawn so far can be decided no more."""
+        """Wait until requests that the kernel has withdrawn so far can no longer be decided."""
         if self._services is not None and self._kernel is not None:
             await self._services.kernels.withdrawn(self._kernel.id)
 
     async def stop_servers(self) -> None:
-        """Stop the MCP servers; each starts anew on its next use."""
+        """Stop the MCP servers; each restarts on its next use."""
         if self._services is not None:
             await self._services.box.tools.stop_all()
 
     async def aclose(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
         if self._opening is not None:
             await asyncio.wait([self._opening])
         await self.detach()
@@ -210,12 +210,12 @@ class LocalBackend:
         if services is not None:
             await services.box.aclose()
 
-    # -- the announcer of the services
+    # -- the services' announcer
 
     def approval_changed(self, request: StoredRequest) -> None:
-        """Pass a new or changed request of a kernel on, or how far a running one is."""
+        """Forward a kernel's new or changed request, or the progress of a running one."""
         if request.call.origin.kernel_id is None:
-            return  # a registration: whoever began it knows
+            return  # a registration, whose caller already knows
         self._on_change(request)
         is_running = request.outcome is not None and request.outcome.state is OutcomeState.RUNNING
         if not is_running:
@@ -223,19 +223,19 @@ class LocalBackend:
         elif self._services is not None:
             activity = self._services.box.running_calls.activity_of(request.id)
             progress = activity.progress if activity is not None else None
-            # It is the same after a log message, which is reported by the server.
+            # It is unchanged after a log message, which the server reports.
             if progress is not None and progress is not self._reported.get(request.id):
                 self._reported[request.id] = progress
                 self._on_report(progress_of(request, progress))
 
     def servers_changed(self) -> None:
-        """Do nothing: no one looks at the servers' states."""
+        """Do nothing: nothing displays server status here."""
 
     def questions_changed(self) -> None:
-        """Do nothing: the program is asked itself."""
+        """Do nothing: the program is asked directly."""
 
     def grants_changed(self) -> None:
-        """Do nothing: no one lists grants."""
+        """Do nothing: nothing lists grants here."""
 
     async def _open(self) -> None:
         try:
@@ -265,7 +265,7 @@ class LocalBackend:
 
 
 def _import_services() -> type[LocalServices]:
-    # The only late import: it takes longer than starting a kernel, and most cells call no tool.
+    # Late: this takes longer than starting a kernel, and most cells call no tool.
     from .local_services import LocalServices  # noqa: PLC0415
 
     return LocalServices

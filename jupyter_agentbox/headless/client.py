@@ -1,4 +1,4 @@
-"""`KernelClient`: runs code in a kernel of a gateway, or of any Jupyter server."""
+"""`KernelClient`: run code in a kernel of a gateway or of any Jupyter server."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .remote_kernel import RemoteKernel
 from .results import ExecutionError, ExecutionResult
 from .server_api import RefusedError, ServerAddress
 
-#: Run in a fresh kernel.
+#: Code to run in a new kernel.
 _WORK_IN: Final = "from jupyter_agentbox.kernel_app.workspace import work_in\nwork_in(get_ipython(), {directory!r})"
 
 
 class KernelClient:
-    """Runs code in a kernel of a Jupyter server.
+    """Run code in a kernel of a Jupyter server.
 
-    By default it starts a kernel of its own, which ends with it. With `kernel_id` it attaches to one that runs and
+    By default it starts a new kernel and shuts it down at the end. With `kernel_id` it attaches to a running kernel and
     leaves it running.
 
     ::
@@ -36,34 +36,34 @@ class KernelClient:
     Parameters
     ----------
     host, port
-        Where the server is.
+        Address of the server.
     token : str, optional
-        The server's token. For a server of this user on this machine it is found without.
+        The server's token. For this user's servers on this machine it is found automatically.
     working_dir : Path, optional
-        Where each cell of a kernel of its own starts, on the server's machine; by default the kernel starts where the
-        server says, and code may change it. The kernel's environment needs this package.
+        Directory on the server's machine in which each cell of a new kernel starts; by default the server chooses the
+        kernel's first directory, and code may change it. The kernel's environment needs this package.
     images_dir : Path, optional
-        Where PNG images are written, ``images`` by default; made when there is one.
+        Directory for PNG images, ``images`` by default; created for the first image.
     ping_interval : float
-        Seconds between two signs of life on the connection.
+        Interval between WebSocket pings, in seconds.
     kernel_id : str, optional
-        A kernel that runs.
+        Id of a running kernel to attach to.
     kernel_name : str, optional
-        Which kind of kernel to start, by default the server's.
+        The kernelspec to start; the server's default if omitted.
     url : str, optional
-        The server's base URL instead of `host` and `port`, such as ``https://hub.example.org/user/ada/``.
+        The server's base URL, instead of `host` and `port`, such as ``https://hub.example.org/user/ada/``.
     kernel_init_timeout : float
-        Seconds that starting and connecting may take.
+        How long starting and connecting may take, in seconds.
 
     Attributes
     ----------
     host, port, working_dir, images_dir, ping_interval, kernel_init_timeout
-        What was given, `images_dir` absolute.
+        The constructor's arguments, with `images_dir` absolute.
 
     Raises
     ------
     ValueError
-        If `working_dir` is given with `kernel_id`: the kernel has other clients.
+        If `working_dir` is given with `kernel_id`: other clients use that kernel.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class KernelClient:
         self.host = host
         self.port = port
         self.working_dir = Path(working_dir).absolute() if working_dir is not None else None
-        # resolved before code of ours could put a link there
+        # resolved before our code can put a link there
         self.images_dir = Path(images_dir if images_dir is not None else "images").resolve()
         self.ping_interval = ping_interval
         self.kernel_init_timeout = kernel_init_timeout
@@ -112,7 +112,7 @@ class KernelClient:
         Raises
         ------
         RuntimeError
-            If there is no connection.
+            If not connected.
         """
         if self._kernel is None:
             raise RuntimeError(
@@ -123,16 +123,16 @@ class KernelClient:
     async def connect(
         self, retries: int = 1, retry_interval: float = 1.0, kernel_init_timeout: float | None = None
     ) -> None:
-        """Start a kernel, or attach to the one that was named.
+        """Start a kernel, or attach to the one given.
 
         Parameters
         ----------
         retries : int
-            How often to try where no server answers: more than once for one that is just starting.
+            How often to try if no server answers; more than once for a server that is just starting.
         retry_interval : float
-            Seconds between two tries.
+            Interval between two tries, in seconds.
         kernel_init_timeout : float, optional
-            Instead of what the client was made with.
+            Overrides the client's own.
 
         Raises
         ------
@@ -140,9 +140,9 @@ class KernelClient:
             If the server cannot be reached, refuses, or has no such kernel, or if the kernel cannot work in
             `working_dir`.
         TimeoutError
-            If it takes too long.
+            If it takes longer than that.
         RuntimeError
-            If there is a connection already.
+            If already connected.
         """
         if self._kernel is not None:
             raise RuntimeError("the client is already connected")
@@ -162,7 +162,7 @@ class KernelClient:
             await self._work_in(self.working_dir, seconds)
 
     async def disconnect(self) -> None:
-        """Hang up, and end the kernel if this client started it. Does nothing if there is no connection."""
+        """Disconnect, and shut down the kernel if this client started it. Do nothing if not connected."""
         kernel, self._kernel = self._kernel, None
         turns, self._turns = self._turns, None
         if turns is not None:
@@ -171,7 +171,7 @@ class KernelClient:
             await asyncio.shield(kernel.close())
 
     async def reset(self) -> None:
-        """Start again with a fresh kernel: of its own a new one, of an attached one a restart.
+        """Replace a kernel of its own with a new one, or restart an attached one.
 
         Raises
         ------
@@ -205,19 +205,19 @@ class KernelClient:
             raise
 
     async def interrupt(self) -> None:
-        """Interrupt what the kernel runs."""
+        """Interrupt the code that the kernel is running."""
         if self._kernel is not None:
             await self._kernel.interrupt()
 
     async def stream(self, code: str, timeout: float | None = None) -> AsyncIterator[str | ExecutionResult]:
-        """Run code; yield its text as it comes, and the result at the end.
+        """Run code; yield its text as it arrives, and the result at the end.
 
         Parameters
         ----------
         code : str
-            As in a notebook cell.
+            Python, as in a notebook cell.
         timeout : float, optional
-            Seconds that it may run.
+            How long the code may run, in seconds.
 
         Yields
         ------
@@ -231,9 +231,9 @@ class KernelClient:
         ExecutionError
             The code raised an error, resisted an interrupt, or its kernel ended.
         TimeoutError
-            The time is over; the code was interrupted and the kernel can be used on.
+            The code timed out and was interrupted; the kernel remains usable.
         RuntimeError
-            There is no connection, or this task holds up a cell of it.
+            Not connected, or this task is itself iterating over one of this kernel's cells.
         """
         if self._turns is None:
             raise RuntimeError(

@@ -25,7 +25,7 @@ from .executor import CodeExecutor
 from .requests import ApprovalRequest
 from .sandbox_config import SandboxConfig
 
-#: Decides about a request: by `accept` and `reject`, or by returning whether it may run.
+#: Decides a request: with `accept` and `reject`, or by returning whether it may run.
 Approve = Callable[[ApprovalRequest], Awaitable[bool | None] | bool | None]
 
 T = TypeVar("T")
@@ -34,12 +34,12 @@ _NOBODY: Final = "nobody could be asked: the service has no `approve`, and no ru
 
 
 class CodeRun:
-    """A request for code on its way. Made by `CodeService.start`.
+    """A request for code in progress, created by `CodeService.start`.
 
     Attributes
     ----------
     request : CodeRequest
-        What is wanted.
+        The task for which code is generated.
     """
 
     def __init__(self, request: CodeRequest) -> None:
@@ -51,16 +51,16 @@ class CodeRun:
 
     @property
     def status(self) -> CodeStatus:
-        """Where it stands. While somebody has to decide it is ``waiting``, for as long as they take."""
+        """The current status; ``waiting`` while a decision is pending."""
         return self._status
 
     @property
     def pending(self) -> tuple[ApprovalRequest, ...]:
-        """The requests that wait for a decision: of the code, or of calls that it makes."""
+        """The pending approval requests, for the code or for its calls."""
         return tuple(self._pending.values())
 
     async def waiting(self) -> tuple[ApprovalRequest, ...]:
-        """Wait until somebody has to decide, and return what waits; nothing if it ended without."""
+        """Wait for pending approval requests and return them; return none if the run ended without any."""
         if self._task is not None and not self._pending:
             asking = asyncio.ensure_future(self._asked.wait())
             await asyncio.wait([asking, self._task], return_when=asyncio.FIRST_COMPLETED)
@@ -68,33 +68,33 @@ class CodeRun:
         return self.pending
 
     async def result(self) -> CodeResult:
-        """Wait for the end and return what became of it. Who waits can be cancelled; the run goes on.
+        """Wait for the run to end and return its result. Cancelling the waiter does not cancel the run.
 
         Raises
         ------
         Exception
-            What `approve` raised; then nothing of the run goes on.
+            Raised by `approve`; the run has then stopped.
         """
         if self._task is None:
             raise RuntimeError("the run was not started")
         return await asyncio.shield(self._task)
 
     async def cancel(self) -> None:
-        """Withdraw what is asked, interrupt what runs, and wait for the end. The status is ``cancelled`` then."""
+        """Withdraw pending requests, interrupt running code, and wait for the end, with the status ``cancelled``."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])
 
     def begin(self, task: asyncio.Task[CodeResult]) -> None:
-        """Take the task that does the work."""
+        """Set the task that does the work."""
         self._task = task
 
     def become(self, status: CodeStatus) -> None:
-        """Take a new status."""
+        """Set a new status."""
         self._status = status
 
     def add(self, request: ApprovalRequest) -> None:
-        """Take a request that waits, until it is decided."""
+        """Add a request until it is decided."""
         self._pending[request.id] = request
         self._asked.set()
         request.on_decision(lambda _: self._forget(request))
@@ -106,55 +106,55 @@ class CodeRun:
 
 
 class CodeService:
-    """Has code made for a task, and run once somebody or a rule has approved it: generate, analyse, ask, run.
+    """Generate code for a task, analyse it, request approval, and run it.
 
-    What goes wrong goes to the generator, which may try again, up to the request's `max_attempts`. Each piece of code
-    is a request of its own, ``notebook.run_code``; what was refused, expired or was blocked is not tried again. Calls
-    of tools in the code are requests, too.
+    Errors are returned to the generator, which may try again, up to the request's `max_attempts`. Each piece of code
+    is a request of its own, ``notebook.run_code``; a rejected, expired or blocked one is not retried. Tool calls in the
+    code are requests, too.
 
     ::
 
         async with CodeService(generator=generator, approve=decide, sandbox=True) as service:
             result = await service.run(CodeRequest(user_query="…", task_objective="…"))
 
-    Requests take turns. As a context manager the service keeps its kernel from one to the next, and empties its names
-    before each piece of code; without, each request has a kernel of its own, which takes longer.
+    Requests are processed one at a time. As a context manager the service keeps its kernel between requests, and
+    clears its namespace before each piece of code; otherwise each request has a kernel of its own, which takes longer.
 
     Parameters
     ----------
     generator : CodeGenerator or str
-        Makes the code; or the name of one, such as ``"model"``, for `create_code_generator`.
+        The code generator, or its name for `create_code_generator`, such as ``"model"``.
     generator_config : mapping, optional
-        What a generator that is named is made with: ``{"model": "openai:gpt-5.2"}``.
+        Configuration of a generator given by name: ``{"model": "openai:gpt-5.2"}``.
     approve : callable, optional
-        Gets each `ApprovalRequest`, of the code and of its calls. It decides with `accept` and `reject`, now or later,
-        or by what it returns: true or false. It may be a coroutine function. Without it `run` refuses what no rule
-        decides, and what `start` gives has it in `pending`.
+        A function or coroutine function called with each `ApprovalRequest`, for the code and its calls. It decides
+        with `accept` and `reject`, now or later, or by returning true or false. Without it, `run` rejects what no rule
+        decides, and the `CodeRun` that `start` returns lists it in `pending`.
     policy : Policy, optional
-        Rules that allow, ask for or deny calls, ``notebook.run_code`` too; without a rule everything asks.
+        Rules that allow, ask for or deny calls, including ``notebook.run_code``; without a rule everything asks.
     sandbox : bool
-        Whether the kernel runs in a sandbox, or nothing does.
+        Whether to run code in a sandbox, or not at all.
     sandbox_config : mapping, Path or str, optional
         The sandbox's settings; implies `sandbox`.
     working_dir, images_dir, mcp_config_path, database_url : optional
         As for `CodeExecutor`.
     approval_timeout : float, optional
-        Seconds that a request waits for its decision; for ever by default.
+        How long a request waits for its decision, in seconds; no limit by default.
     timeout : float, optional
-        Seconds that a piece of code may run, without the time that decisions take.
+        How long a piece of code may run, in seconds, not counting the time for decisions.
     analysis : AnalysisSettings, optional
-        What the static analysis makes of its findings.
+        How the static analysis treats its findings.
     fresh_kernel : bool
-        Whether each piece of code gets a kernel of its own. Else only one does that follows code which failed.
+        Whether each piece of code gets a new kernel. If not, only code that follows a failure does.
 
     Raises
     ------
     TypeError
-        If the generator has no method `generate_code`, or `generator_config` is given with one that is not named.
+        If the generator has no method `generate_code`, or `generator_config` is given without a generator's name.
     CodeGeneratorConfigurationError
-        If no generator of the name can be made. It is a `ValueError`, too.
+        If there is no usable generator of that name. It is also a `ValueError`.
     SandboxConfigError
-        If `sandbox_config` is not understood. It is a `ValueError`, too.
+        If `sandbox_config` is invalid. It is also a `ValueError`.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class CodeService:
             generator = create_code_generator(generator, generator_config)
         elif generator_config is not None:
             raise TypeError("`generator_config` is for a generator that is named")
-        given: object = generator  # whatever a caller without types gives: a class has the method, too
+        given: object = generator  # whatever an untyped caller passes: a class has the method, too
         if isinstance(given, type) or not isinstance(given, CodeGenerator):
             raise TypeError(f"`generator` must be an object with a method `generate_code`: {generator!r:.80}")
         self._generator = generator
@@ -198,7 +198,7 @@ class CodeService:
             database_url=database_url,
             approval_timeout=approval_timeout,
         )
-        self._make_executor()  # what cannot be understood should be said now
+        self._make_executor()  # raise errors in the configuration now
         self._kernel: _KeptKernel | None = None
         self._turns = asyncio.Lock()
         self._busy: set[asyncio.Task[Any]] = set()
@@ -221,24 +221,24 @@ class CodeService:
             await kernel.aclose()
 
     async def run(self, request: CodeRequest) -> CodeResult:
-        """Take a request to its end. Cancelling this withdraws what is asked, and interrupts what runs.
+        """Process a request to its end. Cancelling withdraws its pending requests and interrupts its code.
 
         Parameters
         ----------
         request : CodeRequest
-            What is wanted.
+            The task for which code is generated.
 
         Returns
         -------
         CodeResult
-            Whatever became of it: its `status` says.
+            The result of every outcome; see its `status`.
 
         Raises
         ------
         RuntimeError
-            This is called by `approve`, or by the generator: it would wait for itself.
+            Called from `approve` or from the generator, which would deadlock.
         Exception
-            What `approve` raised; nothing runs then.
+            Raised by `approve`; nothing runs then.
         """
         run = self._start(request, self._approve or _refuse)
         try:
@@ -248,7 +248,7 @@ class CodeService:
             raise
 
     def start(self, request: CodeRequest) -> CodeRun:
-        """Begin with a request and return at once: for a program that shows where it stands, or decides elsewhere."""
+        """Start a request and return at once: for programs that show its progress or decide elsewhere."""
         return self._start(request, self._approve or _leave)
 
     def _start(self, request: CodeRequest, approve: Approve) -> CodeRun:
@@ -259,7 +259,7 @@ class CodeService:
         return run
 
     def _watched(self, task: asyncio.Task[T]) -> asyncio.Task[T]:
-        """Remember who works for a request: none of them can begin another one of this service and wait for it."""
+        """Remember a task that works on a request: it must not start another one of this service and wait for it."""
         self._busy.add(task)
         task.add_done_callback(self._busy.discard)
         return task
@@ -300,7 +300,7 @@ class CodeService:
 
 
 class _KeptKernel:
-    """An executor that starts while code is being made, and what runs code in it."""
+    """An executor that starts while code is being generated, and runs that code."""
 
     def __init__(self, executor: CodeExecutor, *, timeout: float | None, always_fresh: bool) -> None:
         self._executor = executor
@@ -308,20 +308,20 @@ class _KeptKernel:
         self.code_kernel = CodeKernel(executor, self.started, timeout=timeout, always_fresh=always_fresh)
 
     async def started(self) -> None:
-        """Wait until it has started; raises what kept it from that."""
+        """Wait for the executor to start, or raise the error that prevented it."""
         await asyncio.shield(self._starting)
 
     async def aclose(self) -> None:
-        """End it, also if it has not started yet."""
+        """Stop the executor, even if it has not started yet."""
         self._starting.cancel()
         await asyncio.wait([self._starting])
         if not self._starting.cancelled():
-            self._starting.exception()  # somebody was told, or nobody asked
+            self._starting.exception()  # already reported, or nobody asked
         await self._executor.stop()
 
     async def _start(self) -> None:
         await self._executor.start()
-        await self._executor.servers()  # loads what decides
+        await self._executor.servers()  # loads the services that decide
 
 
 async def _decide(approve: Approve, request: ApprovalRequest) -> None:
@@ -334,7 +334,7 @@ async def _decide(approve: Approve, request: ApprovalRequest) -> None:
         elif answer is not None:
             await request.reject()
     except InvalidTransitionError as error:
-        if error.request_id != request.id:  # else it was withdrawn, or has expired, meanwhile
+        if error.request_id != request.id:  # otherwise it was withdrawn or has expired meanwhile
             raise
 
 

@@ -1,4 +1,4 @@
-"""`CodeExecutor`: code in, approval requests and results out."""
+"""`CodeExecutor`: run code, yield its approval requests and results."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ log = logging.getLogger(__name__)
 _PRINT_VARIABLES: Final = (
     "from jupyter_agentbox.kernel.variables import print_variables\nprint_variables(get_ipython())"
 )
-#: Seconds that a kernel has to tell its variables.
+#: How long, in seconds, a kernel may take to list its variables.
 _VARIABLES: Final = 30.0
 
 
 class CodeExecutor:
-    """Runs Python code in a kernel of its own, and asks before each tool call.
+    """Run Python code in a dedicated kernel, and ask before each tool call.
 
-    Everything but the kernel and the MCP servers is in this process. Cells run one after the other and share the
-    kernel's state. Each call that no rule decides is yielded by `stream` as an `ApprovalRequest`, and kept with its
-    decision and outcome in the same approval store that JupyterLab uses.
+    Everything but the kernel and the MCP servers runs in this process. Cells run one after the other and share the
+    kernel's state. `stream` yields each call that no rule decides as an `ApprovalRequest`. Its decision and outcome are
+    stored in the approval store that JupyterLab uses.
 
     ::
 
@@ -73,67 +73,66 @@ class CodeExecutor:
     Parameters
     ----------
     kernel_env : mapping, optional
-        Environment variables of the kernel. Of this process's, it gets only what any process needs (``PATH``, ``HOME``,
-        the language and the like), not its secrets.
+        Environment variables of the kernel. From this process it inherits only the basics (``PATH``, ``HOME``, the
+        language and the like), not its secrets.
     working_dir : Path, optional
-        Where the kernel starts, and where each cell starts again; by default here, and code may change it.
+        Directory in which the kernel and each cell start, unless code changes it; the current directory by default.
     images_dir : Path, optional
-        Where PNG images are written, ``images`` by default; made when there is one.
+        Directory for PNG images, ``images`` by default; created for the first image.
     approval_timeout : float, optional
-        Seconds that a request waits for its decision; for ever by default.
+        How long a request waits for its decision, in seconds; no limit by default.
     connect_timeout : float
         How long an MCP server may take to start, in seconds.
     kernel_init_timeout : float
-        Seconds that the kernel may take to start.
+        How long the kernel may take to start, in seconds.
     sandbox : bool
-        Whether the kernel runs in a sandbox: no network but allowed domains, no credentials, no files but
-        `working_dir`. If no sandbox can be made, `start` raises and nothing runs.
+        Whether the kernel runs in a sandbox: no network except allowed domains, no credentials, no files outside
+        `working_dir`. If no sandbox can be created, `start` raises and nothing runs.
     sandbox_config : mapping, Path or str, optional
-        The sandbox's settings, or the JSON file that has them; the keys are those of the traits of sandboxed kernels.
-        Implies `sandbox`.
+        The sandbox's settings, or the path of a JSON file with them; the keys are the trait names of sandboxed
+        kernels. Implies `sandbox`.
     log_level : str, optional
-        Sets the level of this package's logger, for the whole process; else it is left as it is.
+        Level of this package's logger, for the whole process; unchanged by default.
     approve_tool_calls : bool
-        Whether tool calls ask. If not, they run, and are recorded.
+        Whether tool calls need approval. If not, they run, and are recorded.
     approve_shell_cmds : bool
-        Whether ``!command``, ``%%bash`` and the like ask too. Their server is ``shell``.
+        Whether ``!command``, ``%%bash`` and the like need approval too. Their server is ``shell``.
     require_shell_escape : bool
         Whether other ways to start a program are refused: a guard against mistakes, not a wall.
     approve_code : bool
-        Whether the code itself asks before it runs. Its server is ``notebook``, its tool ``run_code``; what was edited
-        runs as it was edited.
+        Whether the code itself needs approval before it runs. Its server is ``notebook``, its tool ``run_code``;
+        edited code runs as edited.
     policy : Policy, optional
-        Rules that allow, ask for or deny calls; the strictest that matches wins.
+        Rules that allow, ask for or deny calls; the strictest matching rule wins.
     mcp_config_path : Path, optional
-        The file that names the MCP servers. By default, the servers that `generate_mcp_sources` was given, and those
-        of ``mcp.json`` in Jupyter's configuration directory.
+        The MCP configuration file. By default, the servers registered with `generate_mcp_sources` and those in
+        ``mcp.json`` in Jupyter's configuration directory.
     database_url : str, optional
         SQLAlchemy URL of the approval store; JupyterLab's by default.
     on_question : callable, optional
-        Awaited with the `ServerQuestion` that an MCP server asks while one of its tools runs. It returns the values of
-        the form, ``True`` for a page that the person opens, ``False`` to decline, ``None`` to cancel. Without it,
+        Awaited with each `ServerQuestion` that an MCP server asks while one of its tools runs. Returns the values of
+        the form, ``True`` for a page that the person opens, ``False`` to decline, or ``None`` to cancel. Without it,
         questions are declined, and `stream` says so.
     via : Via
-        The way in which answers reach `ApprovalRequest.accept` and `reject`, for the record; by default they are this
-        program's own.
+        How answers reach `ApprovalRequest.accept` and `reject`, for the record; by default, from this program.
     modes : ThreadModes, optional
-        The approval modes of agents' threads: `AsyncAgent` gives it.
+        The approval modes of agents' threads, passed by `AsyncAgent`.
     tool_server_host, tool_server_port, kernel_gateway_host, kernel_gateway_port
-        Taken for programs that were written for ipybox, with a warning: nothing listens on a port here.
+        Accepted for compatibility with ipybox, with a warning; nothing listens on a port here.
 
     Attributes
     ----------
     kernel_env, working_dir, images_dir, approval_timeout, connect_timeout, kernel_init_timeout
-        What was given, paths absolute. To change one, make another executor.
+        The constructor's arguments, with absolute paths. To change one, create another executor.
     sandbox, sandbox_config, log_level, approve_tool_calls, approve_shell_cmds, require_shell_escape, approve_code
-        What was given.
+        The constructor's arguments.
 
     Raises
     ------
     ValueError
-        If `require_shell_escape` is asked for without `approve_shell_cmds`.
+        If `require_shell_escape` is given without `approve_shell_cmds`.
     SandboxConfigError
-        If `sandbox_config` is not understood. It is a `ValueError`, too.
+        If `sandbox_config` is invalid. It is also a `ValueError`.
     """
 
     def __init__(
@@ -181,7 +180,7 @@ class CodeExecutor:
             directory = Path(self._sandbox.work_dir).expanduser().resolve() if self._sandbox.work_dir else None
         self.kernel_env = dict(kernel_env or {})
         self.working_dir = directory
-        # resolved before any kernel could put a link there
+        # resolved before a kernel can put a link there
         self.images_dir = Path(images_dir if images_dir is not None else "images").resolve()
         self.approval_timeout = approval_timeout
         self.connect_timeout = connect_timeout
@@ -229,7 +228,7 @@ class CodeExecutor:
 
     @property
     def agent_turn(self) -> TurnRef | None:
-        """The turn of an agent that works in the kernel, for the record; ``None`` if none does."""
+        """The agent's turn that is using the kernel, for the record, if any."""
         return self._backend.turn if self._backend is not None else None
 
     @agent_turn.setter
@@ -238,12 +237,12 @@ class CodeExecutor:
 
     @property
     def isolation(self) -> str:
-        """The level of isolation that the running kernel has; ``"none"`` for a plain one, and if none runs."""
+        """The running kernel's level of isolation; ``"none"`` for a plain kernel, or if none is running."""
         return (self._running.kernel.isolation if self._running is not None else Isolation.NONE).value
 
     @property
     def is_usable(self) -> bool:
-        """Whether cells can run. If the kernel has ended, or its code resists an interrupt, `reset` gives another."""
+        """Whether cells can run. If the kernel has ended or ignores an interrupt, `reset` replaces it."""
         return self._running is not None and self._running.turns.is_usable
 
     async def start(self) -> None:
@@ -252,11 +251,11 @@ class CodeExecutor:
         Raises
         ------
         RuntimeError
-            If it runs already.
+            If it is already running.
         CodeExecutionError
-            If it does not start; the text has its last words.
+            If it does not start; the message has its last output.
         SandboxRefusedError
-            If it is to have a sandbox and cannot; the text says what to install or to change.
+            If its sandbox cannot be created; the message says what to install or change.
         TimeoutError
             If it takes longer than `kernel_init_timeout`.
         """
@@ -276,20 +275,20 @@ class CodeExecutor:
             self._backend.preload_if_configured()
 
     async def stop(self) -> None:
-        """End the kernel and the MCP servers, and withdraw what waits. Does nothing if it does not run."""
+        """Stop the kernel and the MCP servers, and withdraw pending requests. Do nothing if not running."""
         running, self._running = self._running, None
         backend, self._backend = self._backend, None
         closing = [part.aclose() for part in (backend,) if part is not None]
         if running is not None:
             closing.append(running.kernel.close())
             running.turns.lose("the executor was stopped")
-        # Also when we are cancelled: what was begun is finished.
+        # Shielded: a stop that has begun is completed even if this task is cancelled.
         await asyncio.shield(asyncio.gather(*closing))
 
     async def reset(self) -> None:
-        """Start again with a fresh kernel: variables are gone, and MCP servers are stopped until they are used.
+        """Replace the kernel with a fresh one: variables are lost, and MCP servers stop until their next use.
 
-        A cell that runs ends with an error.
+        A running cell ends with an error.
 
         Raises
         ------
@@ -307,9 +306,9 @@ class CodeExecutor:
             await asyncio.shield(ending)
 
     def cancel(self) -> None:
-        """Interrupt the cell that runs: its `stream` ends without a result and without an error.
+        """Interrupt the running cell: its `stream` ends without a result and without an error.
 
-        Does nothing if no cell runs. What the cell asked for is withdrawn: from now on it cannot be accepted.
+        Do nothing if no cell is running. The cell's pending requests are withdrawn: they can no longer be accepted.
         """
         if self._running is None:
             return
@@ -325,42 +324,42 @@ class CodeExecutor:
     ) -> AsyncGenerator[Item]:
         """Run code and yield what happens, as it happens.
 
-        Cells of other tasks wait for this one. Leaving the iteration early interrupts the code. A request that is not
-        decided keeps its code waiting until `approval_timeout`; one of code that outlives its cell (a thread, a task)
-        is yielded by the next `stream`.
+        Cells of other tasks wait for this one. Leaving the iteration early interrupts the code. An undecided request
+        blocks its code until `approval_timeout`; a request from code that outlives its cell (a thread, a task) is
+        yielded by the next `stream`.
 
         Parameters
         ----------
         code : str
-            Python as in a notebook cell: top-level ``await``, magics and shell commands included.
+            Python, as in a notebook cell: top-level ``await``, magics and shell commands included.
         timeout : float, optional
-            Seconds that it may run. While a request waits for its decision, they do not pass.
+            How long the code may run, in seconds, not counting the time that requests wait for decisions.
         chunks : bool
-            Whether to yield text as it comes, too.
+            Whether to yield text as it arrives, too.
         progress : bool
-            Whether to yield what tools and MCP servers say while they run, too.
+            Whether to yield progress and log messages of tools and MCP servers, too.
 
         Yields
         ------
         ApprovalRequest
-            A call that waits: `accept` or `reject` it.
+            A pending call: `accept` or `reject` it.
         CodeExecutionChunk
             Text, if `chunks` is true.
         ToolProgress, ServerLogMessage
-            How far a tool is and what a server logs, if `progress` is true. Untrusted text.
+            A running tool's progress and a server's log messages, if `progress` is true. Untrusted text.
         CodeExecutionResult
             Once, at the end, unless the cell was cancelled.
 
         Raises
         ------
         CodeExecutionError
-            The code raised an error, or a call of it was refused, expired or failed.
+            The code raised an error, or one of its calls was rejected, expired or failed.
         ToolCallRejectedError, ApprovalExpiredError, ApprovalCancelledError
             With `approve_code`: the code was not approved, and did not run.
         TimeoutError
-            The time is over; the code was interrupted and the kernel can be used on.
+            The code timed out and was interrupted; the kernel remains usable.
         RuntimeError
-            The executor does not run, or this task holds up a cell of it.
+            The executor is not running, or this task is itself iterating over one of its cells.
         """
         run_cell = partial(self._run_cell, timeout=timeout, chunks=chunks, progress=progress)
         async with aclosing(self.ask_first(code, run_cell) if self.approve_code else run_cell(code)) as items:
@@ -368,14 +367,14 @@ class CodeExecutor:
                 yield item
 
     async def run_approved(self, code: str) -> AsyncGenerator[Item | StoredRequest]:
-        """Run code that was approved as `stream` does, and yield the request of each call of it when it changes, too.
+        """Run approved code as `stream` does, and also yield each call's request whenever it changes.
 
         Yields
         ------
         ApprovalRequest, CodeExecutionResult
             As `stream` does.
         jupyter_agentbox.core.approvals.ApprovalRequest
-            A request of a call as it is now, also of one that a rule decided.
+            A call's request in its current state, including calls that a rule decided.
 
         Raises
         ------
@@ -387,14 +386,14 @@ class CodeExecutor:
                 yield item
 
     async def request(self, request_id: str) -> StoredRequest:
-        """Return the request of a call as it is now. What is being recorded of it is waited for.
+        """Return a call's request in its current state, after changes that are still being recorded.
 
         Raises
         ------
         UnknownApprovalError, StorageError
-            It cannot be read.
+            It does not exist or cannot be read.
         RuntimeError
-            The executor does not run.
+            The executor is not running.
         """
         return await (await self._require().backend.box()).approvals.get(request_id)
 
@@ -406,25 +405,25 @@ class CodeExecutor:
         analysis: Analysis | None = None,
         on_end: Callable[[str | None], None] = lambda _: None,
     ) -> AsyncGenerator[Item]:
-        """Ask about code as the call ``notebook.run_code``, and run what was approved in a way of the caller's own.
+        """Request approval of code as the call ``notebook.run_code``, and run the approved code with `run_cell`.
 
         Parameters
         ----------
         code : str
             The code.
         run_cell : callable
-            An asynchronous generator of what is yielded; it gets the code that was approved.
+            An asynchronous generator function, called with the approved code; its items are yielded.
         analysis : Analysis, optional
-            What was found in the code. It makes the policy stricter, and whoever decides sees it.
+            The findings in the code. They make the policy stricter, and reviewers see them.
         on_end : callable
-            Gets the request's id, if the code ran.
+            Called with the request's id, if the code ran.
 
         Raises
         ------
         ToolCallRejectedError, ApprovalExpiredError, ApprovalCancelledError
             The code was not approved, and did not run.
         CodeExecutionError, TimeoutError
-            What `run_cell` raises.
+            Raised by `run_cell`.
         """
         running = self._require()
         kernel, backend = running.kernel, running.backend
@@ -440,7 +439,7 @@ class CodeExecutor:
             on_end(asked.request_id)
 
     async def execute(self, code: str, timeout: float | None = None) -> CodeExecutionResult:
-        """Run code, accept every call that asks, and return the result.
+        """Run code, accept all of its requests, and return the result.
 
         Parameters
         ----------
@@ -450,7 +449,7 @@ class CodeExecutor:
         Returns
         -------
         CodeExecutionResult
-            With no text and no images if the cell was cancelled.
+            Without text and images if the cell was cancelled.
 
         Raises
         ------
@@ -460,14 +459,14 @@ class CodeExecutor:
         return await accept_all(self.stream(code, timeout=timeout))
 
     async def variables(self) -> str:
-        """Return the names, types and shapes of the variables in the kernel, a line each; never values.
+        """Return the names, types and shapes of the kernel's variables, one per line, without values.
 
         Raises
         ------
         CodeExecutionError
-            The kernel cannot tell.
+            The kernel cannot list them.
         RuntimeError
-            The executor does not run.
+            The executor is not running.
         """
         async with aclosing(
             self._run_cell(in_kernel(_PRINT_VARIABLES), timeout=_VARIABLES, chunks=False, progress=False)
@@ -478,14 +477,14 @@ class CodeExecutor:
         raise CodeExecutionError("the kernel was interrupted")
 
     async def servers(self) -> ToolCatalog:
-        """Return the configured MCP servers: how they are doing and what tools they have. It calls none of the tools.
+        """Return the configured MCP servers with their status and tools. No tool is called.
 
         Raises
         ------
         RuntimeError
-            The executor does not run.
+            The executor is not running.
         AgentBoxError
-            The parts that run tools cannot be loaded.
+            The services that run tools cannot be loaded.
         """
         return (await self._require().backend.box()).tools
 
@@ -496,20 +495,20 @@ class CodeExecutor:
         *,
         decide: Callable[[ApprovalRequest], Awaitable[None]],
     ) -> list[str]:
-        """Ask to add an MCP server, and add it for this user's executors if that is allowed and it starts.
+        """Request approval to add an MCP server; if it is approved and starts, add it for this user's executors.
 
-        The request is recorded, with its decision, as that of any call: it is one of ``agentbox.register_mcp_server``.
-        No rule allows it that does not name that in full.
+        The request, a call of ``agentbox.register_mcp_server``, is recorded with its decision like any other. Only a
+        rule with exactly that name can allow it.
 
         Parameters
         ----------
         name : str
-            What rules, requests and code call the server.
+            The server's name in rules, requests and code.
         configuration : mapping
-            An entry as in ``mcp.json``. A relative ``cwd`` or ``envFile`` is taken from where this process works now.
+            An entry as in ``mcp.json``. A relative ``cwd`` or ``envFile`` is resolved against the current directory.
         decide : callable
-            A coroutine function that gets the request, if no rule decides it, and accepts or rejects it; cancelled when
-            the request ends before. The request shows no values of secrets.
+            A coroutine function called with the request, if no rule decides it, that accepts or rejects it; cancelled
+            if the request ends first. The request does not show secret values.
 
         Returns
         -------
@@ -519,25 +518,25 @@ class CodeExecutor:
         Raises
         ------
         ServerConfigurationError
-            No such server can be added; nobody was asked. `mcp_config_path` rules it out.
+            Such a server cannot be added, or `mcp_config_path` is set; nobody was asked.
         ToolCallRejectedError, ApprovalExpiredError
-            It was not allowed; nothing was started.
+            It was not approved; nothing was started.
         ToolServerError
-            It did not start, and was not added.
+            It did not start and was not added.
         RuntimeError
-            The executor does not run.
+            The executor is not running.
         """
         return await self._require().backend.register(name, absolute_paths(configuration), decide)
 
     async def refused_calls(self, since: datetime) -> Sequence[StoredRequest]:
-        """Return the requests of this kernel's code that were rejected or have expired since then, newest first.
+        """Return this kernel's requests that were rejected or have expired since then, newest first.
 
         Raises
         ------
         AgentBoxError
             They cannot be read.
         RuntimeError
-            The executor does not run.
+            The executor is not running.
         """
         running = self._require()
         box = await running.backend.box()
@@ -584,5 +583,5 @@ class CodeExecutor:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # no name for this user id
+    except (OSError, KeyError, ImportError):  # this user id has no name
         return "unknown"

@@ -26,55 +26,55 @@ from .results import ExecutionError
 from .sandbox_config import SandboxConfig, read_sandbox_config
 from .server_api import ServerAddress, ServerApi
 
-#: Run by path, so that it also works from the package's sources; never imported here.
+#: Run by path, so that it also works from a source tree; never imported here.
 _SERVER: Final = Path(__file__).with_name("gateway_server.py")
-#: Where Jupyter keeps things, if the user chose other places.
+#: Jupyter's directories, if the user has moved them.
 _PLACES: Final = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_PATH")
 _START_TIMEOUT: Final = 60.0
-#: The server's exit status if it cannot make sandboxes, and what it writes before it says why.
+#: The server's exit status if it cannot create sandboxes, and the prefix of its error message.
 GATEWAY_REFUSED: Final = 77
 REFUSAL: Final = "no sandbox: "
 _POLL: Final = 0.05
-#: Seconds between SIGTERM and SIGKILL; a server ends its kernels in it.
+#: Seconds between SIGTERM and SIGKILL, in which a server shuts down its kernels.
 _GRACE: Final = 5.0
 
 
 class KernelGateway:
-    """Serves kernels to clients, for kernels that outlive a client, or for several clients.
+    """A headless Jupyter server whose kernels outlive a client, or serve several clients.
 
-    Tool calls of its kernels ask as in JupyterLab: through the server's REST API, with its token.
+    Tool calls of its kernels are approved as in JupyterLab: through the server's REST API, with its token.
 
     Parameters
     ----------
     host : str
-        Where to listen.
+        The address to bind to.
     port : int
-        Where to listen; 0 for any free port, which `port` then tells.
+        The port to listen on; 0 for any free port, which the attribute `port` then holds.
     log_level : str
-        Of the server.
+        The server's log level.
     log_to_stderr : bool
-        Whether the server's log is shown here.
+        Whether to forward the server's log to standard error.
     env : mapping, optional
-        Environment variables of the kernels. Of this process's they get only what any process needs, not its secrets.
+        Environment variables of the kernels. From this process they inherit only the basics, not its secrets.
     working_dir : Path, optional
-        Where the server and its kernels work; here by default.
+        Working directory of the server and its kernels; the current one by default.
     sandbox : bool
-        Whether the kernels run in sandboxes, and no others can be started. If no sandbox can be made, `start` raises.
+        Whether kernels run in sandboxes, and only there. If no sandbox can be created, `start` raises.
     sandbox_config : mapping, Path or str, optional
-        The sandboxes' settings, or the JSON file that has them; the keys are those of the traits of sandboxed kernels.
-        Implies `sandbox`.
+        The sandboxes' settings, or the path of a JSON file with them; the keys are the trait names of sandboxed
+        kernels. Implies `sandbox`.
 
     Attributes
     ----------
     token : str
-        What clients have to send. Made anew for each gateway.
+        The token that clients must send; a new one for each gateway.
     host, port, log_level, log_to_stderr, env, working_dir, sandbox, sandbox_config
-        What was given, `working_dir` absolute.
+        The constructor's arguments, with `working_dir` absolute.
 
     Raises
     ------
     SandboxConfigError
-        If `sandbox_config` is not understood. It is a `ValueError`, too.
+        If `sandbox_config` is invalid. It is also a `ValueError`.
     """
 
     def __init__(
@@ -122,9 +122,9 @@ class KernelGateway:
         Raises
         ------
         RuntimeError
-            If it runs already, or does not start; the text has its last words.
+            If it is already running, or does not start; the message has its last output.
         SandboxRefusedError
-            If its kernels are to have sandboxes and cannot; the text says what to install.
+            If sandboxes are required but cannot be created; the message says what to install.
         TimeoutError
             If it does not answer within a minute.
         """
@@ -152,9 +152,9 @@ class KernelGateway:
 
     @contextmanager
     def _own_port(self) -> Iterator[None]:
-        """Choose a free port if none was, and on Linux see that no other program is given it before the server has it.
+        """Choose a free port if none was given. On Linux, also reserve it until the server has it.
 
-        There, a socket that is bound and does not listen keeps off all but those that ask for just this port.
+        There, a bound socket that does not listen keeps away all programs but those that ask for this very port.
         """
         if self.port:
             yield
@@ -168,7 +168,7 @@ class KernelGateway:
             yield
 
     async def stop(self) -> None:
-        """End the server and its kernels. Does nothing if it does not run."""
+        """Stop the server and its kernels. Do nothing if not running."""
         process, self._process = self._process, None
         directory, self._directory = self._directory, None
         if process is not None:
@@ -200,7 +200,7 @@ class KernelGateway:
         places = {name: os.environ[name] for name in _PLACES if name in os.environ}
         return Command(
             argv=(sys.executable, "-P", str(_SERVER), str(settings)),
-            # sandboxed kernels inherit nothing of it: theirs stands in their kernelspec
+            # sandboxed kernels do not inherit it: their environment is in their kernelspec
             env=process_environment(os.environ, places if self._sandbox is not None else {**places, **self.env}),
             cwd=str(self.working_dir),
         )

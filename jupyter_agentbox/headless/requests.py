@@ -1,4 +1,4 @@
-"""A request for approval, as a program sees it."""
+"""Approval requests for programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jupyter_agentbox.protocol.notebook import NOTEBOOK_SERVER
 
 
 class Decide(Protocol):
-    """Answers a stored request."""
+    """Function that decides a stored request."""
 
     def __call__(
         self,
@@ -24,32 +24,32 @@ class Decide(Protocol):
         *,
         is_anybody_there: bool = True,
     ) -> Awaitable[None]:
-        """Give the answer, with its reason and the edited arguments.
+        """Give the decision, with its reason and the edited arguments.
 
-        Without anybody there it is the record that nobody could be asked.
+        If nobody is available, record that nobody could be asked.
         """
 
 
 class ApprovalRequest:
-    """A tool call, or a shell command, that waits for a decision.
+    """A tool call or shell command that waits for a decision.
 
     Parameters
     ----------
     stored : jupyter_agentbox.core.approvals.ApprovalRequest
         The request in the approval store.
     decide : callable
-        Answers it.
+        Decides it.
 
     Attributes
     ----------
     server_name : str
         The MCP server's name; ``"shell"`` for shell commands.
     tool_name : str
-        Exactly as the server names the tool.
+        The tool's name, exactly as the server gives it.
     tool_args : dict
-        The arguments, under their names in the tool's schema.
+        The arguments, under the names in the tool's schema.
     isolation : str
-        The level of isolation of the kernel that asks; ``"none"`` for a plain one.
+        The level of isolation of the kernel that made the call; ``"none"`` for a plain one.
     """
 
     def __init__(self, stored: StoredRequest, decide: Decide) -> None:
@@ -68,7 +68,7 @@ class ApprovalRequest:
 
     @property
     def description(self) -> str:
-        """What the server says of the tool. Untrusted text."""
+        """The server's description of the tool. Untrusted text."""
         return self._stored.tool.description
 
     @property
@@ -91,30 +91,30 @@ class ApprovalRequest:
         return f"<ApprovalRequest {self}>"
 
     async def accept(self, arguments: Mapping[str, Any] | None = None) -> None:
-        """Let the call run; when this returns, the decision is on disk.
+        """Approve the call; on return, the decision is on disk.
 
         Parameters
         ----------
         arguments : mapping, optional
-            Runs with these instead. They are checked against the tool's schema and the policy again.
+            Edited arguments to run with instead. They are checked against the tool's schema and the policy again.
 
         Raises
         ------
         InvalidTransitionError
             The request was decided, withdrawn or has expired.
         ToolArgumentsError, ToolCallRejectedError
-            The other arguments cannot run.
+            The edited arguments are invalid, or a rule denies them.
         """
         await self._decide(self._stored, Answer.ALLOW_ONCE, "", arguments)
         self._settle(True)
 
     async def reject(self, reason: str = "") -> None:
-        """Do not let the call run; the code gets an error.
+        """Reject the call; the code gets an error.
 
         Parameters
         ----------
         reason : str, optional
-            Told to the code.
+            The reason, passed on to the code.
 
         Raises
         ------
@@ -125,12 +125,12 @@ class ApprovalRequest:
         self._settle(False)
 
     async def reject_unasked(self, reason: str) -> None:
-        """Let the call fail because there is nobody who could decide: the code gets a `NobodyToAskError`.
+        """Fail the call because nobody is available to decide: the code gets a `NobodyToAskError`.
 
         Parameters
         ----------
         reason : str
-            Why, and what to do; told to the code.
+            Why nobody is available and what to do, passed on to the code.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class ApprovalRequest:
         self._settle(False)
 
     async def response(self) -> bool:
-        """Wait until the request is decided; say whether it was accepted. Expired and withdrawn ones were not."""
+        """Wait for the decision and return whether the call was approved; false if it expired or was withdrawn."""
         return await asyncio.shield(self._decision)
 
     def on_decision(self, callback: Callable[[bool], None]) -> None:
@@ -149,7 +149,7 @@ class ApprovalRequest:
         self._decision.add_done_callback(lambda decision: callback(decision.result()))
 
     def changed(self, stored: StoredRequest) -> None:
-        """Take note of the request's new status."""
+        """Update the request's status."""
         self._stored = stored
         if stored.status.is_final:
             self._settle(stored.status is Status.APPROVED)

@@ -1,4 +1,4 @@
-"""What code gave: text, images, rich outputs, or an error."""
+"""The output of code: text, images, rich outputs, or an error."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from jupyter_agentbox.protocol.messages import CARD_MIME_TYPE
 
 from .images import write_images
 
-#: How IPython spells a shell command in the code that it runs, and how people do.
+#: A shell command as IPython rewrites it in the code that it runs.
 _SYSTEM: Final = re.compile(r"get_ipython\(\)\.(system|getoutput)\((['\"])(.*?)\2\)")
 _CELL_MAGIC: Final = re.compile(r"get_ipython\(\)\.run_cell_magic\((['\"])(\w+)\1, (['\"]).*?\3, (['\"])(.*?)\4\)")
-#: Stands in each traceback that IPython makes.
+#: Header of every traceback that IPython prints.
 _TRACEBACK: Final = "Traceback (most recent call last)"
-#: A frame of our own code in a traceback.
+#: A frame of this package in a traceback.
 _OWN_FRAME: Final = re.compile(r"\A(File )?\S*[/\\]jupyter_agentbox[/\\](kernel|tools)\b")
 
 
 @dataclass
 class ExecutionResult:
-    """What code gave that ran to its end.
+    """The output of code that ran to its end.
 
     Parameters
     ----------
     text : str or None
-        Streams, results and displays as text, in order, stripped; ``None`` if there was none.
+        Streams, results and displays as text, in order, stripped; ``None`` if there are none.
     images : list of Path
-        The PNG images, in order.
+        The paths of the PNG images, in order.
     mime_bundles : list of dict
-        Results and displays that are more than text, in order: MIME type to data, as the kernel sent them.
+        Results and displays with other MIME types than text, in order: MIME type to data, as the kernel sent them.
     """
 
     text: str | None
@@ -44,12 +44,12 @@ class ExecutionResult:
 class ExecutionError(Exception):
     """Code raised an error, or its kernel ended.
 
-    The text has the kernel's traceback, without colours, and for a refused call the reason.
+    The message has the kernel's traceback, without colours, and the reason of a refused call.
 
     Attributes
     ----------
     result : ExecutionResult or None
-        What the code gave before; ``None`` if it did not run.
+        The output up to the error; ``None`` if the code did not run.
     """
 
     def __init__(self, *args: object, result: ExecutionResult | None = None) -> None:
@@ -59,7 +59,7 @@ class ExecutionError(Exception):
 
 @dataclass
 class CodeExecutionChunk:
-    """A piece of text, as it came.
+    """A piece of text output, as it arrived.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ class CodeExecutionChunk:
     text: str
 
 
-#: What a `CodeExecutor` gives, by the names that ipybox has for it.
+#: What a `CodeExecutor` yields and raises, under ipybox's names.
 CodeExecutionResult: TypeAlias = ExecutionResult
 CodeExecutionError: TypeAlias = ExecutionError
 
 
 class Outputs:
-    """Collects the outputs of one request."""
+    """Collect the outputs of one execute request."""
 
     def __init__(self) -> None:
         self.error: Mapping[str, Any] | None = None
@@ -85,7 +85,7 @@ class Outputs:
         self._bundles: list[dict[str, Any]] = []
 
     def add(self, kind: str, content: Mapping[str, Any]) -> str | None:
-        """Take an output message; return its text, if it has one.
+        """Add an output message and return its text, if any.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class Outputs:
         return text
 
     def result(self, images_dir: Path) -> ExecutionResult:
-        """Write the images and return the result. Touches the disk only if there are images.
+        """Write the images and return the result. The disk is accessed only if there are images.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class Outputs:
         )
 
     def add_reply(self, reply: Mapping[str, Any]) -> None:
-        """Take as text what code that ran to its end had the front end show: an error (``%tb``), and help (``name?``).
+        """Add the pager text of code that ran to its end: an error (``%tb``), or help (``name?``).
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ def error_text(content: Mapping[str, Any]) -> str:
     shown = [line for line in lines if not _OWN_FRAME.match(line)]
     head = _plain(f"{name}: {value}")
     if shown and shown[-1] == head and not any(_TRACEBACK in line for line in shown):
-        return "\n".join(shown)  # an error of a tool, which is short and ends with its message
+        return "\n".join(shown)  # a tool's error: short, and ends with its message
     return "\n".join([head, *shown])
 
 

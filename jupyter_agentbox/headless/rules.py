@@ -1,4 +1,4 @@
-"""Rules from a file that a program is given."""
+"""Read rules from a file given to a program."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from jupyter_agentbox.storage.rule_files import read_file
 
 
 def read_rules(path: Path) -> Policy:
-    """Read a file of rules, in the format of ``agentbox_rules.json``.
+    """Read a rules file, in the format of ``agentbox_rules.json``.
 
     Raises
     ------
     ValueError
-        If anything in it is not understood: then no rule of it counts. The message has each problem with its place.
+        If any part of it is invalid: then none of its rules applies. The message lists each problem with its place.
     OSError
-        If it is missing.
+        If it cannot be read.
     """
     found = read_file(path)
     if found.problems:
