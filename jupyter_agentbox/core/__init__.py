@@ -1,1 +1,1 @@
-"""What decides: values and tables only. No file, socket, loop, clock or random; time and ids come in as arguments."""
+"""Pure decision logic: values and tables, no file, socket, loop, clock or random; time and ids are arguments."""

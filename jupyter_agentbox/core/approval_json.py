@@ -1,4 +1,4 @@
-"""Approval requests as JSON: as the REST API sends them, and as the record of what happened has their parts."""
+"""Approval requests as JSON, for the REST API and for the record."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def request_to_json(
     Parameters
     ----------
     request : ApprovalRequest
-        The request.
+        The request to serialise.
     activity : Activity or None
-        What was said while the call runs.
+        Progress and log messages of the running call.
     mark : str or None
-        ``"new"`` or ``"changed"`` if the tool is another one than a person has looked at.
+        ``"new"`` or ``"changed"`` if the tool's definition is not the one that a person last looked at.
     is_listed : bool
-        Whether it is one of many; then long arguments are left out.
+        Whether it is part of a list, which omits long arguments.
     """
     call, decision, outcome = request.call, request.decision, request.outcome
     shown = call_to_json(call, is_listed=is_listed)
@@ -60,7 +60,7 @@ def request_to_json(
 
 
 def summary_to_json(request: ApprovalRequest) -> JsonObject:
-    """Return which request it is and how it stands: a page asks for that again and again."""
+    """Return the request's id and status, which pages poll."""
     call = request.call
     return {
         "id": request.id,
@@ -99,7 +99,7 @@ def call_to_json(call: ToolCall, *, is_listed: bool) -> JsonObject:
 
 
 def evaluation_to_json(evaluation: Evaluation) -> JsonObject:
-    """Return the evaluation as the REST API sends it, with the grant that gave the effect, or would have."""
+    """Return the evaluation as the REST API sends it, with the grant that gave the effect or would have given it."""
     return {
         **evaluation.to_json(),
         "grant": None if evaluation.grant is None else grant_use_to_json(evaluation.grant),
@@ -122,7 +122,7 @@ def outcome_to_json(outcome: Outcome) -> JsonObject:
 def arguments_to_json(
     arguments: Mapping[str, JsonValue], omission: Omission | None, *, is_listed: bool
 ) -> tuple[JsonObject | None, JsonObject | None]:
-    """Return the arguments, or what stands for them."""
+    """Return the arguments, or their placeholder."""
     if omission is None and is_listed and is_long(arguments):
         omission = Omission.of(json.dumps(dict(arguments), ensure_ascii=False))
     return (dict(arguments), None) if omission is None else (None, omission.to_json())

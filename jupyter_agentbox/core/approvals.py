@@ -1,6 +1,6 @@
-"""Approval requests: their statuses, what may change them, and what became of the call.
+"""Approval requests: their statuses and transitions, and the outcomes of their calls.
 
-Two fields, two tables. `Status` says what was decided (`TRANSITIONS`), `OutcomeState` what became of an approved call
+Two fields, two tables. `Status` is the decision (`TRANSITIONS`), `OutcomeState` the outcome of an approved call
 (`OUTCOME_TRANSITIONS`). A pair that is in neither table raises.
 """
 
@@ -24,7 +24,7 @@ from .tools import ToolDescription
 
 
 class Status(str, Enum):
-    """Where a request stands. All but `PENDING` are final."""
+    """The status of a request. All but `PENDING` are final."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -35,12 +35,12 @@ class Status(str, Enum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing can change it any more."""
+        """Whether the status can no longer change."""
         return self is not Status.PENDING
 
 
 class Answer(str, Enum):
-    """What a person can answer: the four of the Agent Client Protocol's permission options."""
+    """A person's answer: one of the Agent Client Protocol's four permission options."""
 
     ALLOW_ONCE = "allow_once"
     ALLOW_ALWAYS = "allow_always"
@@ -54,7 +54,7 @@ class Answer(str, Enum):
 
     @property
     def is_lasting(self) -> bool:
-        """Whether the answer also holds for later calls of the same tool."""
+        """Whether the answer also applies to later calls of the same tool."""
         return self in (Answer.ALLOW_ALWAYS, Answer.REJECT_ALWAYS)
 
 
@@ -67,7 +67,7 @@ class Lapse(str, Enum):
 
 
 class OutcomeState(str, Enum):
-    """What became of an approved call."""
+    """The state of an approved call."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -75,14 +75,14 @@ class OutcomeState(str, Enum):
     CANCELLED = "cancelled"
 
 
-#: What a rule alone makes of a new call.
+#: The status of a new call that a rule decides.
 INITIAL: Final[Mapping[Effect, Status]] = {
     Effect.ALLOW: Status.APPROVED,
     Effect.ASK: Status.PENDING,
     Effect.DENY: Status.REJECTED,
 }
 
-#: Everything that can change a status.
+#: All transitions of a status.
 TRANSITIONS: Final[Mapping[tuple[Status, Answer | Lapse], Status]] = {
     (Status.PENDING, Answer.ALLOW_ONCE): Status.APPROVED,
     (Status.PENDING, Answer.ALLOW_ALWAYS): Status.APPROVED,
@@ -93,7 +93,7 @@ TRANSITIONS: Final[Mapping[tuple[Status, Answer | Lapse], Status]] = {
     (Status.PENDING, Lapse.KERNEL_LOST): Status.ORPHANED,
 }
 
-#: Everything that can change an outcome; ``None`` is an approved call that has not started.
+#: All transitions of an outcome; ``None`` is an approved call that has not started.
 OUTCOME_TRANSITIONS: Final[frozenset[tuple[OutcomeState | None, OutcomeState]]] = frozenset(
     {
         (None, OutcomeState.RUNNING),
@@ -108,30 +108,30 @@ OUTCOME_TRANSITIONS: Final[frozenset[tuple[OutcomeState | None, OutcomeState]]] 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a person answered.
+    """A person's decision.
 
     Parameters
     ----------
     answer : Answer
         One of the four.
     digest : str
-        The digest of the call that the person saw.
+        The digest of the call that the person was shown.
     reviewer : Reviewer
-        Who answered, and how that is known.
+        Who decided, and how they were identified.
     decided_at : datetime
-        When, with time zone.
+        Time of the decision, with time zone.
     reason : str
-        Why. The code that called is told why it was rejected.
+        Why. On a rejection, the calling code is told.
     tell : bool
-        Whether it is told the reason of an answer that allows, too.
+        Whether the calling code is also told the reason of an approval.
     arguments : dict or None
-        Edited arguments; ``None`` if the call runs as it was asked.
+        Edited arguments; ``None`` if the call runs unchanged.
     edited_digest : str
-        The digest of the edited call, where the record of its arguments was redacted.
+        The digest of the edited call, if its recorded arguments are redacted.
     grant : GrantUse or None
-        The grant that this answer gave, or by which it was given.
+        The grant that this answer created, or that gave this answer.
     rule : Rule or None
-        The rule that gave the answer: the reviewer wrote it while the request waited.
+        The rule that gave the answer: one that the reviewer wrote while the request was pending.
     """
 
     answer: Answer
@@ -148,18 +148,18 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of an approved call.
+    """The outcome of an approved call.
 
     Parameters
     ----------
     state : OutcomeState
         Running, or how it ended.
     started_at : datetime or None
-        When the call was handed to the MCP session; ``None`` if it never was.
+        When the call was sent to the MCP session; ``None`` if it never was.
     finished_at : datetime or None
         When it ended.
     error : str
-        Why it failed, for people; empty otherwise. A tool's own error text is untrusted.
+        Error message for people; empty on success. A tool's own error text is untrusted.
     questions : tuple of QuestionRecord
         What the server asked a person meanwhile, and was answered.
     review : ServerReview or None
@@ -176,34 +176,34 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """A tool call and everything that was said and done about it.
+    """A tool call with its evaluation, decision and outcome.
 
     Parameters
     ----------
     id : str
-        Unguessable, unique.
+        A unique, unguessable id.
     call : ToolCall
-        As the code asked for it; edited arguments are in `decision`.
+        The call as requested; edited arguments are in `decision`.
     tool : ToolDescription
-        The tool as its server described it when the call was made.
+        The tool as its server described it at the time of the call.
     evaluation : Evaluation
-        What the policy said, with the rule.
+        The policy's effect, with the rule that gave it.
     created_at : datetime
-        With time zone.
+        Creation time, with time zone.
     expires_at : datetime or None
-        When a pending request lapses; ``None`` if it does not.
+        When a pending request expires; ``None`` for never.
     status : Status
-        Where it stands.
+        The request's status.
     votes : tuple of Decision
-        Approvals that were not enough by themselves: the rule wants more persons.
+        Approvals that did not suffice, because the rule requires more reviewers.
     decision : Decision or None
-        A person's answer, by which it was decided.
+        The answer that decided the request.
     outcome : Outcome or None
-        What became of the call once approved.
+        The outcome of the call, once approved.
     extended_by : str
-        The name of who asked last that it wait longer; empty if nobody did.
+        Name of whoever last extended the waiting time; empty if nobody did.
     lapsed_at : datetime or None
-        When it ended without an answer; ``None`` if it did not, or if that is not known.
+        When it ended without an answer; ``None`` if it did not, or if the time is unknown.
     """
 
     id: str
@@ -230,7 +230,7 @@ class ApprovalRequest:
         created_at: datetime,
         expires_at: datetime | None,
     ) -> ApprovalRequest:
-        """Make a new request; a rule that allows or denies makes it final at once."""
+        """Create a request; a rule that allows or denies makes it final at once."""
         status = INITIAL[evaluation.effect]
         return cls(
             id=id,
@@ -244,27 +244,27 @@ class ApprovalRequest:
 
     @property
     def outcome_state(self) -> OutcomeState | None:
-        """What became of the call so far; ``None`` if it has not started."""
+        """The state of the call; ``None`` if it has not started."""
         return self.outcome.state if self.outcome else None
 
     @property
     def is_open(self) -> bool:
-        """Whether someone still has to do something: wait for a person, or run the approved call to its end."""
+        """Whether the request is pending, or its approved call has not ended."""
         return self.status is Status.PENDING or (
             self.status is Status.APPROVED and self.outcome_state in (None, OutcomeState.RUNNING)
         )
 
     def is_over(self, now: datetime) -> bool:
-        """Whether it is pending and its time has run out."""
+        """Whether the request is pending and past its expiry time."""
         return self.status is Status.PENDING and self.expires_at is not None and now >= self.expires_at
 
     def seconds_left(self, now: datetime) -> float | None:
-        """Return how long it may still wait; ``None`` if for ever."""
+        """Return the remaining waiting time in seconds; ``None`` if unlimited."""
         return None if self.expires_at is None else max(0.0, (self.expires_at - now).total_seconds())
 
     @property
     def ended_at(self) -> datetime | None:
-        """When it ended; ``None`` if it has not, or if that is not known."""
+        """The time at which the request ended; ``None`` if it has not, or if the time is unknown."""
         if self.is_open:
             return None
         if self.status is Status.APPROVED:
@@ -282,16 +282,16 @@ class ApprovalRequest:
         return replace(edited, known_digest=self.decision.edited_digest)
 
     def decide(self, decision: Decision) -> ApprovalRequest:
-        """Return the request with a person's answer.
+        """Return the request with a person's decision.
 
         Raises
         ------
         InvalidTransitionError
             If the request is final.
         StaleDigestError
-            If the person saw another call than the stored one.
+            If the decision's digest is not that of the stored call.
         InvalidDecisionError
-            If a rejection carries arguments.
+            If a rejection has arguments.
         """
         status = self._next(decision.answer)
         self._check_digest(decision)
@@ -302,16 +302,16 @@ class ApprovalRequest:
         return replace(self, status=status, decision=decision)
 
     def endorse(self, vote: Decision) -> ApprovalRequest:
-        """Return the request as it waits on, with the approval of one person more.
+        """Return the request, still pending, with one more approval.
 
         Raises
         ------
         InvalidTransitionError
             If the request is final.
         StaleDigestError
-            If the person saw another call than the stored one.
+            If the vote's digest is not that of the stored call.
         InvalidDecisionError
-            If the vote does not approve the call as it is, once; or if it is that person's second one.
+            If the vote does not approve the unchanged call once, or is the person's second one.
         """
         self._next(vote.answer)
         self._check_digest(vote)
@@ -328,7 +328,7 @@ class ApprovalRequest:
         return replace(self, votes=(*self.votes, vote))
 
     def extend(self, until: datetime, *, by: str) -> ApprovalRequest:
-        """Return the request as it waits until a later time.
+        """Return the request with a later expiry time.
 
         Raises
         ------
@@ -340,7 +340,7 @@ class ApprovalRequest:
         return replace(self, expires_at=until, extended_by=by)
 
     def lapse(self, lapse: Lapse, *, at: datetime | None = None) -> ApprovalRequest:
-        """Return the request as it ends without an answer, at this time.
+        """Return the request as ended without an answer at this time.
 
         Raises
         ------
@@ -350,12 +350,12 @@ class ApprovalRequest:
         return replace(self, status=self._next(lapse), lapsed_at=at)
 
     def with_outcome(self, outcome: Outcome) -> ApprovalRequest:
-        """Return the request with what became of its call.
+        """Return the request with its call's outcome.
 
         Raises
         ------
         InvalidTransitionError
-            If the call is not approved, or the outcome cannot follow the present one.
+            If the call is not approved, or there is no such transition.
         """
         before = self.outcome.state if self.outcome else None
         if self.status is not Status.APPROVED or (before, outcome.state) not in OUTCOME_TRANSITIONS:
@@ -401,17 +401,17 @@ class ApprovalRequest:
         return self.with_outcome(ended)
 
     def running_if_approved(self, *, at: datetime) -> ApprovalRequest:
-        """Return the request as running, if it is approved: its call follows at once."""
+        """Return the request as running if it is approved, because its call starts at once."""
         return self.record(OutcomeState.RUNNING, at=at) if self.status is Status.APPROVED else self
 
     def with_question(self, record: QuestionRecord) -> ApprovalRequest:
-        """Return a request whose call runs with one question more."""
+        """Return the running request with one more question."""
         if self.outcome is None:
             return self
         return replace(self, outcome=replace(self.outcome, questions=(*self.outcome.questions, record)))
 
     def without_question(self, record: QuestionRecord) -> ApprovalRequest:
-        """Return the request without a question that could not be kept."""
+        """Return the request without a question that could not be stored."""
         if self.outcome is None:
             return self
         kept = tuple(each for each in self.outcome.questions if each is not record)
@@ -438,7 +438,7 @@ class ApprovalRequest:
 
 
 def reason_for(request: ApprovalRequest) -> str:
-    """Return why a rejected request was rejected: the words of the person, of their grant, or of the rule."""
+    """Return the reason of a rejection: that of the person, of their grant, or of the rule."""
     rule = request.evaluation.rule
     if request.decision is not None:
         rule = request.decision.rule
@@ -450,6 +450,6 @@ def reason_for(request: ApprovalRequest) -> str:
 
 
 def comment_for(request: ApprovalRequest) -> str:
-    """Return what the person who allowed a request wants the code that called to be told; empty if nothing."""
+    """Return an approval's comment for the calling code, if any; else an empty string."""
     decision = request.decision
     return decision.reason if decision is not None and decision.answer.allows and decision.tell else ""

@@ -1,4 +1,4 @@
-"""Who has to approve what a rule asks about, where that is not the person whose code called."""
+"""Approvers: who must approve calls that a rule asks about, if not the person whose code made the call."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from .calls import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Escalation:
-    """Who may answer as well when a request has waited for some time.
+    """A group whose members may also decide a request that has waited for some time.
 
     Parameters
     ----------
     group : str
         The group's name.
     after : float
-        Seconds.
+        Waiting time in seconds.
     """
 
     group: str
     after: float
 
     def to_json(self) -> JsonObject:
-        """Return it as it stands in a file of rules."""
+        """Return it as in a rules file."""
         return {"group": self.group, "after": self.after}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approvers:
-    """The members of a group of JupyterHub, of whom some have to approve a call.
+    """A JupyterHub group of which some members must approve a call.
 
     Parameters
     ----------
     group : str
         The group's name.
     count : int
-        How many of its members have to approve. One who rejects is enough.
+        How many members must approve. One rejection is enough.
     self_counts : bool
-        Whether the answer of the person whose code called counts, if they are a member.
+        Whether an answer of the person whose code made the call counts, if they are a member.
     delegates : tuple of str
-        Groups whose members may answer in their place.
+        Groups whose members may decide instead.
     escalation : Escalation or None
-        Who may answer as well when a request has waited for some time.
+        A group whose members may also decide after some time.
     """
 
     group: str
@@ -54,12 +54,12 @@ class Approvers:
     escalation: Escalation | None = None
 
     def groups_after(self, waited: float) -> frozenset[str]:
-        """Return the groups whose members may answer a request that has waited so many seconds."""
+        """Return the groups whose members may decide a request that has waited for this many seconds."""
         later = () if self.escalation is None or waited < self.escalation.after else (self.escalation.group,)
         return frozenset((self.group, *self.delegates, *later))
 
     def to_json(self) -> JsonObject:
-        """Return it as it stands in a file of rules."""
+        """Return it as in a rules file."""
         return {
             "group": self.group,
             "count": self.count,
@@ -70,7 +70,7 @@ class Approvers:
 
 
 def approvers_from_json(value: Mapping[str, Any]) -> Approvers:
-    """Read approvers that were checked, from a file of rules or a record."""
+    """Read validated approvers from a rules file or a record."""
     escalation = value.get("escalation")
     return Approvers(
         group=value["group"],

@@ -1,10 +1,10 @@
-"""What a rule says of the arguments of a call.
+"""Conditions on a call's arguments in rules.
 
 A condition is a string (a pattern), a number, ``true``, ``false``, ``null``, a range ``{"min": 1, "max": 10}``, or a
-list of these, of which one has to hold. It is about one argument as a whole; nothing looks inside of lists and objects.
+list of these, one of which must hold. It applies to one argument as a whole; lists and objects are not searched.
 
-The answer has three values. A value of a kind that the condition does not speak of (a list where it has a pattern, the
-text "25" where it has a range) may mean anything to the tool, so that it is *unknown* whether the condition holds.
+Conditions are three-valued. A value of a type that the condition does not cover (a list where it has a pattern, the
+text "25" where it has a range) may mean anything to the tool, so whether the condition holds is *unknown*.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Final, TypeAlias
 from .calls import JsonValue
 from .globs import careful_matcher_of, matcher_of, problem_of_pattern
 
-#: Whether a value meets a condition; ``None`` where that is unknown.
+#: Whether a value meets a condition; ``None`` if unknown.
 Condition: TypeAlias = Callable[[JsonValue], bool | None]
-#: Names of arguments, and the condition of each.
+#: Argument names with their conditions.
 Conditions: TypeAlias = tuple[tuple[str, Condition], ...]
 
 _KINDS: Final = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
@@ -26,7 +26,7 @@ _FORMS: Final = 'a pattern, a number, true, false, null, a range `{"min": …, "
 
 
 def problem_of(condition: JsonValue) -> str:
-    """Return what is wrong with a condition; empty if nothing is."""
+    """Return what is wrong with a condition; empty if it is valid."""
     if isinstance(condition, list):
         if not condition:
             return "an empty list matches nothing"
@@ -51,19 +51,19 @@ def _problem_of_range(condition: Mapping[str, JsonValue]) -> str:
 
 
 def conditions_of(arguments: Mapping[str, JsonValue], *, careful: bool) -> Conditions:
-    """Return the conditions of a rule, ready for use.
+    """Compile the conditions of a rule.
 
     Parameters
     ----------
     arguments : mapping
-        As in a file of rules.
+        As in a rules file.
     careful : bool
-        Whether they belong to a rule that allows; then no wildcard stands for a step up in a path.
+        Whether they belong to an allow rule, in which wildcards do not match a parent reference (``..``) in a path.
 
     Raises
     ------
     ValueError
-        If one is none.
+        If a condition is invalid.
     """
     for name, condition in arguments.items():
         problem = problem_of(condition)
@@ -78,7 +78,7 @@ def _compiled(condition: JsonValue, careful: bool) -> Condition:
         kind, test = _test_of(one, careful)
         tests.setdefault(kind, []).append(test)
 
-    if len(tests) == 1 and len(next(iter(tests.values()))) == 1:  # most are, and a rule may be one of a thousand
+    if len(tests) == 1 and len(next(iter(tests.values()))) == 1:  # the common case; there may be thousands of rules
         ((only_kind, (only_test,)),) = tests.items()
         return lambda value: only_test(value) if _kind_of(value) == only_kind else None
 
@@ -90,7 +90,7 @@ def _compiled(condition: JsonValue, careful: bool) -> Condition:
 
 
 def _test_of(condition: JsonValue, careful: bool) -> tuple[str, Callable[..., bool]]:
-    """Return the kind of values that a condition speaks of, and what tests one."""
+    """Return the type of values that a condition covers, and its test function."""
     if isinstance(condition, str):
         return "string", careful_matcher_of(condition) if careful else matcher_of(condition)
     if isinstance(condition, dict):

@@ -1,4 +1,4 @@
-"""Who had the code run that called a tool: whom the server saw send code to its kernel."""
+"""Askers: the people and programs that the server has observed running code in a kernel that called a tool."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from .reviewers import Reviewer, ReviewerKind, Via
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Somebody who had code run in a kernel, as the server observed it.
+    """A user or service that ran code in a kernel, as the server observed it.
 
     Parameters
     ----------
     name : str
-        The user's or service's name, by the identity of their session or token; empty if there is none.
+        The user's or service's name, from the identity of their session or token; empty if there is none.
     via : Via
-        The way they came.
+        How their request reached the server.
     kind : ReviewerKind
-        Whose name it is.
+        Whether the name is a user's or a service's.
     display_name : str
-        What people call them, if the identity provider has a name for that; else empty.
+        Display name from the identity provider; empty if there is none.
     """
 
     name: str = ""
@@ -32,18 +32,18 @@ class Asker:
 
     @classmethod
     def of(cls, reviewer: Reviewer) -> Asker:
-        """Return somebody who also answers."""
+        """Return a reviewer as an asker."""
         return cls(name=reviewer.name, via=reviewer.via, kind=reviewer.kind, display_name=reviewer.display_name)
 
     @property
     def in_words(self) -> str:
-        """Who it is, for records that people read. The name may be any text."""
+        """The asker, for records that people read. The name may be any text."""
         if not self.name:
             return "a program with a token" if self.via is Via.API_TOKEN else "somebody unknown"
         return Reviewer(name=self.name, via=self.via, kind=self.kind, display_name=self.display_name).in_words
 
     def to_json(self) -> dict[str, str | None]:
-        """Return it as the REST API sends it, and as records keep it."""
+        """Return the asker as in the REST API and in records."""
         return {
             "name": self.name,
             "kind": self.kind.value,
@@ -53,7 +53,7 @@ class Asker:
 
 
 def asker_from_json(value: Mapping[str, Any]) -> Asker:
-    """Read what `Asker.to_json` gave.
+    """Read the result of `Asker.to_json`.
 
     Raises
     ------
@@ -68,11 +68,11 @@ def asker_from_json(value: Mapping[str, Any]) -> Asker:
 
 
 def name_of(askers: Sequence[Asker]) -> str | None:
-    """Return whose name it is if it can be nobody else's; ``None`` if there are several, or none is known."""
+    """Return the asker's name if there is exactly one; ``None`` if there are several, or none is known."""
     names = {(asker.kind, asker.name) for asker in askers}
     return askers[0].name or None if len(names) == 1 else None
 
 
 def in_words(askers: Sequence[Asker]) -> str:
-    """Return who they are, for people: of several, any may have asked. Empty if it is not known."""
+    """Return the askers, for people: of several, any may have made the call. Empty if unknown."""
     return " or ".join(dict.fromkeys(asker.in_words for asker in askers))

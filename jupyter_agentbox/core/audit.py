@@ -1,7 +1,7 @@
-"""The audit chain: each entry names a record by its digest, and has a hash over itself and the entry before it.
+"""The audit chain: each entry has the digest of a record, and a hash over itself and the previous entry.
 
-Whoever changes a record that is in the chain must change its entry too, and so the hash of every later entry. Who can
-write the whole chain anew can hide a change from everybody but those who kept the hash of an entry elsewhere.
+Changing a record in the chain requires changing its entry and the hash of every later entry. Whoever can rewrite the
+whole chain can hide a change from everybody except those who kept an entry's hash elsewhere.
 """
 
 from __future__ import annotations
@@ -14,50 +14,50 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-#: For lists of texts and whole numbers this is canonical JSON, without the checks that other values need.
+#: Canonical JSON for lists of strings and integers, without the checks that other values need.
 _FLAT: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
-#: What stands in the first entry for the hash of the one before it.
+#: The previous hash in the first entry.
 GENESIS: Final = "0" * 64
 
 
 class Part(str, Enum):
-    """What an entry says of a request."""
+    """What an entry says about a request."""
 
     DECIDED = "decided"
-    """It was approved, by a person or a rule; the digest covers all but what became of the call."""
+    """Approved, by a person or a rule; the digest covers everything but the outcome."""
 
     ENDED = "ended"
-    """Nothing can change it any more; the digest covers all of it."""
+    """Final; the digest covers everything."""
 
     SHORTENED = "shortened"
     """Its long arguments were removed to save space."""
 
     REMOVED = "removed"
-    """It was removed because of its age, or to save space."""
+    """Removed because of its age, or to save space."""
 
     CHECKPOINT = "checkpoint"
-    """Entries before a number were removed: those of requests that are no longer kept."""
+    """Entries up to a number were removed: those of requests that are no longer kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One link of the chain.
+    """An entry of the chain.
 
     Parameters
     ----------
     number : int
-        1 for the first; the next one's is one more.
+        Sequence number, from 1.
     part : str
         One of `Part`.
     request_id : str
-        Of which request; of a checkpoint, the number of the last entry that was removed.
+        The request; in a checkpoint, the number of the last removed entry.
     digest : str
-        SHA-256 of what the entry is about; of a checkpoint, the hash of the last entry that was removed.
+        SHA-256 of the entry's subject; in a checkpoint, the hash of the last removed entry.
     previous : str
-        The hash of the entry before it.
+        The hash of the previous entry.
     hash : str
-        SHA-256 of all of the above.
+        SHA-256 of the fields above.
     """
 
     number: int
@@ -69,30 +69,30 @@ class Entry:
 
     @property
     def is_sound(self) -> bool:
-        """Whether its hash is that of what it says."""
+        """Whether its hash matches its fields."""
         try:
             return self.hash == _hash(self.number, self.part, self.request_id, self.digest, self.previous)
-        except (TypeError, ValueError):  # read from where anybody may have written anything
+        except (TypeError, ValueError):  # the data comes from a file that anybody may have written
             return False
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last entry of a chain, or of a part of one: what to keep elsewhere.
+    """The last entry of a chain or of a part of it, to be kept elsewhere.
 
     Parameters
     ----------
     number : int
-        Its number; 0 of an empty chain.
+        The entry's number; 0 for an empty chain.
     hash : str
-        Its hash.
+        The entry's hash.
     """
 
     number: int = 0
     hash: str = GENESIS
 
     def then(self, part: Part, request_id: str, digest: str) -> Entry:
-        """Return the entry that follows."""
+        """Return the next entry."""
         number = self.number + 1
         return Entry(
             number=number,
@@ -108,7 +108,7 @@ class Head:
 
     @classmethod
     def parse(cls, text: str) -> Head:
-        """Read what `str` gave.
+        """Read the result of `str`.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class Head:
 
 
 def digest_of(values: Sequence[str | int | None]) -> str:
-    """Return SHA-256 of the values' canonical JSON, in hexadecimal digits."""
+    """Return the SHA-256 of the values' canonical JSON, in lower-case hex."""
     return hashlib.sha256(_FLAT.encode(values).encode()).hexdigest()
 
 

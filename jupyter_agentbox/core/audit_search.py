@@ -1,4 +1,4 @@
-"""Which records of calls to find, and what is told of each."""
+"""Search criteria for records of calls, and the format of the results."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from .signatures import signature
 from .text import visible
 from .times import json_time
 
-#: What a spreadsheet takes for a formula.
+#: The start of a cell that spreadsheets interpret as a formula.
 _FORMULA: Final = re.compile(" *[=+\\-@\t\r＝＋－＠]")
-#: The same where a spreadsheet of another country begins a cell at each semicolon, whatever the quotes say.
+#: The same in locales in which semicolons separate cells, even within quotes.
 _INNER_FORMULA: Final = re.compile(";(?=[ \"']*[=+\\-@＝＋－＠])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditQuery:
-    """Which records to find; ``None``, or empty, means any.
+    """Criteria for records; ``None`` or empty matches any.
 
     Parameters
     ----------
     since, until : datetime or None
-        When the call was asked for: from, and before.
+        Range of the request time: inclusive start, exclusive end.
     server, tool : str or None
         Names, or patterns with ``*``, ``?`` and ``[...]``.
     reviewer : str or None
-        Who decided: a user's name, the name that people call them, or a way such as ``api_token``; ``rule``.
+        Who decided: a user's name or display name, a `Via` value such as ``api_token``, or ``rule``.
     notebook_path, thread_id : str or None
-        Where the call came from.
+        The call's origin.
     answers, statuses, outcomes : tuple
-        What was answered, what became of the request, and of the call.
+        The answers, the request statuses and the call outcomes.
     text : str
-        Words that names, arguments, reasons or errors have, in capitals or not; all of them.
+        Words that must all occur in names, arguments, reasons or errors, ignoring case.
     limit : int
-        Records in a page, 1 to 500.
+        Page size, 1 to 500.
     cursor : str or None
-        What the last page's `next` said.
+        The `next` of the previous page.
     """
 
     since: datetime | None = None
@@ -82,11 +82,11 @@ class AuditPage:
     Parameters
     ----------
     records : tuple of ApprovalRequest
-        They may be fewer than were asked for, and none, though there are more: a search for words stops after a while.
+        May be fewer than requested, or none, even if more follow: a text search stops after a while.
     next : str or None
-        The cursor of the next page; ``None`` after the last.
+        Cursor of the next page; ``None`` on the last.
     searched_until : datetime or None
-        How far back this page looked, if there is a next one.
+        How far back this page searched, if there is a next one.
     """
 
     records: tuple[ApprovalRequest, ...]
@@ -115,12 +115,12 @@ def _searched(request: ApprovalRequest) -> str:
 
 
 def _plain(arguments: Mapping[str, JsonValue]) -> str:
-    """Return arguments as JSON in which quotes and backslashes stand for themselves: as people would type them."""
+    """Return arguments as JSON without escapes for quotes and backslashes, as people would type them."""
     return json.dumps(dict(arguments), ensure_ascii=False).replace('\\"', '"').replace("\\\\", "\\")
 
 
 def decided_by(request: ApprovalRequest) -> str:
-    """Return who or what decided, for people; empty if nobody and nothing did."""
+    """Return who or what decided, for people; empty if undecided."""
     if request.decision is not None:
         rule = request.decision.rule
         return f"{'' if rule is None else f'rule {rule} of '}{request.decision.reviewer.in_words}"
@@ -132,7 +132,7 @@ def decided_by(request: ApprovalRequest) -> str:
 
 
 def record_to_json(request: ApprovalRequest) -> JsonObject:
-    """Return a record as `GET audit` sends it: a request without its tool, and what lists say of it."""
+    """Return a record as `GET audit` sends it: the request without its tool, plus the fields of lists."""
     decision = request.decision
     answer = decision_to_json(decision, request.effective_call.digest, is_listed=True) if decision else None
     return {
@@ -151,7 +151,7 @@ def record_to_json(request: ApprovalRequest) -> JsonObject:
 
 
 def seconds_of(request: ApprovalRequest) -> float | None:
-    """Return how long the call ran; ``None`` if it did not, or has not ended."""
+    """Return the call's duration in seconds; ``None`` if it did not run, or has not ended."""
     outcome = request.outcome
     if outcome is None or outcome.started_at is None or outcome.finished_at is None:
         return None
@@ -163,7 +163,7 @@ def _signature(request: ApprovalRequest) -> str:
     return signature(call.tool, call.arguments) if call.omitted is None else signature(call.tool, {})[:-1] + "…)"
 
 
-#: The columns of the CSV, in their order.
+#: The CSV columns, in order.
 CSV_COLUMNS: Final = (
     *("created_at", "ended_at", "server", "tool", "call", "notebook_path", "cell_id", "kernel_id", "thread_id"),
     *("turn_id", "isolation", "status", "effect", "rule", "decision", "decided_by", "reviewer", "via", "decided_at"),
@@ -173,7 +173,7 @@ CSV_COLUMNS: Final = (
 
 
 def csv_header(more: Collection[str] = ()) -> str:
-    """Return the first line of the CSV; with the names of more columns, if there are any."""
+    """Return the CSV header line, with the names of additional columns."""
     return _csv_line(_columns(more))
 
 
@@ -182,14 +182,14 @@ def _columns(more: Collection[str]) -> Sequence[str]:
 
 
 def record_to_csv(request: ApprovalRequest, more: Mapping[str, object] = MappingProxyType({})) -> str:
-    """Return a record as a line of CSV that is safe to open: no cell is a formula, and nothing steers a terminal.
+    """Return a record as a line of CSV that is safe to open: no cell is a formula, and none controls a terminal.
 
     Parameters
     ----------
     request : ApprovalRequest
         The record.
     more : mapping
-        What is in more columns, or in place of what the record says: texts, and what is written as JSON.
+        Values of additional columns, or overrides of the record's: strings, or values to be written as JSON.
     """
     record = record_to_json(request)
     call, evaluation = _object(record["call"]), _object(record["evaluation"])

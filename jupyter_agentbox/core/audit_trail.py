@@ -1,7 +1,7 @@
-"""The trail of a server: a record for each thing that happens to a request, in a chain of its own, for a place outside.
+"""The audit trail of a server: a hash chain of records for audit sinks, one per event of a request.
 
-Each record has a number and the hash of the one before it. Who receives the records can tell whether one is missing or
-was changed, as `check_trail` does; who runs the server can end the trail, and that shows, too: no `STOPPED` ends it.
+Each record has a number and the hash of the previous one, so recipients can detect missing or changed records, as
+`check_trail` does. Whoever runs the server can cut the trail short, but then it does not end with `STOPPED`.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from .times import json_time
 
 #: The format of the records.
 SCHEMA: Final = "jupyter-agentbox/audit/1"
-#: Bytes of the longest record: a datagram has room for it, and for what syslog puts before it.
+#: Maximum size of a record in bytes: it fits into a datagram with its syslog header.
 LONGEST_RECORD: Final = 60_000
-#: Bytes of a record's number, hashes and schema.
+#: Bytes reserved for a record's number, hashes and schema.
 _PLACE: Final = 500
-#: Characters of an error or a reason that a record has.
+#: Maximum length of an error or reason in a record, in characters.
 _LONGEST_TEXT: Final = 4000
-#: Characters that are left of each text in a record that would be too long, until it is not; a digest has 64.
+#: Lengths to which texts of an oversized record are cut, in turn, until it fits; a digest has 64 characters.
 _SHORTER_TEXTS: Final = (1000, 200, 64)
 
 
 class AuditEvent(str, Enum):
-    """What a record is about."""
+    """The event that a record is about."""
 
     STARTED = "started"
-    """The server began; the first record of its chain."""
+    """The server started; the first record of its chain."""
 
     ASKED = "asked"
-    """A call waits for a person."""
+    """A call is waiting for a person."""
 
     CHANGED = "changed"
-    """It goes on waiting: longer, or with the approval of one of several persons."""
+    """It is still pending: extended, or with one of several required approvals."""
 
     DECIDED = "decided"
-    """A person, a lasting answer or a rule allowed or refused it. Of one that is allowed: before it runs."""
+    """A person, a grant or a rule allowed or refused it. If allowed: before it runs."""
 
     ANSWERED = "answered"
     """A question that its server asked was answered."""
@@ -57,65 +57,65 @@ class AuditEvent(str, Enum):
     """It ran to its end, or ended without an answer."""
 
     REVOKED = "revoked"
-    """What an earlier record said did not come about: the call did not run on its account."""
+    """An earlier record did not take effect: the call did not run because of it."""
 
     CONFIGURED = "configured"
-    """Rules, an MCP server or a lasting answer were changed, by a person or in a file."""
+    """Rules, an MCP server or a grant were changed, by a person or in a file."""
 
     GRANT_ENDED = "grant_ended"
-    """Lasting answers hold no more."""
+    """Grants ended."""
 
     STOPPED = "stopped"
-    """The server was stopped; the last record of its chain."""
+    """The server stopped; the last record of its chain."""
 
 
 class ArgumentsKept(str, Enum):
-    """What records say of arguments."""
+    """Which arguments records contain."""
 
     FULL = "full"
-    """All of them, but not long ones."""
+    """All except long ones."""
 
     REDACTED = "redacted"
-    """All but secrets and long ones."""
+    """All except secrets and long ones."""
 
     DIGEST = "digest"
-    """Nothing but the call's digest."""
+    """None, only the call's digest."""
 
 
 class WhenDown(str, Enum):
-    """What becomes of calls while a place for records does not take them."""
+    """What happens to calls while an audit sink is down."""
 
     DENY = "deny"
-    """No call runs before every place has its record."""
+    """No call runs until every sink has its record."""
 
     SPOOL = "spool"
-    """Records are kept on disk until it does; calls run once theirs is there."""
+    """Records are spooled to disk until the sink is back; calls run once their records are spooled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """Where records go, and what they say.
+    """Audit sinks, and the content of records.
 
     Parameters
     ----------
     sinks : tuple of str
-        The addresses of places for records.
+        The sinks' addresses.
     when_down : WhenDown
-        What becomes of calls while one does not take them.
+        What happens to calls while a sink is down.
     arguments : ArgumentsKept
-        What records say of arguments.
+        Which arguments records contain.
     token_file : str
-        The file that has the bearer token for addresses of HTTP; empty for none.
+        File with the bearer token for HTTP sinks; empty for none.
     spool : str
-        The directory in which records wait; empty for that of the user's data.
+        Spool directory; empty for the one in the user's data directory.
     spool_bytes : int
-        How much may wait for each place.
+        Maximum spool size per sink, in bytes.
     patience : float
-        Seconds that a call waits for its record to be taken.
+        How long a call waits for its record to be accepted, in seconds.
     last_patience : float
-        Seconds that a server that is being stopped waits for all records to be taken.
+        How long a stopping server waits for all records to be accepted, in seconds.
     pause : float
-        Seconds before a place that did not take records gets them again; then twice as many, and so on.
+        Delay before the first retry of a failed sink, in seconds; doubled with each retry.
     """
 
     sinks: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class AuditSettings:
     pause: float = 0.5
 
     def with_site(self, site: SiteAudit) -> AuditSettings:
-        """Return the settings with the site's places before all others, and what the site says of the rest."""
+        """Return the settings with the site's sinks first, and overridden by the site's other settings."""
         return replace(
             self,
             sinks=tuple(dict.fromkeys((*site.sinks, *self.sinks))),
@@ -141,13 +141,13 @@ class AuditSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """Where a chain stands: how many records it has, and the hash of the last."""
+    """The state of a chain: its number of records, and the hash of the last."""
 
     sequence: int = 0
     hash: str = GENESIS
 
     def then(self, fields: Mapping[str, JsonValue]) -> tuple[Link, bytes]:
-        """Return where the chain stands with one record more, and that record as a line of JSON."""
+        """Return the state after one more record, and that record as a line of JSON."""
         place: JsonObject = {"schema": SCHEMA, "sequence": self.sequence + 1, "previous": self.hash}
         record: JsonObject = {**_short_enough(fields), **place}
         digest = _hash(record)
@@ -159,7 +159,7 @@ def _line(record: Mapping[str, JsonValue]) -> bytes:
 
 
 def _short_enough(fields: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Return what a record says, with shorter texts if it is too long: a place that refuses one gets none after it."""
+    """Return a record's fields, truncated to the maximum size: a sink that refuses one record gets none after it."""
     said = fields
     for limit in _SHORTER_TEXTS:
         if _fits(said):
@@ -185,7 +185,7 @@ def _hash(record: Mapping[str, JsonValue]) -> str:
 
 
 def event_of(request: ApprovalRequest, before: Status) -> AuditEvent:
-    """Return what happened to a request that had another status before, or the same."""
+    """Return the event for a request whose previous status is given."""
     if request.status is Status.PENDING:
         return AuditEvent.CHANGED
     if before is Status.PENDING and request.status in (Status.APPROVED, Status.REJECTED):
@@ -194,16 +194,16 @@ def event_of(request: ApprovalRequest, before: Status) -> AuditEvent:
 
 
 def request_fields(request: ApprovalRequest, arguments: ArgumentsKept, redaction: Redaction) -> JsonObject:
-    """Return what a record says of a request.
+    """Return a record's fields for a request.
 
     Parameters
     ----------
     request : ApprovalRequest
-        As it stands now, with the arguments that were asked for.
+        The request as it is now, with the requested arguments.
     arguments : ArgumentsKept
-        What is said of them.
+        Which arguments to include.
     redaction : Redaction
-        Which values are secrets.
+        Detects secrets.
     """
     call_digest, runs = request.call.digest, request.effective_call.digest
     if arguments is not ArgumentsKept.FULL:
@@ -263,7 +263,7 @@ def _decision(decision: Decision) -> JsonObject:
 
 
 def _arguments(name: str, given: Mapping[str, JsonValue]) -> JsonObject:
-    """Return arguments, or how long they are: a record fits into a datagram."""
+    """Return the arguments, or their size if they do not fit into a datagram."""
     if not is_long(given) and len(_line(given)) < LONG:
         return {name: dict(given)}
     return {name: None, f"{name}_size": Omission.of(canonical_json(dict(given))).size}
@@ -271,22 +271,22 @@ def _arguments(name: str, given: Mapping[str, JsonValue]) -> JsonObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """What was found of one server's chain.
+    """The result of checking one server's chain.
 
     Parameters
     ----------
     id : str
-        The chain's.
+        The chain's id.
     records : int
-        Different records.
+        Number of distinct records.
     last : int
-        The number of the last.
+        Number of the last record.
     missing : tuple of int
-        The numbers of the first records that are missing before that.
+        Numbers of the first missing records before that.
     problem : str
-        Why it is not sound; empty if it is.
+        Why the chain is invalid; empty if it is valid.
     is_ended : bool
-        Whether the server's own last record is there.
+        Whether the server's `STOPPED` record is there.
     """
 
     id: str
@@ -298,7 +298,7 @@ class Chain:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is missing and nothing was changed, as far as it goes."""
+        """Whether no record is missing or changed, up to the last one."""
         return not self.missing and not self.problem
 
 
@@ -310,22 +310,22 @@ class _Found:
     problem: str = ""
 
 
-#: Missing records that are named.
+#: How many missing records are listed.
 _NAMED: Final = 20
 
 
 def check_trail(lines: Iterable[str]) -> tuple[tuple[Chain, ...], int]:
-    """Check records that were received, in any order, some perhaps twice.
+    """Verify received records, in any order, possibly with duplicates.
 
     Parameters
     ----------
     lines : iterable of str
-        One record each.
+        One record per line.
 
     Returns
     -------
     tuple of Chain, and int
-        What was found of each chain, and how many lines are not records.
+        The result for each chain, and the number of lines that are not records.
     """
     found: dict[str, _Found] = {}
     strange = 0
@@ -347,7 +347,7 @@ def _read(line: str) -> JsonObject | None:
 
 
 def read_record(line: str) -> JsonObject | None:
-    """Return what a record says, its hash among it; ``None`` if it is none, or was changed since it was sealed."""
+    """Return a record's fields, including its hash; ``None`` if it is invalid, or was changed after it was sealed."""
     record = _read(line)
     if record is None:
         return None
@@ -359,7 +359,7 @@ def read_record(line: str) -> JsonObject | None:
 
 
 def _without_repetition(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
-    """Refuse a key that is there twice: the hash would be that of the last, and others read the first."""
+    """Reject duplicate keys: the hash would cover the last, while other readers may use the first."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a key is there twice")
@@ -399,7 +399,7 @@ def _chain(id: str, found: _Found) -> Chain:
 
 
 def _gaps(numbers: Iterable[int]) -> Iterator[int]:
-    """Yield the numbers that are missing; there can be more of them than anybody counts."""
+    """Yield the missing numbers, lazily: there may be very many."""
     before = 0
     for number in numbers:
         yield from range(before + 1, number)
@@ -407,12 +407,12 @@ def _gaps(numbers: Iterable[int]) -> Iterator[int]:
 
 
 def _before(records: Mapping[int, tuple[str, str, str]], number: int, claimed: str) -> str:
-    """Return the hash of the record before; what is claimed if that is missing."""
+    """Return the previous record's hash, or the claimed one if that record is missing."""
     if number == 1:
         return GENESIS
     return records[number - 1][0] if number - 1 in records else claimed
 
 
 def record_time(at: datetime) -> str:
-    """Return the time of a record, to the microsecond."""
+    """Return the timestamp of a record, with microseconds."""
     return at.isoformat(timespec="microseconds").replace("+00:00", "Z")

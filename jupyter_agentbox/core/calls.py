@@ -1,4 +1,4 @@
-"""Tool calls: what would run, where it came from, and the digest that names exactly that."""
+"""Tool calls: the arguments, the origin, and the digest that identifies them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 
-#: How deep arguments may be nested: what reads them further on (validators, forms, other languages) recurses.
+#: Maximum nesting depth of arguments: their consumers (validators, forms, other languages) are recursive.
 MAX_DEPTH: Final = 100
-#: How many bits an integer may have: about 3,000 digits; Python by itself refuses to write more than 4,300.
+#: Maximum size of an integer: about 3,000 digits; Python's own limit is 4,300.
 MAX_INTEGER_BITS: Final = 10_000
 
-#: Bytes from which on arguments are long: too long for a list of requests, or to be read while others wait.
+#: Size in bytes from which arguments are long: too long for lists, or to be parsed while others wait.
 LONG: Final = 16_384
-#: Characters of long arguments that a list shows.
+#: How many characters of long arguments a list shows.
 HEAD: Final = 500
-#: Bytes that a number or a bracket takes, about.
+#: Approximate size of a number or a bracket, in bytes.
 _VALUE: Final = 4
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -43,10 +43,10 @@ def canonical_json(value: object) -> str:
     Raises
     ------
     ValueError
-        If the value holds a NaN, an infinity, an integer of more than `MAX_INTEGER_BITS`, or is nested deeper than
+        If the value contains a NaN, an infinity or an integer of more than `MAX_INTEGER_BITS`, or is nested deeper than
         `MAX_DEPTH`.
     TypeError
-        If the value holds something that is not JSON, or a key that is no string.
+        If the value contains something that is not JSON, or a key that is not a string.
     """
     try:
         text = _CANONICAL.encode(value)
@@ -57,7 +57,7 @@ def canonical_json(value: object) -> str:
 
 
 def check_arguments(arguments: Mapping[str, JsonValue]) -> None:
-    """Do nothing if the arguments are JSON that can be sent, kept and named by a digest.
+    """Check that the arguments are JSON that can be sent, stored and hashed.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def check_arguments(arguments: Mapping[str, JsonValue]) -> None:
 
 
 def _check_each(arguments: Mapping[str, JsonValue]) -> None:
-    """Say which of the arguments is no JSON."""
+    """Raise an error for the first argument that is not JSON."""
     for name, value in arguments.items():
         try:
             canonical_json({name: value})
@@ -80,7 +80,7 @@ def _check_each(arguments: Mapping[str, JsonValue]) -> None:
 
 
 def is_long(arguments: Mapping[str, JsonValue], *, limit: int = LONG) -> bool:
-    """Whether the arguments take about `limit` bytes or more as JSON. Looks at no more of them than it needs."""
+    """Whether the arguments take about `limit` bytes or more as JSON. Stops as soon as that is known."""
     rest: list[JsonValue] = list(arguments.values())
     size = sum(map(len, arguments))
     while rest:
@@ -97,7 +97,7 @@ def is_long(arguments: Mapping[str, JsonValue], *, limit: int = LONG) -> bool:
 
 
 def _check_json(value: object) -> None:
-    """Refuse what ``json.dumps`` lets pass. Goes level by level, so it needs no recursion."""
+    """Reject values that ``json.dumps`` accepts. Iterates level by level, without recursion."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [child for item in level for child in _children(item)]
@@ -122,14 +122,14 @@ def _children(value: object) -> Iterable[object]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Omission:
-    """Long arguments that are not here: they are left out of lists, and not kept for ever.
+    """Placeholder for long arguments, which lists omit and which are not stored for ever.
 
     Parameters
     ----------
     size : int
-        Bytes that they have as JSON.
+        Size of the arguments as JSON, in bytes.
     head : str
-        Their first characters as JSON.
+        The beginning of that JSON.
     """
 
     size: int
@@ -137,7 +137,7 @@ class Omission:
 
     @classmethod
     def of(cls, text: str) -> Omission:
-        """Return what stands for arguments, given as JSON."""
+        """Return the placeholder for arguments given as JSON."""
         return cls(size=len(text.encode("utf-8", "surrogatepass")), head=text[:HEAD])
 
     def to_json(self) -> JsonObject:
@@ -147,7 +147,7 @@ class Omission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRef:
-    """Names a turn of an agent.
+    """Reference to a turn of an agent.
 
     Parameters
     ----------
@@ -161,28 +161,28 @@ class TurnRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a call came from. The server fills it in; the code that calls has no say in `kernel_id`.
+    """Where a call came from. The server fills it in; the calling code cannot set `kernel_id`.
 
     Parameters
     ----------
     kernel_id : str or None
-        The kernel whose code called, ``None`` outside a kernel.
+        The kernel whose code made the call; ``None`` outside a kernel.
     notebook_path : str or None
         The notebook or console of that kernel, relative to the server's root directory, with ``/``.
     cell_id : str or None
-        The notebook cell that called. The kernel reports it, so it is a hint for the page, not evidence.
+        The notebook cell that made the call. Reported by the kernel, so it is a hint for the page, not evidence.
     thread_id, turn_id : str or None
-        The agent's thread and its turn, for code that an agent runs and for the calls of that code.
+        The agent's thread and turn, for code that an agent runs and for the calls of that code.
     isolation : Isolation
-        How far the kernel is kept from the rest of the machine, as whoever started it knows.
+        The kernel's level of isolation, as known to whoever started it.
     person : str or None
-        Who made the call without any code, in the panel; as the server knows them.
+        Who made the call in the panel, without code, as identified by the server.
     askers : tuple of Asker
-        Who has had code run in that kernel, as the server observed it. Of several, any may have asked: what code says
-        of that proves nothing. No part of the digest.
+        Who has run code in that kernel, as the server observed it. Of several, any may have made the call: the code's
+        own claim proves nothing. Not part of the digest.
     groups : frozenset of str, or None
-        The groups of the user who calls, as JupyterHub said, where users call and no kernels; ``None`` if they are not
-        known. No part of the digest.
+        The calling user's JupyterHub groups, if users make calls rather than kernels; ``None`` if unknown. Not part of
+        the digest.
     """
 
     kernel_id: str | None = None
@@ -197,7 +197,7 @@ class Origin:
 
     @property
     def asked_by(self) -> str | None:
-        """Whose call it is, if it can be nobody else's; ``None`` if that is not known."""
+        """The name of the only possible caller; ``None`` if that is unknown."""
         return name_of(self.askers)
 
 
@@ -208,17 +208,17 @@ class ToolCall:
     Parameters
     ----------
     server : str
-        The MCP server's name in the configuration.
+        The MCP server's name in its configuration.
     tool : str
-        The tool's wire name, never a mapped one.
+        The tool's wire name, never a Python name.
     arguments : dict
-        JSON arguments under their wire names. Not to be changed: edit with `with_arguments`.
+        JSON arguments under their wire names. Do not mutate; use `with_arguments`.
     origin : Origin
         Where the call came from.
     omitted : Omission or None
-        What stands for arguments that are not here; then `arguments` is empty, and the call cannot run.
+        Placeholder for omitted arguments; then `arguments` is empty, and the call cannot run.
     known_digest : str
-        The digest, where it was computed before.
+        The digest, if already computed.
     """
 
     server: str
@@ -237,14 +237,14 @@ class ToolCall:
     def digest(self) -> str:
         """SHA-256 of the call's canonical JSON, in lower-case hex.
 
-        The origin is part of it: the same arguments from another kernel are another call.
+        The origin is included: the same arguments from another kernel are another call.
         """
         if not self.known_digest:
-            object.__setattr__(self, "known_digest", self._compute_digest())  # a call never changes
+            object.__setattr__(self, "known_digest", self._compute_digest())  # calls are immutable
         return self.known_digest
 
     def _compute_digest(self) -> str:
-        # A sandbox, a turn and a person lengthen the list of the origin: the digests of other calls stay as they were.
+        # Optional parts are appended for a sandbox, a turn and a person, so that digests of other calls did not change.
         sandbox = [] if self.origin.isolation is Isolation.NONE else [self.origin.isolation.value]
         turn = [] if self.origin.turn_id is None else [{"turn": self.origin.turn_id}]
         person = [] if self.origin.person is None else [{"person": self.origin.person}]
@@ -266,9 +266,9 @@ class ToolCall:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the arguments are what the digest was made of: a record may lack secrets, or leave long ones out."""
+        """Whether the digest matches the arguments: a record may lack secrets or long arguments."""
         return self.omitted is None and self._compute_digest() == self.digest
 
     def with_arguments(self, arguments: Mapping[str, JsonValue]) -> ToolCall:
-        """Return the call with other arguments and, so, another digest."""
+        """Return the call with other arguments, and so with another digest."""
         return replace(self, arguments=dict(arguments), omitted=None, known_digest="")

@@ -1,6 +1,6 @@
-"""How changes of rules, servers and grants stand in the record of all calls: as calls of this server.
+"""Changes of rules, servers and grants, recorded as calls of this server.
 
-So they are found, exported, sent to places outside and verified like all others. None of them is ever asked about.
+So they are found, exported, sent to audit sinks and verified like all others. They never need approval.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .tools import ToolDescription
 
 
 class Change(str, Enum):
-    """What was changed; its value is the name of the tool in the record."""
+    """The kind of change; its value is the tool name in the record."""
 
     RULES = "change_rules"
     SITE_RULES = "change_site_rules"
@@ -52,30 +52,30 @@ _TITLES: Final = {
     Change.GRANT_REVOKED: "End a lasting answer",
 }
 
-#: Who changed a file, where nobody did it over the REST API.
+#: The reviewer of a change that was made in a file, not over the REST API.
 WHOEVER: Final = Reviewer(name="unknown", display_name="whoever can write the file")
 
 
 def is_change(call: ToolCall) -> bool:
-    """Whether this stands for a change: no rule is about it."""
+    """Whether a call represents a change, to which no rule applies."""
     return call.server == OWN_SERVER and call.tool in [change.value for change in Change]
 
 
 def change_record(change: Change, about: JsonObject, *, by: Reviewer, at: datetime, id: str) -> ApprovalRequest:
-    """Return the record of a change that was made.
+    """Return the record of a change.
 
     Parameters
     ----------
     change : Change
-        What kind of change.
+        The kind of change.
     about : JSON object
-        Names and digests; no secrets.
+        Names and digests, without secrets.
     by : Reviewer
-        Who made it.
+        Who made the change.
     at : datetime
-        When.
+        When it was made.
     id : str
-        The record's.
+        The record's id.
     """
     call = ToolCall(server=OWN_SERVER, tool=change.value, arguments=about)
     return ApprovalRequest(
@@ -92,16 +92,16 @@ def change_record(change: Change, about: JsonObject, *, by: Reviewer, at: dateti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is looked at for changes.
+    """The state that is watched for changes.
 
     Parameters
     ----------
     rules_file : str
-        The file of the user's rules; empty if there is none.
+        The user's rules file; empty if there is none.
     rules, site_rules : str
-        Digests of the rules of the user and of the site; empty where there are none.
+        Digests of the user's and the site's rules; empty if there are none.
     servers : mapping
-        Names of MCP servers, and hashes of what they are started with or reached at.
+        MCP server names, with hashes of their commands or addresses.
     """
 
     rules_file: str = ""
@@ -110,7 +110,7 @@ class Facts:
     servers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def changes_since(self, before: Facts) -> Iterator[tuple[Change, JsonObject]]:
-        """Yield what has changed, with names and digests."""
+        """Yield the changes since then, with names and digests."""
         if self.rules != before.rules:
             yield Change.RULES, {"file": self.rules_file, **_from_to(before.rules, self.rules)}
         if self.site_rules != before.site_rules:

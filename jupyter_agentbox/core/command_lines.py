@@ -1,7 +1,7 @@
-"""Where command lines hold secrets that no name tells of: ``curl -u ada:secret``, ``mysql -psecret``.
+"""Find secrets in command lines that no name announces: ``curl -u ada:secret``, ``mysql -psecret``.
 
-No shell is imitated. A word that only a shell could tell apart is taken as it is written: too much may count as a
-secret, or a part of it be left, but reading takes time in proportion to the text.
+Shell syntax is not parsed: words are taken literally. Too much may count as a secret, or a part of one remain, but
+the time taken is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Command:
-    """How a program takes secrets.
+    """A program's secret options.
 
     Parameters
     ----------
     pairs : tuple of str
-        Options whose value is a name and a secret, ``ada:secret``.
+        Options whose value is a name and a secret: ``ada:secret``.
     wholes : tuple of str
-        Options whose whole value is a secret.
+        Options whose entire value is a secret.
     flags : str
-        Letters of options without a value, which may stand before another one: ``-sSu ada:secret``.
+        Letters of options without a value, which may precede another option: ``-sSu ada:secret``.
     is_attached : bool
-        Whether a short option has only what is attached to it as its value.
+        Whether a short option's value must be attached to it.
     """
 
     pairs: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ _LOGIN: Final = _Command(wholes=("-p",))
 _ZIP: Final = _Command(wholes=("-P",))
 _MONGO: Final = _Command(wholes=("-p",))
 
-#: By program, or program and subcommand.
+#: Keyed by program, or by program and subcommand.
 _COMMANDS: Final = {
     "curl": _Command(
         pairs=("-u", "--user", "-U", "--proxy-user", "-E", "--cert"),
@@ -68,23 +68,23 @@ _NAMES: Final = "|".join(
 _PROGRAM: Final = re.compile(rf"(?<![\w.-])({_NAMES})(?=[ \t])")
 _GAP: Final = re.compile(r"(?:[ \t]|\\\r?\n){1,200}")
 _BARE: Final = re.compile(r"""(?:[^\s"'|;&\\]|\\[^"'\r\n]){1,4000}""")
-#: A word in quotes, or with its end in quotes: ``'x y'``, ``-p'x y'``, ``ada:"x y"``.
+#: A word that is quoted, or whose end is quoted: ``'x y'``, ``-p'x y'``, ``ada:"x y"``.
 _QUOTED: Final = re.compile(
     r"""(?P<front>[^\s"'|;&\\]{0,200})(?P<quote>\\?["'])(?P<inside>(?:(?!(?P=quote))(?:\\.|[^\n])){0,2000}?)(?P=quote)"""
 )
-#: What begins or ends a string, and not the apostrophe of a word.
+#: A quote that starts or ends a string, as opposed to an apostrophe within a word.
 _QUOTE: Final = re.compile(r"""(?!(?<=\w)'\w)\\?["']""")
-#: Characters before a program that are searched for the string that it is in.
+#: How many characters before a program are searched for the quote of its enclosing string.
 _LOOK_BACK: Final = 300
-#: Words of one command that are read, its name among them.
+#: How many words of a command are read, including its name.
 _MOST_WORDS: Final = 202
-#: What a shell puts in is no secret itself.
+#: An expansion by the shell, which is not itself a secret.
 _VARIABLE: Final = re.compile(r"\$(?:\w+|\{\w+\}|\(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word without its quotes, and where the parts before and in them are in the text."""
+    """A word without its quotes, and the positions of its parts in the text."""
 
     front: str
     inside: str
@@ -96,12 +96,12 @@ class _Word:
         return self.front + self.inside
 
     def place(self, start: int) -> int:
-        """Return where in the text a character of the word is."""
+        """Return the position in the text of a character of the word."""
         return self.begin + start if start < len(self.front) else self.end - len(self.text) + start
 
 
 def secrets_in_text(text: str) -> Iterator[tuple[int, int]]:
-    """Yield from where to where a text has the secrets of command lines, in their order.
+    """Yield the start and end of each secret in a text's command lines, in order.
 
     Parameters
     ----------
@@ -118,16 +118,16 @@ def secrets_in_text(text: str) -> Iterator[tuple[int, int]]:
         for index, word in enumerate(words, start=len(name)):
             if index in starts:
                 yield word.place(starts[index]), word.end
-            else:  # it may be a command itself: `ssh example.org "mysql -psecret"`
+            else:  # it may itself be a command: `ssh example.org "mysql -psecret"`
                 begin = word.end - len(word.inside)
                 yield from ((begin + start, begin + end) for start, end in secrets_in_text(word.inside))
         place = words[-1].end if words else found.end()
 
 
 def secrets_in_words(words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield which words of a command that was given as a list have a secret, and where in the word it begins.
+    """Yield the index of each word with a secret in a command given as a list, and the secret's offset in the word.
 
-    Programs that the first one starts count too: ``sudo curl -u ada:secret``.
+    Programs that the first one starts are included: ``sudo curl -u ada:secret``.
     """
     words = words[:_MOST_WORDS]
     commands: dict[_Command, None] = {}
@@ -144,7 +144,7 @@ def secrets_in_words(words: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _open_quote(text: str, place: int) -> str:
-    """Return the quote of the string that a place is in, as far as its line tells."""
+    """Return the quote of the string that encloses a position, judging by its line alone."""
     line = text[max(0, place - _LOOK_BACK) : place].rpartition("\n")[2]
     opened = ""
     for quote in _QUOTE.findall(line):
@@ -156,7 +156,7 @@ def _open_quote(text: str, place: int) -> str:
 
 
 def _words(text: str, place: int, *, outer: str) -> Iterator[_Word]:
-    """Yield the words after a program, to the end of the command or of the quotes that it is in."""
+    """Yield a program's words, up to the end of the command or of the enclosing quotes."""
     for _ in range(_MOST_WORDS - 2):
         gap = _GAP.match(text, place)
         if gap is None:
@@ -174,7 +174,7 @@ def _words(text: str, place: int, *, outer: str) -> Iterator[_Word]:
 
 
 def _secret(command: _Command, words: Sequence[str], index: int) -> tuple[int, int] | None:
-    """Return the word that has the secret of the option at a place, and where in it that begins; ``None`` for none."""
+    """Return the word with the secret of the option at an index, and the secret's offset in it; ``None`` if none."""
     option, start = _option(command, words[index])
     if not option:
         return None
@@ -189,7 +189,7 @@ def _secret(command: _Command, words: Sequence[str], index: int) -> tuple[int, i
 
 
 def _option(command: _Command, word: str) -> tuple[str, int | None]:
-    """Return the option that a word is, and where in it its value begins; ``None`` if the next word is its value."""
+    """Return a word's option and the offset of its value; ``None`` if the next word is the value."""
     for option in (*command.pairs, *command.wholes):
         if len(option) > 2:
             if word == option:

@@ -1,4 +1,4 @@
-"""The Content-Security-Policy of pages that show what kernels send: nothing is loaded from other origins.
+"""The Content-Security-Policy of pages that show kernel output: nothing is loaded from other origins.
 
 Source: https://www.w3.org/TR/CSP3/
 """
@@ -11,7 +11,7 @@ from typing import Final
 
 _OWN: Final = ("'self'", "blob:", "data:")
 
-#: Directive -> what JupyterLab itself needs. It makes code and styles at run time, and workers of `blob:` addresses.
+#: Directive -> the sources that JupyterLab itself needs. It creates code and styles at run time, and `blob:` workers.
 DIRECTIVES: Final[Mapping[str, tuple[str, ...]]] = {
     "default-src": _OWN,
     "script-src": (*_OWN, "'unsafe-inline'", "'unsafe-eval'"),
@@ -28,23 +28,23 @@ DIRECTIVES: Final[Mapping[str, tuple[str, ...]]] = {
     "base-uri": ("'self'",),
 }
 
-#: A host with its port, as browsers send it.
+#: A host with an optional port, as sent by browsers.
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
 _SOURCE: Final = re.compile(r"[^\s;,]+")
 
 
 def check_sources(sources: Mapping[str, Sequence[str]]) -> None:
-    """Check what a site adds to the policy.
+    """Check a site's additions to the policy.
 
     Parameters
     ----------
     sources : dict
-        Directive to further sources: ``{"img-src": ["https://images.example.org"]}``.
+        Directive to additional sources: ``{"img-src": ["https://images.example.org"]}``.
 
     Raises
     ------
     ValueError
-        If a directive is not one of `DIRECTIVES`, or a source is not one source.
+        If a directive is not one of `DIRECTIVES`, or a source is not a single source.
     """
     for directive, added in sources.items():
         if directive not in DIRECTIVES:
@@ -57,15 +57,15 @@ def check_sources(sources: Mapping[str, Sequence[str]]) -> None:
 
 
 def content_security_policy(host: str, sources: Mapping[str, Sequence[str]] | None = None) -> str:
-    """Return the policy.
+    """Return the policy's header value.
 
     Parameters
     ----------
     host : str
-        The host, with its port, that the page was asked of. Its websockets are named: not every browser takes
-        ``'self'`` for them.
+        The page's host, with its port. Its WebSockets are listed explicitly: in some browsers ``'self'`` does not
+        include them.
     sources : dict, optional
-        Directive to further sources.
+        Directive to additional sources.
     """
     found = {directive: [*own, *(sources or {}).get(directive, ())] for directive, own in DIRECTIVES.items()}
     if _HOST.fullmatch(host):

@@ -10,7 +10,7 @@ from .times import json_time
 
 
 def grant_to_json(grant: Grant) -> JsonObject:
-    """Return a grant; of arguments it has the digest only, and of the tools that it covers the names."""
+    """Return a grant, with the digest of its arguments and the names of the tools that it covers."""
     return {
         **grant_use_to_json(grant.use),
         "effect": grant.effect.value,
@@ -32,7 +32,7 @@ def grant_to_json(grant: Grant) -> JsonObject:
 
 
 def grant_use_to_json(use: GrantUse) -> JsonObject:
-    """Return what a request says of the grant that answered it."""
+    """Return a request's reference to the grant that answered it."""
     return {
         "id": use.id,
         "scope": use.scope.value,
@@ -42,7 +42,7 @@ def grant_use_to_json(use: GrantUse) -> JsonObject:
 
 
 def void_grant_to_json(voided: VoidGrant) -> JsonObject:
-    """Return what a request says of a grant that no longer holds, with the tool as it was."""
+    """Return a request's reference to a void grant, with the tool as it was."""
     before = voided.before
     return {
         "grant": grant_use_to_json(voided.grant),

@@ -1,4 +1,4 @@
-"""What a request says of the grant that answered it, or of one that no longer holds."""
+"""References in a request to the grant that answered it, or to a void grant."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .tools import ToolDescription
 
 
 class Scope(str, Enum):
-    """Which calls a grant is for. All but `USER` are for one kernel, and end with it."""
+    """The calls that a grant covers. All scopes but `USER` are for one kernel, and end with it."""
 
     CALL = "call"
     """The same tool with the same arguments."""
@@ -26,17 +26,17 @@ class Scope(str, Enum):
     """The tool, in all kernels, until a time or for a number of calls."""
 
     SERVER_READ_ONLY = "server-read-only"
-    """The tools of the server that said, when the grant was given, that they only read."""
+    """The server's tools that it declared read-only when the grant was given."""
 
 
 class Void(str, Enum):
-    """Why a grant no longer holds."""
+    """Why a grant no longer applies."""
 
     DEFINITION = "definition"
-    """The server describes the tool in another way."""
+    """The server has changed the tool's description."""
 
     SERVER = "server"
-    """The server is started with another command, or reached at another address."""
+    """The server's command or address has changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +46,15 @@ class GrantUse:
     Parameters
     ----------
     id : str
-        The grant's.
+        The grant's id.
     scope : Scope
-        Which calls it is for.
+        The calls that it covers.
     granter : Reviewer
         Who gave it.
     granted_at : datetime
-        When, with time zone.
+        Time of the grant, with time zone.
     reason : str
-        What they wrote.
+        The granter's reason.
     """
 
     id: str
@@ -66,7 +66,7 @@ class GrantUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoidGrant:
-    """A grant that would have allowed a call, had nothing changed since.
+    """A grant that would have allowed a call if nothing had changed.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class VoidGrant:
     void : Void
         What changed.
     before : ToolDescription or None
-        The tool as its server described it when the grant was given, if that is known.
+        The tool as described when the grant was given, if known.
     """
 
     grant: GrantUse

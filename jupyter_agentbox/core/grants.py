@@ -1,4 +1,4 @@
-"""Grants: lasting answers of a person, which calls they cover, and when they no longer hold."""
+"""Grants: a person's lasting answers, the calls that they cover, and when they become void."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from .registration import OWN_SERVER, REGISTER_TOOL
 from .reviewers import Reviewer
 from .tools import ToolDescription
 
-#: How the server that runs code is called. What it says of a tool is what was found in the code.
+#: Name of the server that runs code. Its tool descriptions contain the findings in the code.
 NOTEBOOK: Final = "notebook"
-#: What no lasting answer allows: what decides which tools there are, and who is asked about them.
+#: Tools that cannot be granted: they decide which tools there are, and who approves them.
 NEVER_GRANTED: Final = frozenset({(OWN_SERVER, REGISTER_TOOL), (NOTEBOOK, "set_approval_mode")})
-#: The largest number of calls that a grant can be limited to.
+#: Maximum number of calls of a grant.
 MOST_USES: Final = 1_000_000
 
 
 def only_reads(tool: ToolDescription) -> bool:
-    """Whether the server says of a tool that it only reads, and does not say that it destroys."""
+    """Whether the server declares a tool read-only and not destructive."""
     hints = tool.annotations
     return hints.get("readOnlyHint") is True and hints.get("destructiveHint") is not True
 
 
 def arguments_digest(call: ToolCall) -> str:
-    """Return SHA-256 of a call's arguments, in lower-case hex: the same wherever the call comes from."""
+    """Return the SHA-256 of a call's arguments, in lower-case hex, regardless of its origin."""
     return hashlib.sha256(canonical_json(dict(call.arguments)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantTerms:
-    """What a person asks for with a lasting answer.
+    """The terms of a grant that a person requests.
 
     Parameters
     ----------
     scope : Scope
-        Which calls the answer is for.
+        The calls that it covers.
     until : datetime or None
-        When it ends, with time zone; ``None`` for no time.
+        Expiry time, with time zone; ``None`` for none.
     uses : int or None
-        How many calls it answers, with the one that it was given to; ``None`` for any number.
+        Maximum number of calls, including the first; ``None`` for no limit.
     """
 
     scope: Scope = Scope.KERNEL
@@ -55,7 +55,7 @@ class GrantTerms:
     uses: int | None = None
 
     def check(self, call: ToolCall, tool: ToolDescription, effect: Effect, *, now: datetime) -> None:
-        """Do nothing if a grant on these terms can be given with an answer to this call.
+        """Check that a grant on these terms can be given with an answer to this call.
 
         Raises
         ------
@@ -88,51 +88,51 @@ class GrantTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A lasting answer of a person.
+    """A person's lasting answer.
 
     Parameters
     ----------
     id : str
-        Unguessable, unique.
+        A unique, unguessable id.
     effect : Effect
         ``allow`` or ``deny``.
     scope : Scope
-        Which calls it is for.
+        The calls that it covers.
     server, tool : str
-        The exact names of the call that it was given to.
+        The exact names in the call for which it was given.
     granter : Reviewer
         Who gave it.
     granted_at : datetime
-        When, with time zone.
+        Time of the grant, with time zone.
     request_id : str
-        The request that it was given to.
+        The request for which it was given.
     kernel_id : str or None
-        The kernel that it is for; ``None`` for all.
+        The kernel that it covers; ``None`` for all.
     notebook_path : str or None
-        The notebook of the call that it was given to, for people.
+        The notebook of the call for which it was given, for people.
     thread_id : str or None
-        The agent's thread that it is for; ``None`` for all, and for code of none.
+        The agent's thread that it covers; ``None`` for all, and for code outside threads.
     arguments : str
-        The digest of the only arguments that it is for; empty for all.
+        Digest of the only arguments that it covers; empty for all.
     trust_key : str
-        What the server was started with or reached at; empty if it is part of this package.
+        Trust key of the server's command or address; empty for tools of this package.
     definitions : mapping
-        Names of the tools that it allows, and the digests of what the server said of them; empty for a tool whatever is
-        said of it.
+        The digests of the descriptions of the tools that it allows, by tool name; empty to cover a tool whatever its
+        description.
     seen : ToolDescription or None
-        The tool as the person saw it.
+        The tool as shown to the person.
     until : datetime or None
-        When it ends.
+        Expiry time.
     uses : int or None
-        How many calls it answers.
+        Maximum number of calls.
     reason : str
-        What the person wrote.
+        The granter's reason.
     used : int
-        How many calls it has answered.
+        Number of calls answered so far.
     last_used_at : datetime or None
-        When it answered the last.
+        When it last answered a call.
     void : Void or None
-        Why it no longer holds; ``None`` if it does.
+        Why it is void; ``None`` if it is not.
     """
 
     id: str
@@ -159,13 +159,13 @@ class Grant:
 
     @property
     def use(self) -> GrantUse:
-        """What a request that it answers says of it."""
+        """The reference for requests that it answers."""
         return GrantUse(
             id=self.id, scope=self.scope, granter=self.granter, granted_at=self.granted_at, reason=self.reason
         )
 
     def is_over(self, now: datetime) -> bool:
-        """Whether its time has passed, or its calls were made."""
+        """Whether it has expired or is used up."""
         return (self.until is not None and now >= self.until) or (self.uses is not None and self.used >= self.uses)
 
     def used_at(self, now: datetime) -> Grant:
@@ -173,7 +173,7 @@ class Grant:
         return replace(self, used=self.used + 1, last_used_at=now)
 
     def is_for(self, call: ToolCall) -> bool:
-        """Whether it is for this call, if nothing has changed since it was given."""
+        """Whether it covers this call, disregarding changes since it was given."""
         if call.server != self.server or self.kernel_id not in (None, call.origin.kernel_id):
             return False
         if self.thread_id not in (None, call.origin.thread_id):
@@ -183,28 +183,28 @@ class Grant:
         return call.tool == self.tool and (not self.arguments or self.arguments == arguments_digest(call))
 
     def covers(self, tool: ToolDescription, trust_key: str) -> bool:
-        """Whether it still holds for a tool, as its server describes it, of a call that it is for."""
+        """Whether it still applies to the tool of a covered call, as the server describes it."""
         is_seen = not self.definitions or self.definitions.get(tool.name) == tool.digest
         return is_seen and self.void is None and self.change(tool, trust_key) is None
 
     def change(self, tool: ToolDescription, trust_key: str) -> Void | None:
-        """Return what has changed since it was given; ``None`` if nothing has. A rejection holds through all changes.
+        """Return what has changed since it was given, if anything. A rejection applies regardless of changes.
 
         Parameters
         ----------
         tool : ToolDescription
-            The tool of a call that it is for, as its server describes it now.
+            The tool of a covered call, as the server describes it now.
         trust_key : str
-            What the server is started with or reached at now.
+            The server's current trust key.
         """
         if self.effect is Effect.DENY or self.server == NOTEBOOK:
-            return None  # what is said of code differs from code to code
+            return None  # the description of code differs each time
         if self.trust_key != trust_key:
             return Void.SERVER
         return None if self.definitions.get(tool.name) == tool.digest else Void.DEFINITION
 
     def voided_by(self, tool: ToolDescription, trust_key: str) -> VoidGrant | None:
-        """Return what a request says of it if it no longer holds; ``None`` if it does."""
+        """Return the reference to this grant if it is void; else ``None``."""
         void = self.void or self.change(tool, trust_key)
         if void is None:
             return None
@@ -225,28 +225,28 @@ def grant_for(
     trust_key: str = "",
     tools: Iterable[ToolDescription] = (),
 ) -> Grant:
-    """Return the grant that a person gives with an answer to a call. The answer is its first use.
+    """Return the grant that a person gives with an answer to a call, which is its first use.
 
     Parameters
     ----------
     call : ToolCall
         The call as it runs.
     tool : ToolDescription
-        The tool as the person saw it.
+        The tool as shown to the person.
     terms : GrantTerms
-        What they asked for; `GrantTerms.check` says whether they may.
+        The requested terms, checked with `GrantTerms.check`.
     id, request_id : str
-        The grant's and the request's.
+        The ids of the grant and the request.
     effect : Effect
         ``allow`` or ``deny``.
     granter : Reviewer
-        Who answered.
+        Who gave it.
     now : datetime
-        When.
+        The current time.
     reason : str
-        What they wrote.
+        The granter's reason.
     trust_key : str
-        What the server is started with or reached at.
+        The server's trust key.
     tools : iterable of ToolDescription
         All tools of the server, for the scope ``server-read-only``.
     """
@@ -254,7 +254,7 @@ def grant_for(
     is_allowed = effect is Effect.ALLOW
     covered = [each for each in tools if only_reads(each)] if scope is Scope.SERVER_READ_ONLY else [tool]
     if not is_allowed or (scope is Scope.THREAD and call.server == NOTEBOOK):
-        # A rejection is for whatever has the name. What is said of code differs with it; what it asks for, it asks.
+        # A rejection applies to the name alone. The description of code differs each time; its calls are requests, too.
         covered = []
     return Grant(
         id=id,
@@ -289,22 +289,22 @@ def apply_grants(
     trust_key: str,
     now: datetime,
 ) -> Evaluation:
-    """Return what becomes of a call whose rules give this evaluation: the strictest wins, and no grant loosens a rule.
+    """Return the evaluation of a call after grants: the strictest wins, and no grant loosens a rule.
 
     Parameters
     ----------
     grants : iterable of Grant
-        Those that there are.
+        All grants.
     call : ToolCall
         The call.
     tool : ToolDescription or None
-        The tool; ``None`` if it is not known, and then no grant allows the call.
+        The tool; ``None`` if unknown, and then no grant allows the call.
     evaluation : Evaluation
-        What the rules say.
+        The rules' evaluation.
     trust_key : str
-        What the server is started with or reached at now.
+        The server's current trust key.
     now : datetime
-        The time.
+        The current time.
     """
     if evaluation.effect is Effect.DENY:
         return evaluation
@@ -315,7 +315,7 @@ def apply_grants(
     asks = evaluation.effect is Effect.ASK and evaluation.rule is None
     if not asks or tool is None or (call.server, call.tool) in NEVER_GRANTED:
         return evaluation
-    # Those without a number of calls first: they lose nothing.
+    # Grants without a limit first, to save the uses of the others.
     for grant in sorted(found, key=lambda each: each.uses is not None):
         if grant.covers(tool, trust_key):
             return Evaluation(effect=Effect.ALLOW, grant=grant.use)

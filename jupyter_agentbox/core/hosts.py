@@ -1,4 +1,4 @@
-"""The one way to write the host of a URL, of the many that lead to the same."""
+"""The canonical form of a URL's host."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 from urllib.parse import unquote
 
-#: A number of an IPv4 address as resolvers read it: hexadecimal, octal or decimal.
+#: A number of an IPv4 address as resolvers accept it: hexadecimal, octal or decimal.
 _NUMBER: Final = re.compile(r"0x[0-9a-f]*|[0-9]{1,300}")
 _BITS: Final = 32
 
 
 def canonical_host(host: str) -> str:
-    """Return what is the same for all ways to write a host: lower case, ASCII, no last dot, an address as such.
+    """Return a host in canonical form: lower case, ASCII, no trailing dot, addresses normalised.
 
     Parameters
     ----------
     host : str
-        A name or an address, without the brackets of a URL; wildcards stay.
+        A name or an address, without a URL's brackets; wildcards are kept.
     """
     name = unquote(host).lower()
-    with suppress(UnicodeError):  # else it is none that anybody could ask
+    with suppress(UnicodeError):  # otherwise it is not a valid host name
         name = name.encode("idna").decode("ascii")
     name = name.rstrip(".")
     if ":" in name:
@@ -42,7 +42,7 @@ def _ipv6(name: str) -> str:
 
 
 def _ipv4(parts: list[str]) -> str:
-    """Return the address of one to four numbers, of which the last fills what the others leave; empty if it is none."""
+    """Return the IPv4 address of one to four numbers, the last of which fills the remaining bytes; empty if invalid."""
     try:
         *first, last = map(_number, parts)
     except ValueError:  # an octal number with an 8 or a 9

@@ -1,4 +1,4 @@
-"""How far a kernel is kept from what is around it."""
+"""The levels of a kernel's isolation."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from typing import Final
 
 
 class Isolation(str, Enum):
-    """A level of isolation, as it stands in requests, records and on cards."""
+    """A level of isolation, as in requests, in records and on cards."""
 
     BUBBLEWRAP = "bubblewrap"
-    """Own namespaces of the Linux kernel: no network, no foreign process, only named files."""
+    """Namespaces of its own: no network, no foreign processes, only listed files."""
 
     BUBBLEWRAP_HOST_PROC = "bubblewrap-host-proc"
-    """The same, but the host's ``/proc`` is seen read-only: the command lines of all processes can be read."""
+    """The same, but with the host's ``/proc`` read-only: the command lines of all processes are visible."""
 
     LANDLOCK = "landlock"
     """Landlock and seccomp, without namespaces: files by an allow-list, no sockets, no foreign process touched."""
 
     SRT = "srt"
-    """Anthropic's sandbox runtime (bubblewrap on Linux, ``sandbox-exec`` on macOS): only named files and domains."""
+    """Anthropic's sandbox runtime (bubblewrap on Linux, ``sandbox-exec`` on macOS): only listed files and domains."""
 
     NONE = "none"
     """A plain process of the user."""
 
     REMOTE = "remote"
-    """A kernel on another machine, behind a gateway: nobody here knows what it is kept from there."""
+    """A kernel on another machine, behind a gateway: its isolation there is unknown."""
 
     def at_least(self, level: Isolation) -> bool:
-        """Whether it keeps a kernel apart as far as another level does, or farther; not where that is unknown."""
+        """Whether it is at least as strong as another level; false if unknown."""
         if self not in LADDER or level not in LADDER:
             return False
         return LADDER.index(self) <= LADDER.index(level)
 
 
-#: The levels that can be compared, the strongest first: those that a rule may ask for.
+#: The comparable levels, strongest first: those that a rule can require.
 LADDER: Final = (
     Isolation.BUBBLEWRAP,
     Isolation.BUBBLEWRAP_HOST_PROC,

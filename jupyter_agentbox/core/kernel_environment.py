@@ -1,4 +1,4 @@
-"""Which of the server's environment variables are credentials, which kernels do without."""
+"""Credentials in the server's environment, which kernels do not get."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 
 from .model_keys import without_model_keys
 
-#: With these, whoever has them acts as the server, or as its user at a JupyterHub.
+#: Variables that let their holder act as the server, or as its user at a JupyterHub.
 _SERVER_TOKEN: Final = re.compile(
     r"JUPYTER_TOKEN|CONFIGPROXY_AUTH_TOKEN|(JUPYTERHUB_|JPY_).*(TOKEN|SECRET|CRYPT_KEY).*", re.IGNORECASE
 )
 
 
 def is_server_token(name: str) -> bool:
-    """Whether a variable of this name holds a token or a secret of the Jupyter server or of its Hub."""
+    """Whether a variable holds a token or secret of the Jupyter server or of its Hub."""
     return _SERVER_TOKEN.fullmatch(name) is not None
 
 
@@ -26,18 +26,18 @@ def without_credentials(
     kept: Collection[str] = (),
     keeps_model_keys: bool = False,
 ) -> dict[str, str]:
-    """Return an environment without tokens of the server, credentials of MCP servers and keys of language models.
+    """Return an environment without the server's tokens, MCP servers' credentials and language models' keys.
 
     Parameters
     ----------
     environment : mapping
-        The server's.
+        The server's environment.
     of_mcp_servers : collection of str
-        Names of variables that MCP servers get as credentials.
+        Variables that MCP servers get as credentials.
     kept : collection of str
-        Names of variables that stay, whatever they hold.
+        Variables to keep, whatever their value.
     keeps_model_keys : bool
-        Whether the keys of language models stay.
+        Whether to keep the keys of language models.
     """
     passed = {
         name: value

@@ -1,4 +1,4 @@
-"""Why a kernel ended without being asked to."""
+"""Why a kernel ended unexpectedly."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelExit:
-    """How a kernel ended, as it is seen from outside.
+    """How a kernel ended, as observed from outside.
 
     Parameters
     ----------
     reason : str
-        For people: a clause about the kernel, ``it needed more than 512 MiB of memory``. Nothing in it is the kernel's.
+        A clause about the kernel, for people: ``it needed more than 512 MiB of memory``. No text of the kernel's.
     limit : str or None
-        The setting whose limit ended it; ``None`` if it was no limit.
+        The setting whose limit was exceeded; ``None`` if there was none.
     """
 
     reason: str

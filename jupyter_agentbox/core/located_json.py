@@ -1,7 +1,7 @@
-"""JSON whose values know where they stand, so that what is wrong in a file can be shown at its line and column.
+"""A JSON parser that keeps the position of each value, so that errors in a file have a line and column.
 
-It is stricter than Python's ``json``: no object has a key twice, no number is out of range or loses digits, no text has
-half a character, and nothing is nested deeper than `MAX_DEPTH`.
+It is stricter than Python's ``json``: no duplicate keys, no number that is out of range or loses digits, no lone
+surrogates, and no nesting deeper than `MAX_DEPTH`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 from .calls import JsonValue
 
 MAX_DEPTH: Final = 32
-#: Digits, point and exponent of a number, together.
+#: Maximum length of a number, including its point and exponent.
 MAX_NUMBER: Final = 1000
 
 _TOKEN: Final = re.compile(
@@ -37,12 +37,12 @@ _IS_FLOAT: Final = re.compile(r"[.eE]")
 
 
 class LocatedJsonError(ValueError):
-    """A text is no JSON.
+    """A text is not valid JSON.
 
     Attributes
     ----------
     at : int
-        Where, in characters from the beginning.
+        Character offset of the error.
     """
 
     def __init__(self, message: str, at: int) -> None:
@@ -50,22 +50,22 @@ class LocatedJsonError(ValueError):
         self.at = at
 
 
-#: What a `Node` can hold.
+#: The content of a `Node`.
 Content: TypeAlias = "bool | int | float | str | list[Node] | dict[str, Node] | None"
 
 
 @dataclass(slots=True)
 class Node:
-    """A value and where it stands.
+    """A JSON value with its position.
 
     Parameters
     ----------
     content : JSON value
-        With nodes in the place of what is in it.
+        The value, with nodes in place of its members.
     at : int
-        Where it begins, in characters from the beginning of the text.
+        Character offset of its start.
     keys : dict
-        Of an object: where each of its keys begins.
+        For an object: the offsets of its keys.
     """
 
     content: Content
@@ -74,7 +74,7 @@ class Node:
 
     @property
     def value(self) -> JsonValue:
-        """The value alone."""
+        """The plain value, without positions."""
         if isinstance(self.content, list):
             return [inner.value for inner in self.content]
         if isinstance(self.content, dict):
@@ -83,7 +83,7 @@ class Node:
 
 
 class Lines:
-    """Tells the line and the column of a place in a text.
+    """Converts offsets in a text to lines and columns.
 
     Parameters
     ----------
@@ -95,18 +95,18 @@ class Lines:
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
     def place(self, at: int) -> tuple[int, int]:
-        """Return line and column, both from 1."""
+        """Return the line and column of an offset, both from 1."""
         line = bisect_right(self._starts, at)
         return line, at - self._starts[line - 1] + 1
 
 
 def parse(text: str) -> Node:
-    """Parse a text.
+    """Parse a JSON text.
 
     Raises
     ------
     LocatedJsonError
-        If it is no JSON, or none that this reader takes.
+        If it is not valid JSON, or violates this parser's limits.
     """
     reader = _Reader(text)
     node = reader.value(reader.next(), 0)
@@ -227,11 +227,11 @@ def _number(token: _Token) -> int | float:
 
 
 def member(node: Node, name: str) -> Node | None:
-    """Return what an object has under a name."""
+    """Return the member of an object with a name, if any."""
     return node.content.get(name) if isinstance(node.content, dict) else None
 
 
 def items(node: Node, name: str) -> Sequence[Node]:
-    """Return what a list has that is under a name."""
+    """Return the elements of the list with a name."""
     found = member(node, name)
     return found.content if found is not None and isinstance(found.content, list) else ()

@@ -1,7 +1,7 @@
-"""Letters in names and addresses that are not what they look like: a Cyrillic `а` in a Latin word, a full-width form.
+"""Find letters in names and addresses that look like others: a Cyrillic `а` in a Latin word, a full-width form.
 
-After the Unicode Technical Standard 39, with its table of confusables and what the standard library knows. A name that
-is wholly of one alphabet is just a name, whichever that is, unless each of its letters could be taken for one of ASCII.
+After Unicode Technical Standard 39, with its table of confusables and the standard library's data. A name written
+entirely in one alphabet is fine, whichever that is, unless each of its letters could be mistaken for ASCII.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from typing import Final
 from .calls import JsonValue
 from .confusables import LETTERS, SIGNS
 
-#: How many are reported for one call; a single one is reason enough to look twice.
+#: Maximum number of letters reported per call; a single one is reason enough to look twice.
 _MOST: Final = 5
 
-#: How many characters are looked at, of one name and of all names of a call: a longer name is not mistaken for another.
+#: Maximum number of characters examined per name, and per call: longer names are not mistaken for others.
 _LONGEST_NAME: Final = 200
 _LONGEST: Final = 20_000
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
-#: What stands between spaces in a text and may be an address: of the web, of mail, of a host, of a file.
+#: What marks a word as a possible web, mail, host or file address.
 _ADDRESS: Final = re.compile(r"[@/\\]|\w\.\w")
 _ASCII_LETTER: Final = re.compile("[A-Za-z]")
 
-#: Letters that look like one of ASCII: Unicode's table, and what most fonts draw alike and it has for another or none.
+#: Letters that look like an ASCII letter: from Unicode's table, and some that most fonts draw alike.
 _LIKE: Final[Mapping[str, str]] = {
     **{char: like for like, chars in LETTERS.items() for char in chars},
     **dict(zip("κχյԼꞁӏІӀΙ", "kxjLllIII", strict=True)),
 }
 
-#: Signs that can pass for the ones that names and addresses are made of.
+#: Signs that look like those used in names and addresses.
 _SIGNS: Final[Mapping[str, str]] = {char: like for like, chars in SIGNS.items() for char in chars}
 
-#: These may stand in one word with one another and with Latin letters: languages are written so.
+#: Scripts that may be mixed with one another and with Latin in one word: languages are written so.
 _TOGETHER: Final = frozenset({"LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC"})
 
-#: Alphabets of living languages whose letters nobody takes for Latin ones; they may stand beside those.
+#: Scripts of living languages whose letters are not mistaken for Latin ones; they may be mixed with those.
 _UNMISTAKABLE: Final = frozenset(
     (
         *("BENGALI", "DEVANAGARI", "ETHIOPIC", "GEORGIAN", "GUJARATI", "GURMUKHI", "KANNADA", "KHMER", "LAO"),
@@ -50,7 +50,7 @@ _UNMISTAKABLE: Final = frozenset(
 
 _BEYOND_DOUBT: Final = (_TOGETHER | _UNMISTAKABLE) - {"LATIN"}
 
-#: Alphabets that only some words of a name may be of: they look like others, or run the other way.
+#: Scripts that need whole words of their own: they look like others, or run right to left.
 _APART: Final = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "ARABIC", "HEBREW", "THAANA"})
 
 
@@ -61,11 +61,11 @@ class LookAlike:
     Parameters
     ----------
     of : str
-        Whose name it is in: ``server``, ``tool`` or ``argument``; ``value`` for a name or an address among the values.
+        What it occurs in: ``server``, ``tool`` or ``argument``; ``value`` for a name or address among the values.
     letter : str
         The letter.
     like : str
-        What it looks like; empty if it only stands where letters of its alphabet do not belong.
+        The letter it looks like; empty if it is merely out of place in its word.
     """
 
     of: str
@@ -74,7 +74,7 @@ class LookAlike:
 
     @property
     def code(self) -> str:
-        """The letter as Unicode counts it: ``U+0430``."""
+        """The letter's code point: ``U+0430``."""
         return f"U+{ord(self.letter):04X}"
 
     @property
@@ -84,7 +84,7 @@ class LookAlike:
 
     @property
     def text(self) -> str:
-        """One sentence about it."""
+        """A sentence about it."""
         what = f"looks like `{self.like}`" if self.like else "differs in alphabet from its neighbours"
         return f"In {_WHERE[self.of]}, {self.code} {self.letter_name} {what}."
 
@@ -98,15 +98,15 @@ _WHERE: Final = {
 
 
 def look_alikes(*, server: str, tool: str = "", arguments: Mapping[str, JsonValue] | None = None) -> list[LookAlike]:
-    """Return what is to be told of the names and addresses in a call, the letters that look like others first.
+    """Return the suspicious letters in a call's names and addresses, look-alikes first.
 
     Parameters
     ----------
     server, tool : str
-        Names on the wire.
+        Wire names.
     arguments : mapping or None
-        Of these, the names of all fields are looked at, and values that are one word with Latin letters in it, or have
-        addresses in them. Prose is not: it may quote any alphabet.
+        The names of all fields are examined, and values that are a single word with Latin letters or contain
+        addresses. Prose is not: it may quote any alphabet.
     """
     fields, values = _parts(arguments or {})
     names = [("server", server), ("tool", tool), *(("argument", name) for name in fields)]
@@ -116,12 +116,12 @@ def look_alikes(*, server: str, tool: str = "", arguments: Mapping[str, JsonValu
 
 
 def look_alikes_to_json(found: Iterable[LookAlike]) -> list[JsonValue]:
-    """Return the same as JSON."""
+    """Return suspicious letters as JSON."""
     return [{"of": one.of, "code": one.code, "name": one.letter_name, "like": one.like} for one in found]
 
 
 def _look(names: Iterable[tuple[str, str]]) -> dict[LookAlike, None]:
-    """Look at names, each with whose it is, as long as they are not too many."""
+    """Examine names, each with what it belongs to, up to the limit."""
     found: dict[LookAlike, None] = {}
     left = _LONGEST
     for of, name in names:
@@ -133,7 +133,7 @@ def _look(names: Iterable[tuple[str, str]]) -> dict[LookAlike, None]:
 
 
 def _parts(arguments: Mapping[str, JsonValue]) -> tuple[list[str], list[str]]:
-    """Return the names of all fields, the outer ones first, and all texts."""
+    """Return the names of all fields, outer ones first, and all texts."""
     names: list[str] = []
     texts: list[str] = []
     level: list[JsonValue] = [dict(arguments)]
@@ -152,7 +152,7 @@ def _parts(arguments: Mapping[str, JsonValue]) -> tuple[list[str], list[str]]:
 
 
 def _names_in(value: str) -> list[str]:
-    """Return what may be names and addresses in a value; a word without a Latin letter poses as nothing."""
+    """Return possible names and addresses in a value; words without a Latin letter do not imitate any."""
     words = value[:_LONGEST].split()
     return [
         word
@@ -162,7 +162,7 @@ def _names_in(value: str) -> list[str]:
 
 
 def _odd(name: str) -> tuple[tuple[str, str], ...]:
-    """Return the letters of a name that are not what they look like, each with what it looks like."""
+    """Return the suspicious letters of a name, each with the letter it looks like."""
     words = [word.group() for word in _WORD.finditer(name)]
     alphabets = [{alphabet for char in word if (alphabet := _alphabet(char))} for word in words]
     found = {char: like for char in name if (like := _form_of(char))}
@@ -175,14 +175,14 @@ def _odd(name: str) -> tuple[tuple[str, str], ...]:
 
 
 def _alphabet(char: str) -> str:
-    """Return the alphabet of a letter; empty if it is of none, or of any."""
+    """Return the script of a letter; empty if it has none, or belongs to any."""
     alphabet = unicodedata.name(char, "").removeprefix("HALFWIDTH ").split(" ")[0].partition("-")[0]
     is_shared = unicodedata.category(char) == "Lm" or unicodedata.normalize("NFKC", char) != char
     return "" if is_shared and alphabet not in _TOGETHER | _APART | _UNMISTAKABLE else alphabet
 
 
 def _form_of(char: str) -> str:
-    """Return what a character is another form of, or is drawn like, whatever stands beside it."""
+    """Return the character of which another is a form, or is drawn like, regardless of its neighbours."""
     if char.isascii():
         return ""
     if like := _SIGNS.get(char) or (_like(char) if _alphabet(char) in ("", "LATIN") else ""):
@@ -194,28 +194,28 @@ def _form_of(char: str) -> str:
 
 
 def _like(char: str) -> str:
-    """Return the letter of ASCII that a letter can be taken for; empty if it is for none, or beyond doubt."""
+    """Return the ASCII letter that a letter can be mistaken for; empty if there is none."""
     return "" if _alphabet(char) in _BEYOND_DOUBT else _LIKE.get(char, "")
 
 
 def _may_mix(alphabets: set[str]) -> bool:
-    """Whether letters of these alphabets may stand in one word."""
+    """Whether letters of these scripts may occur in one word."""
     if len(alphabets) < 2:
         return alphabets <= _TOGETHER | _APART | _UNMISTAKABLE
     return alphabets <= _TOGETHER or (len(alphabets) == 2 and alphabets <= _UNMISTAKABLE | {"LATIN"})
 
 
 def _strangers(word: str) -> dict[str, str]:
-    """Return the letters of a word that are of an alphabet that does not belong there."""
+    """Return the letters of a word whose script does not belong there."""
     of = {char: _alphabet(char) for char in word}
     most = max(dict.fromkeys(of.values()), key=lambda one: (one == "LATIN", sum(of[char] == one for char in word)))
     strange = {char: alphabet for char, alphabet in of.items() if alphabet and alphabet != most} or of
-    # A Greek letter that cannot be mistaken is mathematics: `Δt`.
+    # An unmistakable Greek letter is mathematics: `Δt`.
     return {char: like for char, alphabet in strange.items() if (like := _like(char)) or alphabet != "GREEK"}
 
 
 def _posing(words: list[str], alphabet: str, *, has_latin: bool) -> dict[str, str]:
-    """Return the letters of an alphabet if each could be taken for a Latin one: then none shows what the word is."""
+    """Return the letters of a script if each could be mistaken for Latin, so that none reveals the script."""
     of_it = [word for word in words if any(_alphabet(char) == alphabet for char in word)]
     letters = [char for word in of_it for char in word if _alphabet(char) == alphabet]
     is_long = any(len(word) > 1 for word in of_it)

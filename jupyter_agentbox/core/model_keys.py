@@ -1,11 +1,11 @@
-"""The environment variables that hold the keys of language models, by the names that their makers' libraries read."""
+"""The environment variables of language models' API keys, as read by the providers' libraries."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-#: Each has no other use, so that whoever finds it can spend its owner's money, and nothing else needs it.
+#: None has another use: whoever finds one can spend its owner's money, and nothing else needs it.
 MODEL_KEYS: Final = frozenset(
     {
         "AI_GATEWAY_API_KEY",
@@ -49,5 +49,5 @@ MODEL_KEYS: Final = frozenset(
 
 
 def without_model_keys(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without the keys of models."""
+    """Return an environment without the API keys of language models."""
     return {name: value for name, value in environment.items() if name.upper() not in MODEL_KEYS}
