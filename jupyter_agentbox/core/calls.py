@@ -12,6 +12,7 @@ from jupyter_agentbox.exceptions import ToolArgumentsError
 
 from .askers import Asker, name_of
 from .isolation import Isolation
+from .reported_origins import ReportedOrigin
 
 JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
 JsonObject: TypeAlias = dict[str, JsonValue]
@@ -183,6 +184,9 @@ class Origin:
     groups : frozenset of str, or None
         The calling user's JupyterHub groups, if users make calls rather than kernels; ``None`` if unknown. Not part of
         the digest.
+    reported : ReportedOrigin or None
+        Where the call came from according to the user's own server, if users make calls rather than kernels. Not part
+        of the digest, and read by no rule.
     """
 
     kernel_id: str | None = None
@@ -194,6 +198,7 @@ class Origin:
     person: str | None = None
     askers: tuple[Asker, ...] = ()
     groups: frozenset[str] | None = None
+    reported: ReportedOrigin | None = None
 
     @property
     def asked_by(self) -> str | None:

@@ -106,6 +106,10 @@ class RuleSource(Protocol):
 class CallListener(Protocol):
     """Hears what is said while a call runs. All of it is untrusted."""
 
+    @property
+    def request_id(self) -> str:
+        """The request of the call."""
+
     def progressed(self, progress: Progress) -> None:
         """Hear how far the tool says it is."""
 

@@ -165,7 +165,7 @@ def _lines(page: AuditPage, line: Callable[[ApprovalRequest], str]) -> str:
 #: Of each format of the record: its type, what comes first, and what writes a record.
 _FORMATS: Final[dict[str, tuple[str, str, Callable[[ApprovalRequest], str]]]] = {
     "jsonl": ("application/jsonl", "", _json_line),
-    "csv": ("text/csv; charset=utf-8", csv_header(("asked_by", "approvers", "votes")), _csv_line),
+    "csv": ("text/csv; charset=utf-8", csv_header(("asked_by", "reported", "approvers", "votes")), _csv_line),
 }
 
 

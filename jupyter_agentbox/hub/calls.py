@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jupyter_agentbox.core.approvals import ApprovalRequest
 from jupyter_agentbox.core.calls import JsonValue, ToolCall
+from jupyter_agentbox.core.reported_origins import ReportedOrigin
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import TooManyRequestsError
 from jupyter_agentbox.services.approvals.kept import KeptRequests
@@ -79,8 +81,20 @@ class CentralCalls:
         *,
         caller: Caller,
         on_waiting: Callable[[ApprovalRequest], None],
+        reported: ReportedOrigin | None = None,
     ) -> asyncio.Task[FinishedCall]:
         """Begin a call. Cancelling the task withdraws its request, or cancels the tool; its errors are `CallManager`'s.
+
+        Parameters
+        ----------
+        server, tool, arguments
+            The call.
+        caller : Caller
+            Whose it is.
+        on_waiting : callable
+            Called with its request if it waits.
+        reported : ReportedOrigin, optional
+            Where the caller's server says that it came from.
 
         Raises
         ------
@@ -92,7 +106,8 @@ class CentralCalls:
             raise TooManyRequestsError(
                 f"{len(running)} calls of yours wait or run, the most that are allowed: `{server}.{tool}` did not run"
             )
-        call = ToolCall(server=server, tool=tool, arguments=dict(arguments), origin=caller.origin)
+        origin = replace(caller.origin, reported=reported)
+        call = ToolCall(server=server, tool=tool, arguments=dict(arguments), origin=origin)
         tools = self._servers.of(caller)
         return self._begin(caller, self._calls.run(call, on_waiting=on_waiting, on_running=_ignore, own=tools))
 

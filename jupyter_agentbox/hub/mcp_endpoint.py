@@ -21,6 +21,7 @@ from tornado.iostream import StreamClosedError
 
 import jupyter_agentbox
 from jupyter_agentbox.core.approvals import ApprovalRequest
+from jupyter_agentbox.core.reported_origins import origin_in
 from jupyter_agentbox.core.server_reviews import REVIEW_KEY, ServerReview
 from jupyter_agentbox.core.tools import ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import AgentBoxError, StorageError, TooManyRequestsError, UnknownApprovalError
@@ -185,7 +186,9 @@ class McpHandler(HubServiceHandler):
             self._open_calls.waits(call, request)
 
         try:
-            task = self.parts.calls.start(server, name, arguments or {}, caller=self.caller, on_waiting=on_waiting)
+            task = self.parts.calls.start(
+                server, name, arguments or {}, caller=self.caller, on_waiting=on_waiting, reported=origin_in(meta)
+            )
         except AgentBoxError as error:
             self._finish_result(id, failure(str(error)))
             return

@@ -93,10 +93,11 @@ class ReviewFilter:
 
 
 def persons_to_json(request: ApprovalRequest) -> JsonObject:
-    """Return who asked, who has to approve, and who did without being enough."""
-    approvers = approvers_of(request)
+    """Return who asked, from where as their server says, who has to approve, and who did without being enough."""
+    approvers, reported = approvers_of(request), request.call.origin.reported
     return {
         "asked_by": asker_of(request),
+        "reported": None if reported is None else {**reported.to_json()},
         "approvers": None if approvers is None else approvers.to_json(),
         "votes": [
             {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import mcp
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
@@ -28,6 +28,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from jupyter_agentbox.core.calls import JsonObject, ToolCall
 from jupyter_agentbox.core.ports import CallListener
+from jupyter_agentbox.core.reported_origins import ORIGIN_KEY, ReportedOrigin
 from jupyter_agentbox.core.server_reviews import ServerReview, review_in
 from jupyter_agentbox.core.tools import Progress, ToolDescription, ToolResult
 from jupyter_agentbox.exceptions import ToolCallInterruptedError, ToolServerError, UnknownToolError
@@ -209,7 +210,9 @@ class Session:
         # a known tool does not wait until a changed list is read again
         if call.tool not in self._tools and call.tool not in await self.tools():
             raise UnknownToolError(f"the server `{self._name}` has no tool `{call.tool}`")
-        params = CallToolRequestParams(name=call.tool, arguments=dict(call.arguments))
+        params = CallToolRequestParams.model_validate(
+            {"name": call.tool, "arguments": dict(call.arguments), "_meta": self._meta(call, listener)}
+        )
         self._wire.asked_in_vain = ""
         running = RunningCall(listener, seconds)
         with self._calls.running(running), following() as delivery:
@@ -295,6 +298,20 @@ class Session:
             listener.progressed(Progress(progress=progress, total=total, message=text, review=review))
 
         return report
+
+    def _meta(self, call: ToolCall, listener: CallListener | None) -> dict[str, Any] | None:
+        """Return what finds the call in our record again, for the service, whose record has it too; no other server."""
+        if not self._is_of_hub_service or listener is None:
+            return None
+        origin = call.origin
+        reported = ReportedOrigin(
+            request_id=listener.request_id,
+            kernel_id=origin.kernel_id,
+            notebook_path=origin.notebook_path,
+            cell_id=origin.cell_id,
+            isolation=origin.isolation.value,
+        )
+        return {ORIGIN_KEY: reported.to_json()}
 
     def _clean(self, review: ServerReview | None) -> ServerReview | None:
         """Return whom the server says that it asks, if its word counts, without secrets."""

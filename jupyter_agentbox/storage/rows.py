@@ -16,6 +16,7 @@ from jupyter_agentbox.core.calls import HEAD, Omission, Origin, ToolCall
 from jupyter_agentbox.core.isolation import Isolation
 from jupyter_agentbox.core.pagination import microseconds
 from jupyter_agentbox.core.policy import Effect, Evaluation, Layer, Rule
+from jupyter_agentbox.core.reported_origins import origin_from_json
 from jupyter_agentbox.core.server_reviews import review_from_json
 from jupyter_agentbox.core.tools import ToolDescription
 from jupyter_agentbox.exceptions import StorageError
@@ -154,6 +155,7 @@ def new_row(
                     **({} if origin.person is None else {"person": origin.person}),
                     **({"askers": [asker.to_json() for asker in origin.askers]} if origin.askers else {}),
                     **({} if origin.groups is None else {"groups": sorted(origin.groups)}),
+                    **({} if origin.reported is None else {"reported": origin.reported.to_json()}),
                     "created_at": request.created_at.isoformat(),
                 }
             ),
@@ -225,6 +227,7 @@ def request_from_row(*, request: bytes, progress: bytes, status: str, tool: Tool
                     person=asked.get("person"),
                     askers=tuple(map(asker_from_json, asked.get("askers", ()))),
                     groups=None if asked.get("groups") is None else frozenset(asked["groups"]),
+                    reported=origin_from_json(asked.get("reported")),  # rows of before have none
                 ),
             ),
             tool=tool,

@@ -293,6 +293,13 @@ def test_who_asks_sees_under_the_cell_who_is_asked_and_then_who_allowed_it(demo:
     person.save()
     saved = demo.api("user/ada/api/contents/ask.ipynb", token=token)["content"]["cells"][0]["outputs"]
     assert "at the Hub approved by bob" in json.dumps(saved)
+    (record,) = (one for one in audit_of(demo) if one["id"] == request["id"])
+    reported = record["reported"]
+    (own,) = demo.api("user/ada/jupyter-agentbox/audit?server=shop", token=token)["records"]
+    assert reported["request_id"] == own["id"]
+    for name in ("kernel_id", "notebook_path", "cell_id", "isolation"):
+        assert reported[name] == own["call"][name]
+    assert (reported["notebook_path"], reported["cell_id"]) == ("ask.ipynb", "c1")
 
 
 def result_of(kernel: BlockingKernelClient, id: str) -> str:

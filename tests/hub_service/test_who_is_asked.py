@@ -21,6 +21,8 @@ TWO = ask(group="data-stewards", count=2)
 class Heard:
     """A `CallListener` that keeps what is said of those who are asked."""
 
+    request_id = "own-1"
+
     def __init__(self) -> None:
         self.progress: list[Progress] = []
         self._news = asyncio.Event()

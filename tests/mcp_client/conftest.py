@@ -51,6 +51,7 @@ class Hears:
     on_progress: Callable[[Progress], None] = lambda _: None
     on_question: Callable[[ServerQuestion], Awaitable[QuestionAnswer]] | None = None
     messages: list[LogMessage] = field(default_factory=list)
+    request_id: str = "r1"
 
     def progressed(self, progress: Progress) -> None:
         self.on_progress(progress)

@@ -40,6 +40,11 @@ class RunningCall:
         self._on_asked = on_asked
         self._waits_elsewhere = False
 
+    @property
+    def request_id(self) -> str:
+        """The request of the call."""
+        return self._request.id
+
     def progressed(self, progress: Progress) -> None:
         """Show how far the tool says it is; if its server asks other persons first, where who asked sees it."""
         self._running_calls.set_progress(self._request.id, progress)
