@@ -1,4 +1,4 @@
-"""Python names for names on the wire: always an identifier, always the same one, never two alike."""
+"""Map wire names to Python identifiers: stable, valid and distinct."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import unicodedata
 from collections.abc import Collection, Iterable
 from typing import Final
 
-#: Longer names are cut; a clash that this makes gets a number.
+#: Maximum length; longer names are cut, and numbered if they then clash.
 _LONGEST: Final = 80
 
-#: What `jupyter_agentbox.tools` has besides servers.
+#: Names that `jupyter_agentbox.tools` itself defines.
 OWN_NAMES: Final = frozenset({"reload"})
 
 _NOT_WORD: Final = re.compile(r"\W+")
@@ -29,13 +29,13 @@ def python_names(
     Parameters
     ----------
     names : iterable of str
-        Any texts; repeated ones count once.
+        Any texts; duplicates count once.
     reserved : collection of str
         Identifiers that must not be used.
     prefix : str
-        What a name starts with that would otherwise start with a digit or be empty.
+        Prefix of names that would otherwise be empty or start with a digit.
     public : bool
-        Whether leading underscores are removed.
+        Whether to remove leading underscores.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def python_names(
 
 
 def server_names(names: Iterable[str], *, reserved: Collection[str] = OWN_NAMES) -> dict[str, str]:
-    """Map the names of MCP servers to those that they have in `jupyter_agentbox.tools`.
+    """Map MCP server names to their names in `jupyter_agentbox.tools`.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def server_names(names: Iterable[str], *, reserved: Collection[str] = OWN_NAMES)
 
 
 def _identifier(name: str, prefix: str, *, public: bool) -> str:
-    # Python itself reads identifiers in this normal form.
+    # Python normalises identifiers to NFKC.
     text = _NOT_WORD.sub("_", unicodedata.normalize("NFKC", name[: 4 * _LONGEST])).strip() or prefix
     if text != name:
         text = text.strip("_")
@@ -80,7 +80,7 @@ def _identifier(name: str, prefix: str, *, public: bool) -> str:
     text = text[:_LONGEST] or prefix
     if not text.isidentifier():
         text = f"{prefix}_{text}"
-    if not text.isidentifier():  # a word character that no identifier may hold: 720 fractions and the like (U+09F4)
+    if not text.isidentifier():  # a word character not allowed in identifiers: 720 fractions and the like (U+09F4)
         text = "".join(char if f"_{char}".isidentifier() else "_" for char in text)
     return f"{text}_" if keyword.iskeyword(text) else text
 
@@ -91,6 +91,6 @@ def _free(identifier: str, taken: Collection[str], numbers: dict[str, int]) -> s
     stem = identifier.rstrip("_")
     candidate = f"{stem}_"
     while candidate in taken:
-        numbers[stem] = numbers.get(stem, 1) + 1  # goes on where the last clash ended: many equal names stay cheap
+        numbers[stem] = numbers.get(stem, 1) + 1  # continue after the last clash, so that many equal names stay cheap
         candidate = f"{stem}_{numbers[stem]}"
     return candidate

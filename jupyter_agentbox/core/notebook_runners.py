@@ -1,4 +1,4 @@
-"""Programs that run notebooks with no Jupyter server, known by their command lines."""
+"""Recognise programs that run notebooks without a Jupyter server by their command lines."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-#: The variable by which a site, or what started a kernel, says that the kernel has no Jupyter server.
+#: Variable with which a site, or whatever started a kernel, declares that the kernel has no Jupyter server.
 NO_SERVER: Final = "JUPYTER_AGENTBOX_NO_SERVER"
 
-#: Names of scripts and modules, without `jupyter-`. None of them is a server, or starts one in its own process.
+#: Script and module names, without `jupyter-`. None is a server or starts one in its own process.
 _RUNNERS: Final = frozenset(
     {"console", "execute", "jupytext", "nbconvert", "nbgrader", "papermill", "qtconsole", "run"}
 )
-#: Those that are nothing but an ordinary word where they have no `jupyter-` before them.
+#: Those that are ordinary words and count only with `jupyter-` before them.
 _WORDS: Final = frozenset({"console", "execute", "run"})
 
 _INTERPRETER: Final = re.compile(r"(python|pypy)[0-9.]*w?(\.exe)?", re.IGNORECASE)
 _LAUNCHER: Final = re.compile(r"(-script)?\.(py|exe)$", re.IGNORECASE)
-#: Options of the interpreter that have their value in an argument of its own.
+#: Interpreter options with their value in a separate argument.
 _WITH_VALUE: Final = ("-W", "-X")
 
 
 def notebook_runner(command: Sequence[str]) -> str | None:
-    """Return the name of the program that runs notebooks without a server, if this command line is one's.
+    """Return the name of the program if a command line is that of one that runs notebooks without a server.
 
     Parameters
     ----------
     command : sequence of str
-        Program and arguments of a process.
+        A process's program and arguments.
     """
     program = _program(command)
     name = program.removeprefix("jupyter-")
@@ -36,7 +36,7 @@ def notebook_runner(command: Sequence[str]) -> str | None:
 
 
 def _program(command: Sequence[str]) -> str:
-    """Return the name of the script or module that the process runs; nothing for code in the command line."""
+    """Return the name of the script or module that a process runs; empty for code on the command line."""
     if not command or not _INTERPRETER.fullmatch(_last_part(command[0])):
         return _name(command[0]) if command else ""
     arguments = iter(command[1:])

@@ -1,7 +1,7 @@
-"""Records as OpenTelemetry logs: the JSON of OTLP 1, as collectors take it over HTTP and read it from files.
+"""Audit records as OpenTelemetry logs, in OTLP 1's JSON format, for collectors over HTTP or from files.
 
-A record is one ``LogRecord``. Its body is the record as one line of JSON, nothing left out; what one searches for is in
-attributes, whose names begin with ``agentbox.``. See `docs/reference/settings.md` for what each means.
+A record is one ``LogRecord``. Its body is the complete record as one line of JSON; its searchable fields are also
+attributes, whose names begin with ``agentbox.``. See `docs/reference/settings.md` for their meaning.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .approvals import Status
 from .calls import JsonObject, JsonValue
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-#: Attribute -> where it stands in a record.
+#: Attribute -> its path in a record.
 _ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
     "event": ("event",),
     "chain": ("chain",),
@@ -39,12 +39,12 @@ _ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
     "kernel_id": ("kernel_id",),
     "notebook_path": ("notebook_path",),
 }
-#: What an administrator may want to look at.
+#: Statuses that an administrator may want to look at.
 _ALARMING: Final = frozenset({Status.REJECTED.value, Status.EXPIRED.value, Status.ORPHANED.value})
 
 
 class Severity(Enum):
-    """How much a record is worth a look: OpenTelemetry's number and text."""
+    """The severity of a record: OpenTelemetry's number and text."""
 
     INFO = 9
     WARN = 13
@@ -52,9 +52,9 @@ class Severity(Enum):
 
 
 def severity_of(record: Mapping[str, JsonValue]) -> Severity:
-    """Return how much a record is worth a look.
+    """Return a record's severity.
 
-    ``ERROR`` for records that are missing, ``WARN`` for what was refused, not answered, revoked or failed.
+    ``ERROR`` for missing records; ``WARN`` for calls that were refused, unanswered, revoked or failed.
     """
     if record.get("event") == "missing":
         return Severity.ERROR
@@ -69,18 +69,18 @@ def severity_of(record: Mapping[str, JsonValue]) -> Severity:
 def log_record(
     record: Mapping[str, JsonValue], *, body: str, made_at: datetime | None, observed_at: datetime
 ) -> JsonObject:
-    """Return a record as a ``LogRecord``.
+    """Convert a record to a ``LogRecord``.
 
     Parameters
     ----------
     record : mapping
-        What it says.
+        The record's fields.
     body : str
         The record as text.
     made_at : datetime or None
-        When it was made; ``None`` if nobody knows.
+        When it was made; ``None`` if unknown.
     observed_at : datetime
-        When it came to who hands it on.
+        When the forwarder received it.
     """
     severity = severity_of(record)
     found: JsonObject = {
@@ -101,12 +101,12 @@ def log_record(
 
 
 def export_request(records: Sequence[JsonObject], *, service: str) -> JsonObject:
-    """Return an ``ExportLogsServiceRequest``: what is posted, or one line of a file.
+    """Return an ``ExportLogsServiceRequest``, to be posted or written as a line of a file.
 
     Parameters
     ----------
     records : sequence of JsonObject
-        As `log_record` makes them.
+        Results of `log_record`.
     service : str
         The resource's ``service.name``.
     """
@@ -116,7 +116,7 @@ def export_request(records: Sequence[JsonObject], *, service: str) -> JsonObject
 
 
 def read_log_record(line: bytes, *, observed_at: datetime) -> JsonObject:
-    """Return a line of a trail as a ``LogRecord``; what is none, as it is: let the receiver see it."""
+    """Convert a line of a trail to a ``LogRecord``; pass on an invalid line unchanged, for the receiver to see."""
     body = line.decode("utf-8", "replace")
     try:
         record = json.loads(line)
@@ -142,7 +142,7 @@ def _at(record: Mapping[str, JsonValue], path: Sequence[str]) -> JsonValue:
 
 
 def _any_value(value: JsonValue) -> JsonObject | None:
-    """Return a value as OTLP's ``AnyValue``, if it is a text or a whole number of 64 bits; JSON has those as texts."""
+    """Return a value as OTLP's ``AnyValue`` if it is a string or a 64-bit integer, which JSON has as a string."""
     if isinstance(value, str):
         return {"stringValue": value.encode("utf-8", "replace").decode("utf-8")}
     if type(value) is int and -(2**63) <= value < 2**63:
@@ -151,5 +151,5 @@ def _any_value(value: JsonValue) -> JsonObject | None:
 
 
 def _nanoseconds(at: datetime) -> str:
-    """Return a time in nanoseconds since 1970, as a text; OTLP has none before, and 0 is unknown."""
+    """Return a time in nanoseconds since 1970, as text. OTLP has no earlier times, and 0 means unknown."""
     return str(max(0, (at - _EPOCH) // timedelta(microseconds=1)) * 1000)

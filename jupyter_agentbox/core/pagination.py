@@ -1,4 +1,4 @@
-"""Where a page of a newest-first list ended, as opaque text."""
+"""Opaque cursors for pages of newest-first lists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def microseconds(time: datetime) -> int:
-    """Return the time as whole microseconds since 1970 UTC, exactly.
+    """Return a time as whole microseconds since 1970 UTC, exactly.
 
     Raises
     ------
@@ -24,20 +24,20 @@ def microseconds(time: datetime) -> int:
 
 
 def from_microseconds(count: int) -> datetime:
-    """Return the time that is so many microseconds after 1970, in UTC."""
+    """Return the UTC time that is this many microseconds after 1970."""
     return _EPOCH + count * _MICROSECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cursor:
-    """The last row of a page.
+    """The position after the last row of a page.
 
     Parameters
     ----------
     created_at : int
         In microseconds since 1970 UTC.
     id : str
-        The row's id; decides among rows of one time.
+        The row's id, which breaks ties.
     """
 
     created_at: int
@@ -49,12 +49,12 @@ class Cursor:
 
     @classmethod
     def decode(cls, text: str) -> Cursor:
-        """Read what `encode` gave.
+        """Read the result of `encode`.
 
         Raises
         ------
         ValueError
-            If it is none of ours.
+            If the text is not a valid cursor.
         """
         try:
             created_at, id = json.loads(base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True))

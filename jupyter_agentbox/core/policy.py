@@ -1,4 +1,4 @@
-"""Rules and what they say about a call: the strictest matching rule wins, and no rule means ask."""
+"""Rules and their evaluation: the strictest matching rule wins, and a call that no rule matches asks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .isolation import Isolation
 from .registration import OWN_SERVER, REGISTER_TOOL, REGISTRATION
 from .tools import ToolDescription
 
-#: Tools for which the rules that name them are known; more are forgotten, and found again.
+#: How many tools' rules are cached.
 _MOST_KNOWN: Final = 1000
 
 
 class Effect(str, Enum):
-    """What a rule makes of a call, from the mildest to the strictest."""
+    """The effect of a rule, from mildest to strictest."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -30,67 +30,67 @@ class Effect(str, Enum):
 
     @property
     def strictness(self) -> int:
-        """0 for the mildest; a higher number wins."""
+        """The effect's rank: 0 is the mildest; a higher number wins."""
         return ("allow", "ask", "deny").index(self.value)
 
 
 class Layer(str, Enum):
-    """Whose rule it is."""
+    """The origin of a rule."""
 
     SITE = "site"
     USER = "user"
     PROJECT = "project"
     SESSION = "session"
     THREAD = "thread"
-    """No rules are written for it: it is what the approval mode of an agent's thread makes of a call."""
+    """Has no written rules: it represents the approval mode of an agent's thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """An effect for all calls that match all that the rule says of them.
+    """An effect for all calls that meet all of the rule's conditions.
 
     Parameters
     ----------
     server, tool : str
-        Case-sensitive patterns of the server's and the tool's whole name, with ``*``, ``?`` and ``[...]``. That an MCP
-        server is added is allowed by no rule but one with both full names, ``agentbox`` and ``register_mcp_server``,
-        and not for a session.
+        Case-sensitive patterns for the whole server and tool name, with ``*``, ``?`` and ``[...]``. Adding an MCP
+        server is allowed only by a rule with both full names, ``agentbox`` and ``register_mcp_server``, and never for a
+        session.
     effect : Effect
-        What becomes of a matching call.
+        The effect on a matching call.
     layer : Layer
-        Whose rule it is.
+        The origin of the rule.
     reason : str
-        For people; shown with the evaluation and, for ``deny``, raised in the cell.
+        Explanation for people; shown with the evaluation and, for ``deny``, raised in the cell.
     arguments : mapping
-        A condition for each of some arguments: see `argument_conditions`. An argument that the call does not have meets
-        none. Where it is unknown whether a condition holds, a rule that allows does not match, and others do.
+        Conditions by argument name: see `argument_conditions`. A missing argument meets none. If it is unknown whether
+        a condition holds, an allow rule does not match, and others do.
     notebook : str or None
-        Pattern of the path of the notebook, below the server's root directory, with ``/``. A call that comes from none
-        does not match.
+        Pattern for the notebook's path below the server's root directory, with ``/``. Calls from outside a notebook do
+        not match.
     isolation : Isolation
-        Limits the rule to kernels that are kept apart at least as far.
+        Limits the rule to kernels with at least this level of isolation.
     below : Isolation
-        Limits the rule to kernels that are kept apart less far; ``NONE`` for no such limit. No file says so.
+        Limits the rule to kernels with a lower level of isolation; ``NONE`` for no limit. Not available in files.
     timeout : float or None
-        How long a call that this rule asks about waits for a decision, in seconds; ``None`` for as long as others.
+        How long a call that this rule asks about waits for a decision, in seconds; ``None`` for the general setting.
     kernel_id : str or None
         Limits the rule to one kernel.
     definition : str or None
-        Limits the rule to a tool as its server describes it now: the description's digest.
+        Limits the rule to the tool's present description, given by its digest.
     groups : tuple of str
-        Limits the rule to the members of groups of JupyterHub. Which groups somebody is in is no part of a call:
-        `for_groups` returns the rule for one person. As it stands, it is a rule for somebody of whom nothing is known.
+        Limits the rule to members of JupyterHub groups. Membership is not part of a call: `for_groups` returns the rule
+        for one person. Without that, the rule applies as if membership were unknown.
     approvers : Approvers or None
-        Of a rule that asks: who has to approve; ``None`` for the person whose code calls.
+        For an ask rule: who must approve; ``None`` for the person whose code made the call.
     file : str
-        The file that has the rule; empty if none has.
+        The file with the rule; empty if there is none.
     line : int
-        The line in it, from 1.
+        The line in that file, from 1.
 
     Raises
     ------
     ValueError
-        If a condition of `arguments` is none.
+        If a condition of `arguments` is invalid.
     """
 
     server: str
@@ -126,28 +126,28 @@ class Rule:
 
     @classmethod
     def of_tool(cls, call: ToolCall, effect: Effect, *, layer: Layer, reason: str = "") -> Rule:
-        """Return a rule for the tool of a call, and for no other."""
+        """Return a rule for exactly the tool of a call."""
         return cls(server=literal(call.server), tool=literal(call.tool), effect=effect, layer=layer, reason=reason)
 
     def matches(self, call: ToolCall, tool: ToolDescription | None = None) -> bool:
-        """Whether the rule speaks of this call of a tool that is described so."""
+        """Whether the rule matches this call of a tool with this description."""
         return self.names(call.server, call.tool) and self.covers(call, tool)
 
     def names(self, server: str, tool: str) -> bool:
-        """Whether the rule can speak of calls of a tool."""
+        """Whether the rule can match calls of a tool."""
         if self.effect is Effect.ALLOW and (server, tool) == (OWN_SERVER, REGISTER_TOOL):
             return (self.server, self.tool) == (server, tool) and self.layer is not Layer.SESSION
         return matcher_of(self.server)(server) and matcher_of(self.tool)(tool)
 
     def covers(self, call: ToolCall, tool: ToolDescription | None = None) -> bool:
-        """Whether the rule speaks of this call, if it is one of a tool that it names."""
+        """Whether the rule matches this call, given that it names the tool."""
         if not self._is_anywhere and not self._is_where(call, tool):
             return False
         return not self._conditions or self._meets_conditions(call, tool)
 
     def _is_where(self, call: ToolCall, tool: ToolDescription | None) -> bool:
         origin = call.origin
-        if self.groups and self.effect is Effect.ALLOW:  # nobody said who is in them
+        if self.groups and self.effect is Effect.ALLOW:  # membership is unknown
             return False
         if self.kernel_id is not None and self.kernel_id != origin.kernel_id:
             return False
@@ -160,15 +160,14 @@ class Rule:
         return self.definition is None or (tool is not None and tool.digest == self.definition)
 
     def for_groups(self, groups: frozenset[str] | None, *, person: str = "") -> Rule | None:
-        """Return the rule as it holds for a member of these groups; ``None`` if it does not.
+        """Return the rule as it applies to a member of these groups; ``None`` if it does not.
 
         Parameters
         ----------
         groups : frozenset of str, or None
-            All groups of that person; ``None`` if they are not known. Then a rule that allows does not hold, and
-            others do.
+            All groups of the person; ``None`` if unknown. Then an allow rule does not apply, and others do.
         person : str
-            The name of the person; by default it is who reads the reason.
+            The person's name; by default, the reader of the reason.
         """
         if not self.groups:
             return self
@@ -189,7 +188,7 @@ class Rule:
         allows = self.effect is Effect.ALLOW
         for name, holds in self._conditions:
             if name not in given:
-                # What is taken for a missing argument is the server's word: it makes a rule stricter, never milder.
+                # The default of a missing argument is the server's claim: it can make a rule stricter, never milder.
                 if allows or tool is None or name not in tool.defaults:
                     return False
                 value = tool.defaults[name]
@@ -201,7 +200,7 @@ class Rule:
         return True
 
     def to_json(self) -> JsonObject:
-        """Return the rule as it stands in a file."""
+        """Return the rule as in a rules file."""
         optional: JsonObject = {
             "arguments": dict(self.arguments) or None,
             "notebook": self.notebook,
@@ -220,7 +219,7 @@ class Rule:
         }
 
     def named(self) -> JsonObject:
-        """Return which rule it is, whose, and where it stands, as the REST API says what a rule decided."""
+        """Return the rule's origin and place, as the REST API describes the rule that decided."""
         return {
             "rule": str(self),
             "layer": self.layer.value,
@@ -235,22 +234,22 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """An effect and the rule or the grant that gave it; neither where none matched.
+    """The effect on a call and the rule or grant that gave it, if any.
 
     Parameters
     ----------
     effect : Effect
-        What becomes of the call.
+        The effect on the call.
     rule : Rule or None
         The rule that gave the effect.
     model_may_allow : bool
-        Of a call that asks: whether a model may allow it in the place of a person.
+        For a call that asks: whether a model may allow it instead of a person.
     grant : GrantUse or None
         The grant that gave the effect.
     voided : VoidGrant or None
-        Of a call that asks: a grant that would have allowed it, had nothing changed.
+        For a call that asks: a grant that would have allowed it if nothing had changed.
     policy_version : int or None
-        The version of the Hub service's policy that held then; ``None`` if there is none.
+        Version of the Hub service's policy in force; ``None`` if there is none.
     """
 
     effect: Effect
@@ -261,11 +260,11 @@ class Evaluation:
     policy_version: int | None = None
 
     def at_least(self, floor: Evaluation) -> Evaluation:
-        """Return the stricter of the two; of equal ones, that with a rule. A model may allow what both let it."""
+        """Return the stricter of the two; on a tie, the one with a rule. A model may allow only what both permit."""
         if floor.effect.strictness > self.effect.strictness:
             return floor
         if floor.effect is self.effect is Effect.ASK and self.rule is None and floor.rule is not None:
-            # Of this call a rule speaks, then: no grant allows it.
+            # A rule applies to this call, so no grant allows it.
             return replace(self, rule=floor.rule, model_may_allow=self.model_may_allow and floor.model_may_allow)
         if floor.effect is self.effect and self.model_may_allow and not floor.model_may_allow:
             return replace(self, model_may_allow=False)
@@ -279,7 +278,7 @@ class Evaluation:
         return {"effect": self.effect.value, **named, **version}
 
     def without_asking(self, refusal: Rule) -> Evaluation:
-        """Return what becomes of the call where nobody is asked: what would ask is refused, by this rule."""
+        """Return the evaluation if nobody can be asked: an effect of ``ask`` becomes this rule's refusal."""
         return Evaluation(effect=Effect.DENY, rule=refusal) if self.effect is Effect.ASK else self
 
 
@@ -290,16 +289,16 @@ class Policy:
     Parameters
     ----------
     rules : tuple of Rule
-        In any order: strictness decides, and among equals the first.
+        In any order: strictness decides, then position.
     model_may_allow : tuple of str
-        Patterns of ``server.tool``, whose first dot divides the two, of the calls that a model may allow in the place
-        of a person: in a thread of an agent whose mode is ``auto_review``, and where no rule matches. A rule that asks
-        wants a person. A dot in the name of a server is written ``[.]``.
+        ``server.tool`` patterns, split at the first dot, of calls that a model may allow instead of a person: in an
+        agent's thread with the mode ``auto_review``, and if no rule matches. An ask rule requires a person. A dot in a
+        server's name is written ``[.]``.
 
     Attributes
     ----------
     has_groups : bool
-        Whether a rule is for the members of some groups.
+        Whether any rule is limited to groups.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -319,34 +318,34 @@ class Policy:
         call : ToolCall
             The call.
         tool : ToolDescription or None
-            The tool as its server describes it; ``None`` if that is not known, and then no rule matches that is bound
-            to a description.
+            The tool as its server describes it; ``None`` if unknown, and then no rule matches that is bound to a
+            description.
         """
-        for rule in self._index.naming(call.server, call.tool):  # the strictest first
+        for rule in self._index.naming(call.server, call.tool):  # strictest first
             if rule.covers(call, tool):
                 return Evaluation(effect=rule.effect, rule=rule)
         may = any(_leaves_to_model(pattern, call) for pattern in self.model_may_allow)
         return Evaluation(effect=Effect.ASK, model_may_allow=may)
 
     def for_groups(self, groups: frozenset[str] | None, *, person: str = "") -> Policy:
-        """Return the policy as it holds for a member of these groups, by `Rule.for_groups`."""
+        """Return the policy as it applies to a member of these groups; see `Rule.for_groups`."""
         if not self.has_groups:
             return self
         rules = (rule.for_groups(groups, person=person) for rule in self.rules)
         return replace(self, rules=tuple(rule for rule in rules if rule is not None))
 
     def with_rules(self, rules: Iterable[Rule]) -> Policy:
-        """Return a policy that has these rules as well."""
+        """Return the policy with additional rules."""
         return replace(self, rules=(*self.rules, *rules))
 
 
 class _RuleIndex:
-    """Finds the rules that name a tool, without a look at all others: most rules are about one server.
+    """Index of rules by tool: most rules are about one server.
 
     Parameters
     ----------
     rules : tuple of Rule
-        In the order in which equally strict ones count.
+        In the order that breaks ties between equally strict rules.
     """
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
@@ -359,7 +358,7 @@ class _RuleIndex:
         self._found: dict[tuple[str, str], tuple[Rule, ...]] = {}
 
     def naming(self, server: str, tool: str) -> tuple[Rule, ...]:
-        """Return the rules that can speak of calls of a tool, the strictest first."""
+        """Return the rules that can match calls of a tool, strictest first."""
         found = self._found.get((server, tool))
         if found is None:
             found = self._find(server, tool)
@@ -374,10 +373,10 @@ class _RuleIndex:
 
 
 def _leaves_to_model(pattern: str, call: ToolCall) -> bool:
-    """Whether a pattern leaves a call to a model. One without a dot is for the whole name."""
+    """Whether a pattern lets a model decide a call. A pattern without a dot is for the whole name."""
     if (call.server, call.tool) == (OWN_SERVER, REGISTER_TOOL):
         return pattern == REGISTRATION
-    masked = re.sub(r"\[!?\]?[^]]*\]", lambda found: "x" * len(found[0]), pattern)  # a dot in brackets divides nothing
+    masked = re.sub(r"\[!?\]?[^]]*\]", lambda found: "x" * len(found[0]), pattern)  # not a dot in brackets
     place = masked.find(".")
     if place < 0:
         return matcher_of(pattern)(call.qualified_name)

@@ -1,4 +1,4 @@
-"""What the core and the services need from outside, as Protocols. Adapters implement them; tests use fakes."""
+"""Ports: Protocols for what the core and the services need from outside. Adapters implement them, tests fake them."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from .tools import ConfigurationProblem, LogMessage, Progress, ServerStatus, Too
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """A source of the current time."""
 
     def now(self) -> datetime:
-        """Return the present time, with time zone."""
+        """Return the current time, with time zone."""
 
 
 class Ids(Protocol):
-    """Makes ids."""
+    """A source of ids."""
 
     def new(self) -> str:
-        """Return a new unguessable id, URL-safe."""
+        """Return a new unguessable, URL-safe id."""
 
 
 class ToolCatalog(Protocol):
-    """The configured MCP servers: how they are doing and what tools they have. It calls none of the tools."""
+    """The configured MCP servers with their status and tools. Calls no tool."""
 
     def servers(self) -> Sequence[ServerStatus]:
-        """Return all configured servers, running or not, in the order of the configuration."""
+        """Return all configured servers, running or not, in configuration order."""
 
     def problems(self) -> Sequence[ConfigurationProblem]:
-        """Return what is wrong with the configuration files."""
+        """Return the problems in the configuration files."""
 
     def known_tools(self, server: str) -> Sequence[ToolDescription] | None:
-        """Return the server's tools as it listed them last; ``None`` if it has not yet. Starts nothing.
+        """Return the server's tools as last listed; ``None`` if not listed yet. Starts nothing.
 
         Raises
         ------
@@ -52,7 +52,7 @@ class ToolCatalog(Protocol):
         """
 
     async def list_tools(self, server: str) -> Sequence[ToolDescription]:
-        """Return the server's tools; starts it if need be.
+        """Return the server's tools, starting it if necessary.
 
         Raises
         ------
@@ -60,7 +60,7 @@ class ToolCatalog(Protocol):
         """
 
     async def start(self, name: str) -> ServerStatus:
-        """Start the server unless it runs. Return how that went.
+        """Start the server unless it is running. Return its new status.
 
         Raises
         ------
@@ -68,7 +68,7 @@ class ToolCatalog(Protocol):
         """
 
     async def stop(self, name: str) -> ServerStatus:
-        """Stop the server until its next use; its running calls are cut off.
+        """Stop the server until its next use; running calls are cut off.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class ToolCatalog(Protocol):
         """
 
     async def restart(self, name: str) -> ServerStatus:
-        """Stop the server and start it anew; its running calls are cut off. Return how that went.
+        """Stop and start the server; running calls are cut off. Return its new status.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class ToolCatalog(Protocol):
 
 
 class RuleSource(Protocol):
-    """Has the rules of files, as they are now."""
+    """The current rules of all files."""
 
     @property
     def is_writable(self) -> bool:
@@ -104,27 +104,27 @@ class RuleSource(Protocol):
 
 
 class CallListener(Protocol):
-    """Hears what is said while a call runs. All of it is untrusted."""
+    """Listener for progress, log messages and questions of a running call. All of them are untrusted."""
 
     @property
     def request_id(self) -> str:
         """The request of the call."""
 
     def progressed(self, progress: Progress) -> None:
-        """Hear how far the tool says it is."""
+        """Handle the tool's progress."""
 
     def logged(self, message: LogMessage) -> None:
-        """Hear what the tool's server logs."""
+        """Handle a log message of the tool's server."""
 
     async def ask(self, question: ServerQuestion) -> QuestionAnswer:
-        """Put a question of the server to a person. Cancelled if the answer is not wanted any more."""
+        """Ask a person the server's question. Cancelled if the answer is no longer needed."""
 
 
 class ToolCaller(Protocol):
     """Calls tools, with credentials that the calling code never sees."""
 
     async def describe(self, server: str, tool: str) -> ToolDescription:
-        """Return one tool; starts the server if need be.
+        """Return a tool's description, starting the server if necessary.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class ToolCaller(Protocol):
         Raises
         ------
         ToolServerError, ToolCallInterruptedError
-            A tool that fails by itself does not raise: its result has `is_error`.
+            A tool that itself fails does not raise: its result has `is_error`.
         """
 
 
@@ -145,7 +145,7 @@ class ArgumentChecker(Protocol):
     """Validates arguments against a tool's input schema."""
 
     async def check(self, tool: ToolDescription, arguments: Mapping[str, JsonValue]) -> None:
-        """Do nothing if the arguments fit.
+        """Validate the arguments.
 
         Raises
         ------
@@ -155,30 +155,30 @@ class ArgumentChecker(Protocol):
 
 
 class CallReviewer(Protocol):
-    """A model that reviews calls in the place of a person."""
+    """A model that reviews calls instead of a person."""
 
     @property
     def name(self) -> str:
         """The model's name, for the record."""
 
     async def review(self, call: ToolCall, tool: ToolDescription) -> Review:
-        """Return what the model says of a call. Whatever it raises means that a person has to decide."""
+        """Return the model's review of a call. Any exception means that a person must decide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalQuery:
-    """Which requests to list; ``None`` means any.
+    """Criteria for requests to list; ``None`` matches any.
 
     Parameters
     ----------
     statuses : tuple of Status
-        Empty means any.
+        Empty matches any.
     ids : tuple of str
-        Empty means any; if there are some, also those that another server process has to end.
+        Empty matches any; if given, requests that another server process must end are included.
     limit : int
-        Rows in a page, 1 to 500.
+        Page size, 1 to 500.
     cursor : str or None
-        What the last page's `next` said.
+        The `next` of the previous page.
     """
 
     statuses: tuple[Status, ...] = ()
@@ -203,15 +203,15 @@ class ApprovalPage:
 
 
 class ApprovalStore(Protocol):
-    """Keeps approval requests. What it wrote when a method returns outlives this process; a decision, a power cut too.
+    """Storage of approval requests. Written data survives this process; a decision also survives a power failure.
 
     Every method raises `StorageError` if the store cannot be read or written.
     """
 
     async def add(self, request: ApprovalRequest) -> bool:
-        """Keep a new request, and count it as a use of the grant that answered it, in one step.
+        """Store a new request and, atomically, count it as a use of the grant that answered it.
 
-        Return whether it was kept: it is not if that grant has ended, is void, or has no use left.
+        Return whether it was stored: not if that grant has ended, is void or is used up.
         """
 
     async def get(self, request_id: str) -> ApprovalRequest:
@@ -225,48 +225,48 @@ class ApprovalStore(Protocol):
     async def replace_if(
         self, request: ApprovalRequest, *, status: Status, outcome: OutcomeState | None, grant: Grant | None = None
     ) -> bool:
-        """Write the request if the stored one still has this status and outcome state; say whether it was written.
+        """Write the request if the stored one still has this status and outcome state; return whether it was written.
 
-        A request that waits is not written either if the stored one has a vote that it has not.
+        A pending request is also not written if the stored one has a vote that it lacks.
 
-        With it, in one step, `grant` is kept, which its decision gives. Without one, a decision by a grant is a use of
-        that grant, and nothing is written if there is none left.
+        `grant`, which the decision gives, is stored atomically with it. Without one, a decision by a grant counts as a
+        use of that grant, and nothing is written if it is used up.
         """
 
     async def list(self, query: ApprovalQuery) -> ApprovalPage:
-        """Return a page of requests, newest first. Long arguments may be left out.
+        """Return a page of requests, newest first. Long arguments may be omitted.
 
         Raises
         ------
         ValueError
-            If the cursor is none that this store gave.
+            If the cursor is invalid.
         """
 
     async def adopt_abandoned(self) -> Sequence[ApprovalRequest]:
-        """Return the requests, pending or running, of server processes that are gone, now owned by this one.
+        """Take over and return the pending and running requests of server processes that are gone.
 
         The grants for kernels of those processes end.
         """
 
 
 class GrantStore(Protocol):
-    """Keeps grants; an `ApprovalStore` adds them and counts their uses, in one step with the requests.
+    """Storage of grants; an `ApprovalStore` adds them and counts their uses, atomically with the requests.
 
     Every method raises `StorageError` if the store cannot be read or written.
     """
 
     async def grants(self) -> Sequence[Grant]:
-        """Return those for all kernels, and those of kernels of this process, the oldest first."""
+        """Return the grants for all kernels and those for this process's kernels, oldest first."""
 
     async def end_grants(self, ids: Sequence[str]) -> None:
-        """Remove grants: they answer nothing more, in any process."""
+        """Delete grants, in all processes."""
 
     async def void_grant(self, grant_id: str, void: Void) -> None:
-        """Note that a grant no longer holds, and why."""
+        """Mark a grant as void, with the reason."""
 
 
 class AuditLog(Protocol):
-    """Reads the record of all calls, beside those who write it."""
+    """Read access to the record of all calls, concurrent with its writers."""
 
     async def search(self, query: AuditQuery) -> AuditPage:
         """Return a page of records, newest first.
@@ -274,47 +274,47 @@ class AuditLog(Protocol):
         Raises
         ------
         ValueError
-            If the cursor is none that an earlier page gave.
+            If the cursor is invalid.
         StorageError
         """
 
     async def aclose(self) -> None:
-        """Let go of the record."""
+        """Close the record."""
 
 
 class AuditSink(Protocol):
-    """A place outside this server that takes records of what happens to requests."""
+    """An audit sink: a place outside this server that receives audit records."""
 
     @property
     def name(self) -> str:
-        """What people call it; without secrets."""
+        """The sink's display name, without secrets."""
 
     async def send(self, lines: Sequence[bytes]) -> None:
-        """Hand over records, in their order; done when it has all of them.
+        """Deliver records, in order; return when all are accepted.
 
         Raises
         ------
         OSError
-            It does not have them, or only some; they will be sent again.
+            Not all records were accepted; they will be sent again.
         RecordsRejectedError
-            It refuses them, or one of them, for what they are.
+            The sink permanently refuses some of them.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadQuery:
-    """Which threads to list.
+    """Criteria for threads to list.
 
     Parameters
     ----------
     is_archived : bool
-        Whether to list those that were archived, instead of all others.
+        Whether to list archived threads instead of the others.
     notebook_path : str or None
-        The notebook whose threads to list; ``None`` means any.
+        The notebook of the threads; ``None`` matches any.
     limit : int
-        Threads in a page, 1 to 500.
+        Page size, 1 to 500.
     cursor : str or None
-        What the last page's `next` said.
+        The `next` of the previous page.
     """
 
     is_archived: bool = False
@@ -330,76 +330,76 @@ class ThreadQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadPage:
-    """A page of threads without their turns, the last changed first, and the cursor of the next page."""
+    """A page of threads without their turns, most recently changed first, and the cursor of the next page."""
 
     threads: tuple[Thread, ...]
     next: str | None = None
 
 
 class ThreadStore(Protocol):
-    """Keeps agents' threads. What it wrote when a method returns outlives this process.
+    """Storage of agents' threads. Written data survives this process.
 
     Every method raises `StorageError` if the store cannot be read or written, and `UnknownThreadError` if there is no
     such thread.
     """
 
     async def put(self, thread: Thread) -> None:
-        """Keep a new thread, without its turns."""
+        """Store a new thread, without its turns."""
 
     async def change(self, thread_id: str, changes: Mapping[str, object]) -> Thread:
-        """Change some fields of a thread, in one step that other changes do not come between; return it."""
+        """Change some fields of a thread atomically; return the thread."""
 
     async def get(self, thread_id: str, *, include_turns: bool = False) -> Thread:
-        """Return a thread. A turn whose server process is gone is interrupted."""
+        """Return a thread. A turn whose server process is gone is marked as interrupted."""
 
     async def list(self, query: ThreadQuery) -> ThreadPage:
-        """Return a page of threads, the last changed first.
+        """Return a page of threads, most recently changed first.
 
         Raises
         ------
         ValueError
-            The cursor is none of this list.
+            The cursor does not belong to this list.
         """
 
     async def delete(self, thread_id: str) -> None:
-        """Remove a thread and its turns.
+        """Delete a thread and its turns.
 
         Raises
         ------
         ThreadBusyError
-            A turn of it is in progress.
+            One of its turns is in progress.
         """
 
     async def begin(self, turn: Turn, changes: Mapping[str, object] | None = None) -> None:
-        """Keep a new turn, the last of its thread, together with changes of the thread.
+        """Store a new turn, the last of its thread, together with changes of the thread.
 
         Raises
         ------
         ThreadBusyError
-            Another one is in progress.
+            Another turn is in progress.
         """
 
     async def put_turn(self, turn: Turn, history: bytes) -> None:
-        """Keep what became of a turn that this process began, with what the model was sent and answered."""
+        """Update a turn that this process began, with the messages to and from the model."""
 
     async def move(self, old_path: str, new_path: str) -> Sequence[str]:
-        """Give the threads of a notebook, or of all notebooks in a directory, its new path; return their ids."""
+        """Move the threads of a notebook, or of all notebooks in a directory, to a new path; return their ids."""
 
     async def get_turn(self, turn_id: str) -> Turn:
-        """Return a turn. One whose server process is gone is interrupted."""
+        """Return a turn. One whose server process is gone is marked as interrupted."""
 
     async def summaries(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[TurnSummary]]:
-        """Return what lists say of the turns of some threads, by the thread's id, the oldest first."""
+        """Return summaries of the turns of threads, by thread id, oldest first."""
 
     async def histories(self, thread_id: str) -> Sequence[bytes]:
-        """Return what the model was sent and answered in each turn, the oldest first."""
+        """Return the messages to and from the model in each turn, oldest first."""
 
     async def copy(self, thread_id: str, copied: Thread, turn_ids: Mapping[str, str]) -> None:
-        """Keep a new thread with copies of some turns of another: by the id of each turn, the id of its copy."""
+        """Store a new thread with copies of another's turns; `turn_ids` maps each turn's id to its copy's."""
 
 
 class Announcer(Protocol):
-    """Tells pages that something changed. Says which and what status, never arguments."""
+    """Notifies pages of changes: ids and statuses, never arguments."""
 
     def approval_changed(self, request: ApprovalRequest) -> None:
         """Announce a new or changed request."""
@@ -411,33 +411,33 @@ class Announcer(Protocol):
         """Announce that a grant was given, used or ended."""
 
     def questions_changed(self) -> None:
-        """Announce that an MCP server asks a person something, or that such a question is over."""
+        """Announce that an MCP server's question was asked or has ended."""
 
 
 class KernelChannel(Protocol):
-    """The way back into one kernel: its control channel."""
+    """The control channel to one kernel."""
 
     @property
     def isolation(self) -> Isolation:
-        """How far the kernel is kept from the rest of the machine."""
+        """The kernel's level of isolation."""
 
     @property
     def is_lossy(self) -> bool:
-        """Whether messages may be lost though both ends live."""
+        """Whether messages can be lost while both ends are alive."""
 
     def send(self, comm_id: str, message: JsonObject) -> None:
-        """Queue a message of `jupyter_agentbox.protocol` for the kernel side that owns this comm."""
+        """Queue a message of `jupyter_agentbox.protocol` for the kernel's end of this comm."""
 
 
 class IsolationFinder(Protocol):
-    """Knows how far each kernel is kept from the rest of the machine. Never asks the kernel."""
+    """Looks up the isolation of kernels, without asking them."""
 
     def level_of(self, kernel_id: str) -> Isolation | None:
-        """Return a kernel's level; ``None`` if there is no such kernel, or its level is not known now."""
+        """Return a kernel's level; ``None`` if there is no such kernel, or its level is unknown."""
 
 
 class NotebookFinder(Protocol):
-    """Knows which document a kernel belongs to."""
+    """Looks up the document of a kernel."""
 
     async def path_of(self, kernel_id: str) -> str | None:
         """Return the document's path relative to the server's root; ``None`` if the kernel has none."""

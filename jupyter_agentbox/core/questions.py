@@ -1,4 +1,4 @@
-"""What an MCP server asks a person while one of its tools runs. Its answer approves nothing."""
+"""Questions that an MCP server asks a person during a tool call (MCP's elicitation). An answer approves nothing."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .calls import JsonObject, JsonValue, Origin, canonical_json
 from .reviewers import Reviewer
 from .times import json_time
 
-#: Characters of a server's message that are taken.
+#: Maximum length of a server's message, in characters.
 LONGEST_MESSAGE: Final = 4_000
-#: Characters of an address.
+#: Maximum length of a URL.
 LONGEST_URL: Final = 2_000
-#: Fields of a form, and choices of a field.
+#: Maximum number of fields in a form, and of choices in a field.
 MOST_FIELDS: Final = 30
 MOST_CHOICES: Final = 100
-#: Characters of a field's name, of its title and of a choice; of its description.
+#: Maximum length of a field's name, title or choice; below, of its description.
 LONGEST_LABEL: Final = 200
 LONGEST_DESCRIPTION: Final = 1_000
 
 _FORMATS: Final = ("email", "uri", "date", "date-time")
-#: By the type of a field: what of its schema is kept, and of which types that must be.
+#: Field type -> the schema keywords that are kept, with their types.
 _KEPT: Final[Mapping[str, Mapping[str, tuple[type, ...]]]] = {
     "string": {"minLength": (int,), "maxLength": (int,), "default": (str,)},
     "number": {"minimum": (int, float), "maximum": (int, float), "default": (int, float)},
@@ -34,24 +34,24 @@ _KEPT: Final[Mapping[str, Mapping[str, tuple[type, ...]]]] = {
     "boolean": {"default": (bool,)},
     "array": {"minItems": (int,), "maxItems": (int,)},
 }
-#: To a page that is no name of a field but the object's prototype: it would vanish from the form.
+#: In a page this is the object's prototype, not a field: the value would vanish.
 _NO_NAME: Final = "__proto__"
-#: Visible ASCII. Browsers read a backslash as a slash, so that another host would be opened than the one that is shown.
+#: Visible ASCII. Browsers read a backslash as a slash, so the host opened would differ from the one shown.
 _ADDRESS: Final = re.compile(r"https?://[!-\[\]-~]+", re.IGNORECASE)
 
 
 class QuestionMode(str, Enum):
-    """How a server asks."""
+    """The form of a question."""
 
     FORM = "form"
-    """For values that the person types or chooses."""
+    """Asks for values that the person types or chooses."""
 
     URL = "url"
-    """To open a page, where the person deals with somebody else; nothing of that comes here."""
+    """Asks to open a page, where the person deals with a third party; the server here sees nothing of it."""
 
 
 class QuestionAction(str, Enum):
-    """What a person makes of a question."""
+    """A person's response to a question."""
 
     ACCEPT = "accept"
     DECLINE = "decline"
@@ -60,20 +60,20 @@ class QuestionAction(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerQuestion:
-    """What a server asks. All of it is untrusted.
+    """A server's question. All of it is untrusted.
 
     Parameters
     ----------
     mode : QuestionMode
-        For values, or to open a page.
+        Whether it asks for values or to open a page.
     message : str
-        What it says, for people.
+        The message for people.
     schema : dict
-        Of the values: a JSON Schema of flat fields, as `flat_schema` makes it.
+        JSON Schema of the form's flat fields, from `flat_schema`.
     url : str
-        The page.
+        The page's URL.
     calls : int
-        How many calls of the server run; if more than one, it does not say for which of them it asks.
+        Number of the server's running calls; if more than one, the question cannot be attributed to one of them.
     """
 
     mode: QuestionMode
@@ -84,37 +84,37 @@ class ServerQuestion:
 
     @classmethod
     def of_form(cls, message: str, schema: JsonValue) -> ServerQuestion:
-        """Make a question for values.
+        """Create a question that asks for values.
 
         Raises
         ------
         ValueError
-            It is too long, or asks for what is no flat field.
+            It is too long, or has a field that is not flat.
         """
         return cls(mode=QuestionMode.FORM, message=_short(message, LONGEST_MESSAGE), schema=flat_schema(schema))
 
     @classmethod
     def of_url(cls, message: str, url: str) -> ServerQuestion:
-        """Make a question to open a page.
+        """Create a question that asks to open a page.
 
         Raises
         ------
         ValueError
-            It is too long, or no plain address of a page.
+            It is too long, or the URL is invalid.
         """
         return cls(mode=QuestionMode.URL, message=_short(message, LONGEST_MESSAGE), url=_checked_url(url))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAnswer:
-    """What a server is answered.
+    """The answer to a server's question.
 
     Parameters
     ----------
     action : QuestionAction
-        Accepted, declined, or neither of the two.
+        Accept, decline or cancel.
     content : dict
-        The values of an accepted form, by the name of the field.
+        The values of an accepted form, by field name.
     reviewer : Reviewer or None
         Who answered; ``None`` if nobody did.
     """
@@ -131,19 +131,19 @@ class OpenQuestion:
     Parameters
     ----------
     id : str
-        Unguessable, unique.
+        A unique, unguessable id.
     request_id : str
-        The call that runs.
+        The running call.
     server, tool : str
-        The server that asks, and its tool that runs.
+        The server that asks, and its running tool.
     origin : Origin
         Where the call came from.
     question : ServerQuestion
-        What it asks.
+        The question itself.
     asked_at : datetime
         With time zone.
     expires_at : datetime or None
-        When the server is told that nobody answered; ``None`` if never.
+        When the server is told that nobody answered; ``None`` for never.
     """
 
     id: str
@@ -179,16 +179,16 @@ class OpenQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionRecord:
-    """What is kept of a question.
+    """The record of a question.
 
     Parameters
     ----------
     mode, message, url
-        As it was asked, without secrets; of the page's address, what stands before its query.
+        As asked, without secrets; of the URL, the part before its query.
     action : QuestionAction
-        What the server was told.
+        The action sent to the server.
     content : tuple of (str, JSON)
-        The fields and their values, without secrets.
+        Field names and values, without secrets.
     reviewer : Reviewer or None
         Who answered; ``None`` if nobody did.
     asked_at, answered_at : datetime
@@ -221,12 +221,12 @@ class QuestionRecord:
 
 
 def flat_schema(schema: JsonValue) -> JsonObject:
-    """Return the schema of a form's fields with what is known of it, and nothing else.
+    """Return a form's schema, reduced to the supported keywords.
 
     Raises
     ------
     ValueError
-        A field is not a text, a number, a yes or no, or a choice; or there are too many.
+        A field is not a string, number, boolean or choice; or there are too many.
     """
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(schema, dict) or not isinstance(properties, dict) or schema.get("type", "object") != "object":
@@ -260,7 +260,7 @@ def _field(name: str, source: JsonValue) -> JsonObject:
 
 
 def _limits(source: JsonObject, kind: str) -> JsonObject:
-    """Return what is known of the limits, the format and the default of a field."""
+    """Return the supported limits, format and default of a field."""
     kept: JsonObject = {}
     for key, types in _KEPT[kind].items():
         value = source.get(key)
@@ -272,7 +272,7 @@ def _limits(source: JsonObject, kind: str) -> JsonObject:
 
 
 def _is_json(value: object) -> bool:
-    """Whether a value is none of the numbers that JSON does not have, and none that nothing can show."""
+    """Whether a value is valid JSON and can be displayed."""
     try:
         canonical_json(value)
     except ValueError:
@@ -281,13 +281,13 @@ def _is_json(value: object) -> bool:
 
 
 def _texts(source: JsonObject) -> JsonObject:
-    """Return what a field says of itself."""
+    """Return a field's title and description."""
     found = (("title", LONGEST_LABEL), ("description", LONGEST_DESCRIPTION))
     return {key: _short(text, most) for key, most in found if isinstance(text := source.get(key), str)}
 
 
 def _choices(source: JsonValue) -> JsonObject:
-    """Return the values that may be chosen, and what each is called where that is not the value itself."""
+    """Return a field's choices, with their labels where these differ."""
     if not isinstance(source, dict):
         return {}
     plain, named, titled = source.get("enum"), source.get("enumNames"), source.get("oneOf", source.get("anyOf"))
@@ -324,7 +324,7 @@ def _short(text: str, most: int) -> str:
 
 
 def answer_from_json(body: JsonObject) -> tuple[QuestionAction, JsonObject]:
-    """Read what a person makes of a question. Who it is, the session says.
+    """Read a person's answer. The session determines who answers.
 
     Raises
     ------

@@ -1,17 +1,17 @@
-"""How often something may happen."""
+"""Rate limits."""
 
 from __future__ import annotations
 
 
 class Rate:
-    """So many times in so many seconds.
+    """A rate limit: a maximum number of events per period.
 
     Parameters
     ----------
     most : int
-        How many times.
+        Maximum number of events.
     seconds : float
-        In which time; it begins with the first of them.
+        Length of the period, which begins with its first event.
     """
 
     def __init__(self, most: int, seconds: float) -> None:
@@ -21,7 +21,7 @@ class Rate:
         self._began: float | None = None
 
     def allows(self, now: float) -> bool:
-        """Count one more time, at `now` in seconds, and return whether it may happen."""
+        """Count an event at `now`, in seconds, and return whether it is within the limit."""
         if self._began is None or now - self._began >= self._seconds:
             self._began, self._count = now, 0
         self._count += 1

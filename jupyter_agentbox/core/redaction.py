@@ -1,6 +1,6 @@
-"""Secrets are kept out of the record: values whose name says what they are, and texts that look like nothing else.
+"""Redaction of secrets in records: values with telling names, and texts that look like credentials.
 
-Only what is kept is redacted. What runs, and what a person decides about, is what the code asked for.
+Only stored data is redacted. Calls run, and are shown for decision, as requested.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .calls import JsonValue, ToolCall
 from .command_lines import secrets_in_text, secrets_in_words
 from .questions import OpenQuestion, QuestionAnswer, QuestionRecord
 
-#: What stands in the place of a secret.
+#: Placeholder for a secret.
 REDACTED: Final = "[redacted]"
 
-#: Names whose values are redacted: of parameters, of keys within values, of headers and variables. In lower case, with
-#: underscores between the words.
+#: Names of secret values: of parameters, keys within values, headers and variables. In lower case, with underscores
+#: between words.
 SECRET_NAMES: Final = (
     *("*password*", "*passwd*", "*passphrase*", "*passcode*", "pass", "*_pass", "pwd", "*_pwd"),
     *("*secret*", "*credential*", "token", "*_token", "*authorization*", "auth", "*_auth", "bearer", "jwt"),
@@ -41,11 +41,11 @@ SECRET_NAMES: Final = (
     *("cookie", "*_cookie", "cookies", "*session_key*", "connection_string", "*_connection_string"),
 )
 
-#: Shorter values are not looked for in other texts: they would be found in every one.
+#: Minimum length of a secret that is searched for in other texts: shorter ones would be found everywhere.
 _SHORTEST: Final = 4
 
 _WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-#: Tokens of known makers, keys in PEM, and JSON Web Tokens: they look like nothing else.
+#: Tokens with known formats, PEM keys and JSON Web Tokens.
 _TOKENS: Final = re.compile(
     r"\b(?:sk-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}"
     r"|AIza[\w-]{30,}|hf_\w{20,}|npm_\w{30,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)"
@@ -54,19 +54,19 @@ _TOKENS: Final = re.compile(
 )
 _SCHEMES: Final = re.compile(r"(?:bearer|basic|token)[ \t]", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"\b((?:bearer|basic|token)[ \t]+)[\w.~+/=-]{8,}", re.IGNORECASE)
-#: The password in an address.
+#: The password in a URL.
 _IN_ADDRESS: Final = re.compile(r"(://[^\s:/@]{0,200}:)[^\s/\"']{1,500}(?=@)")
-#: Headers that are secret as a whole, where one begins: on a line, or in quotes, as commands get them.
+#: The start of a header whose entire value is secret: on a line of its own, or quoted, as in commands.
 _HEADER: Final = re.compile(
     r"""(?:^|(?<=^[<>][ ])|(?P<quote>\\?["']))(?P<name>(?:proxy-)?authorization|(?:set-)?cookie)[ \t]{0,4}:[ \t]{0,4}"""
     r"""(?P<scheme>(?:basic|bearer|digest|token|negotiate|ntlm|hawk|dpop|oauth|api-?key|aws4-[\w-]{1,20})[ \t]{1,4})?"""
     r"""(?P<value>(?(quote)(?:(?!(?P=quote))[^\r\n])+|[^\r\n]+))""",
     re.IGNORECASE | re.MULTILINE,
 )
-#: A name and its value, as shells, headers and most languages write them. An unquoted value of a few characters is more
-#: often the name of a type.
+#: A name and its value, as in shells, headers and most languages. A short unquoted value is usually the name of a
+#: type.
 _NAMED: Final = re.compile(r"""(?<![\w-])-{0,2}([A-Za-z_][\w-]{0,100})\\?["']?\]?[ \t]{0,4}(?::=|[=:])[ \t]{0,4}""")
-#: An option of a command, before the word that is its value.
+#: A command option, before the word that is its value.
 _OPTION: Final = re.compile(r"""(?<![\w-])--?([A-Za-z][\w-]{0,100})(?:[ \t]{1,4}|\\?["'],[ \t]{0,4})(?!-)""")
 _OPTION_ALONE: Final = re.compile(r"--?([A-Za-z][\w-]{0,100})")
 _VALUE: Final = re.compile(
@@ -76,17 +76,17 @@ _VALUE: Final = re.compile(
 )
 
 
-#: Names of secrets that are words of their own in a sentence.
+#: Names of secrets that are also common words.
 _COMMON: Final = frozenset({"pass", "auth", "bearer", "cookie", "cookies"})
 
 
 class Redaction:
-    """Which values are secrets.
+    """Decides which values are secret, and removes them.
 
     Parameters
     ----------
     names : iterable of str
-        Patterns of names, with ``*``, ``?`` and ``[...]``, as in `SECRET_NAMES`. Without any, nothing is redacted.
+        Name patterns, with ``*``, ``?`` and ``[...]``, as in `SECRET_NAMES`. If empty, nothing is redacted.
     """
 
     def __init__(self, names: Iterable[str] = SECRET_NAMES) -> None:
@@ -94,7 +94,7 @@ class Redaction:
         self._known: dict[str, bool] = {}
 
     def is_secret(self, name: str) -> bool:
-        """Whether values of this name are redacted."""
+        """Whether values with this name are redacted."""
         known = self._known.get(name)
         if known is None:
             plain = name if name.isascii() else _without_disguise(name)
@@ -105,13 +105,13 @@ class Redaction:
         return known
 
     def mentions_secret(self, text: str) -> bool:
-        """Whether a text for people asks for a secret: a word of it, or two together, are such a name."""
+        """Whether a text for people asks for a secret: whether a word, or two adjacent ones, match a name."""
         words = [word for word in re.findall(r"[^\W_]+", _without_disguise(text)) if word.lower() not in _COMMON]
         pairs = (f"{one}_{next_one}" for one, next_one in pairwise(words))
         return any(map(self.is_secret, (*words, *pairs)))
 
     def call(self, call: ToolCall) -> tuple[ToolCall, frozenset[str]]:
-        """Return the call as it is kept, with the digest that it has, and the secrets that it had."""
+        """Return the redacted call, with its original digest, and the secrets that it contained."""
         if not self._patterns:
             return call, frozenset()
         secrets = self._secrets(call.arguments)
@@ -121,14 +121,14 @@ class Redaction:
         return replace(call, arguments=arguments, known_digest=call.digest), secrets
 
     def answer(self, request: ApprovalRequest, secrets: frozenset[str] = frozenset()) -> ApprovalRequest:
-        """Return the request with its decision and outcome as they are kept.
+        """Return the request with its decision and outcome redacted.
 
         Parameters
         ----------
         request : ApprovalRequest
             A request.
         secrets : frozenset of str
-            What `call` returned of its call.
+            The secrets that `call` returned.
         """
         decision, outcome = request.decision, request.outcome
         says_something = decision or request.votes or (outcome and (outcome.error or outcome.questions))
@@ -151,25 +151,25 @@ class Redaction:
         return replace(request, votes=votes, decision=decision, outcome=outcome)
 
     def request(self, request: ApprovalRequest) -> ApprovalRequest:
-        """Return the whole request as it is kept."""
+        """Return the request, entirely redacted."""
         call, secrets = self.call(request.call)
         return replace(self.answer(request, secrets), call=call)
 
     def question(self, asked: OpenQuestion, answer: QuestionAnswer, *, at: datetime) -> QuestionRecord:
-        """Return what is kept of a server's question and its answer.
+        """Return the redacted record of a server's question and its answer.
 
-        A value is kept only if nothing tells of a secret, in the words of the setting or in the usual ones: not its
-        name, its title or its description, and for what can be typed freely not the message either. People type
-        passwords into any form. Of a page's address, what stands before its query is kept.
+        A value is kept only if nothing indicates a secret, by the configured or the default names: not its name, title
+        or description, nor, for free text, the message, since people type passwords into any form. Of a URL, the part
+        before its query is kept.
 
         Parameters
         ----------
         asked : OpenQuestion
             The question.
         answer : QuestionAnswer
-            What the server is told.
+            The answer to the server.
         at : datetime
-            When.
+            Time of the answer.
         """
         question = asked.question
         properties = question.schema.get("properties")
@@ -209,7 +209,7 @@ class Redaction:
         return replace(record, message=self.text(record.message), content=content)
 
     def text(self, text: str, secrets: Iterable[str] = ()) -> str:
-        """Return a text without these secrets, and without what looks like one."""
+        """Return a text without these secrets, and without anything that looks like one."""
         if not text or not self._patterns:
             return text
         for secret in sorted(secrets, key=len, reverse=True):
@@ -224,7 +224,7 @@ class Redaction:
         return _SCHEME.sub(rf"\1{REDACTED}", _TOKENS.sub(REDACTED, text))
 
     def _without_values(self, named: re.Pattern[str], text: str) -> str:
-        """Return a text without what it gives to names of secrets, in one way of writing that."""
+        """Return a text without the values of secret names in one notation."""
         pieces: list[str] = []
         place = 0
         for found in named.finditer(text):
@@ -232,7 +232,7 @@ class Redaction:
                 continue
             value = _VALUE.match(text, found.end())
             if value is None or REDACTED[1:-1] in value[0] or _SCHEMES.match(text, value.start()):
-                continue  # `Authorization: Bearer …`: what follows is redacted by itself
+                continue  # `Authorization: Bearer …`: what follows is redacted separately
             if text.startswith(f" {REDACTED}", value.end()):
                 continue  # `Authorization: Digest [redacted]`
             quote = value["long"] or value["short"] or ""
@@ -241,13 +241,13 @@ class Redaction:
         return "".join([*pieces, text[place:]])
 
     def _without_value(self, header: re.Match[str]) -> str:
-        """Return a header without its value; how it authorizes stays."""
+        """Return a header without its value, but with its authentication scheme."""
         if not self.is_secret(header["name"]):
             return header[0]
         return header[0][: header.start("value") - header.start()] + REDACTED
 
     def _without_words(self, text: str) -> str:
-        """Return a text without the secrets that its command lines have, if passwords are secrets."""
+        """Return a text without the secrets in its command lines, if passwords are redacted."""
         if not self.is_secret("password"):
             return text
         pieces: list[str] = []
@@ -258,7 +258,7 @@ class Redaction:
         return "".join([*pieces, text[place:]])
 
     def _command(self, words: list[JsonValue]) -> list[JsonValue]:
-        """Return a list without the secrets that it has if it is a command, in which passwords are secrets."""
+        """Return a list without its secrets if it is a command, and passwords are redacted."""
         if not self.is_secret("password") or not all(isinstance(word, str) for word in words):
             return words
         kept = [str(word) for word in words]
@@ -281,7 +281,7 @@ class Redaction:
         return frozenset(secret for secret in found if len(secret) >= _SHORTEST and secret != REDACTED)
 
     def _values_of_options(self, words: list[JsonValue]) -> frozenset[int]:
-        """Return which words of a command are the values of options such as ``--password``."""
+        """Return the indices of the words of a command that are values of options such as ``--password``."""
         options = [_OPTION_ALONE.fullmatch(word) if isinstance(word, str) else None for word in words[:-1]]
         return frozenset(
             place
@@ -290,7 +290,7 @@ class Redaction:
         )
 
     def _is_secret_in(self, name: str, holder: Mapping[str, JsonValue]) -> bool:
-        """Whether a key's value is a secret; in `{"name": "API_KEY", "value": …}` that of `value` is."""
+        """Whether a key's value is secret; in `{"name": "API_KEY", "value": …}`, that of `value` is."""
         if self.is_secret(name):
             return True
         named = holder.get("name", holder.get("key"))
@@ -317,17 +317,17 @@ class Redaction:
 
 
 def _without_disguise(text: str) -> str:
-    """Return a text without characters that have no shape, and in plain forms of letters."""
+    """Return a text without invisible characters, and with letters in their plain forms."""
     return "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
 
 
 def _hidden(value: JsonValue) -> JsonValue:
-    """Return what is kept of a secret: nothing, but that there was one."""
+    """Return the placeholder for a secret."""
     return value if value is None or isinstance(value, bool) or value in ("", [], {}) else REDACTED
 
 
 def _without_beginnings(text: str, secrets: Iterable[str]) -> str:
-    """Return a text that may have been cut, without the beginning of a secret at its end."""
+    """Return a possibly truncated text without a partial secret at its end."""
     for secret in secrets:
         for size in range(min(len(secret), len(text)), _SHORTEST - 1, -1):
             if text.endswith(secret[:size]):

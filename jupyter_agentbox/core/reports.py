@@ -1,8 +1,8 @@
-"""Records that users' servers report to the Hub service: what is taken, and how the service's own chain covers it.
+"""Records that users' servers report to the Hub service: their validation, and the service's own chain over them.
 
-A user's server seals its records in a chain (see `audit_trail`); what it reports is one line of that. The service adds
-each to the chain of that user, with a number and a hash of its own, and never changes it. What it notes itself, such as
-that records are missing, stands in the same chain.
+A user's server seals its records in a chain (see `audit_trail`) and reports one line of it at a time. The service adds
+each line to its own chain for that user, with a number and a hash, and never changes it. The service's own notes, such
+as missing records, are in the same chain.
 """
 
 from __future__ import annotations
@@ -21,46 +21,46 @@ from .audit import digest_of
 from .audit_trail import LONGEST_RECORD, read_record
 from .calls import JsonObject
 
-#: Bytes of the longest record that is taken.
+#: Maximum size of a reported record, in bytes.
 LONGEST_REPORT: Final = LONGEST_RECORD + 1000
-#: How far a record's number may be from the last: nobody's disk has so many.
+#: Maximum distance of a record's number from the last one: more than any disk holds.
 _FARTHEST: Final = 10_000_000
 _CHAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Note(str, Enum):
-    """What the service notes in a user's chain."""
+    """The kind of note that the service adds to a user's chain."""
 
     MISSING = "missing"
-    """Records of a server did not come, and later ones did."""
+    """Records of a server are missing, while later ones have arrived."""
 
     FILLED = "filled"
-    """Records that were missing came."""
+    """Missing records have arrived."""
 
     REMOVED = "removed"
-    """Records were removed because of their age; their digests stay."""
+    """Records were removed because of their age; their digests remain."""
 
     HOLD_SET = "hold_set"
-    """Somebody said that records must not be removed."""
+    """A legal hold was set: records must not be removed."""
 
     HOLD_RELEASED = "hold_released"
-    """Somebody said that they may be again."""
+    """A legal hold was released."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A record of a user's server.
+    """A record from a user's server.
 
     Parameters
     ----------
     chain : str
-        The chain of the server that made it: each start of a server has its own.
+        Id of the server's chain: each start of a server has its own.
     sequence : int
-        Its number in that; 1 for the first.
+        Its number in that chain, from 1.
     line : bytes
-        The record as it came, one line of JSON.
+        The record as received, one line of JSON.
     fields : JsonObject
-        What it says.
+        The record's fields.
     at : datetime
         When it was made, by that server's clock.
     """
@@ -78,18 +78,18 @@ class Report:
 
     @property
     def hub_server(self) -> str:
-        """Which of the user's servers it says that it is of."""
+        """The user's server that it claims to be from."""
         return str(self.fields.get("hub_server") or "")
 
     @property
     def is_last(self) -> bool:
-        """Whether the server ended its chain with it."""
+        """Whether it ends its chain."""
         return self.fields.get("event") == "stopped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Records of a server that are missing.
+    """A range of missing records of a server.
 
     Parameters
     ----------
@@ -98,10 +98,10 @@ class Gap:
     hub_server : str
         Which of the user's servers.
     chain : str
-        Its chain.
+        The server's chain.
     first, last : int
-        The numbers of the first and the last that are missing; `last` is 0 where the end is missing, and nobody knows
-        how long it is.
+        Numbers of the first and the last missing record; `last` is 0 if the end of the chain, of unknown length, is
+        missing.
     """
 
     tenant: str
@@ -135,19 +135,19 @@ class Gap:
 
 
 def read_report(line: bytes, *, tenant: str) -> Report:
-    """Read a line that came with a token of a user.
+    """Parse a line that was sent with a user's token.
 
     Parameters
     ----------
     line : bytes
         The line.
     tenant : str
-        Whose token it was, as the Hub says.
+        The token's owner, according to the Hub.
 
     Raises
     ------
     ReportRefusedError
-        It is no record, was changed since it was sealed, or says that it is another user's.
+        It is invalid, was changed after it was sealed, or claims to be another user's.
     """
     if len(line) > LONGEST_REPORT:
         raise ReportRefusedError(f"a record has more than {LONGEST_REPORT:,} bytes")
@@ -172,7 +172,7 @@ def read_report(line: bytes, *, tenant: str) -> Report:
 
 
 def check_distance(report: Report, last: int) -> None:
-    """Refuse a number that is no server's next.
+    """Reject a number too far from the last to be genuine.
 
     Raises
     ------
@@ -193,16 +193,16 @@ def row_hash(
         Whose chain, and the entry's number in it.
     chain, sequence, digest
         The record's own chain and number, and SHA-256 of its line.
-    received_at, at : int
+    When it was received and when it was made, in microseconds since 1970.
         When it came, and when it was made, in microseconds since 1970.
-    previous : str
+    The hash of the previous entry.
         The hash of the entry before.
     """
     return digest_of([tenant, number, chain, sequence, received_at, at, digest, previous])
 
 
 def ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last of each run of numbers; they come in order."""
+    """Yield the first and last number of each run of consecutive ascending numbers."""
     first = last = 0
     for number in numbers:
         if first and number == last + 1:
@@ -216,14 +216,14 @@ def ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def news_of(last: int, sequences: Sequence[int]) -> Iterator[tuple[Note, int, int]]:
-    """Yield what to note when these new numbers come to a chain whose last was another: what is missing, what is not.
+    """Yield notes on new numbers in a chain: which records are missing, and which no longer are.
 
     Parameters
     ----------
     last : int
-        The number of the last record so far; 0 for none.
+        Number of the last record so far; 0 for none.
     sequences : sequence of int
-        Different numbers that the chain did not have, in order.
+        Distinct new numbers, ascending.
     """
     yield from ((Note.FILLED, *run) for run in ranges(number for number in sequences if number < last))
     for number in sequences:

@@ -1,4 +1,4 @@
-"""Who answers a request, by which way the answer came, and which ways count."""
+"""Reviewers: who decided a request, how the answer arrived, and whether it counts."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ _MADE_UP: Final = re.compile(r"[0-9a-f]{32}")
 
 
 class Via(str, Enum):
-    """The way an answer came, as the program that took it observed it. No answer says it of itself."""
+    """How an answer arrived, as observed by the program that received it. An answer cannot claim it."""
 
     BROWSER = "browser"
-    """A login session of a browser."""
+    """A browser's login session."""
 
     API_TOKEN = "api_token"  # noqa: S105  # the name of a way
-    """A token, so a program that has it."""
+    """A token, and so a program that holds it."""
 
     SERVER_TOKEN = "server_token"  # noqa: S105  # the name of a way
-    """The token with which the Jupyter server itself asks JupyterHub. Code in plain kernels has it, too."""
+    """The Jupyter server's own token for JupyterHub. Code in plain kernels also has it."""
 
     PROGRAM = "program"
-    """The program that runs the code, by `CodeExecutor`."""
+    """The program that runs the code, with `CodeExecutor`."""
 
     MCP_CLIENT = "mcp_client"
-    """An MCP client, which says that it asked its user."""
+    """An MCP client, which states that it asked its user."""
 
     TERMINAL = "terminal"
     """The terminal in which `jupyter agentbox exec` runs."""
 
     MODEL = "model"
-    """A model that reviews what an agent asks for, in a thread whose approval mode is ``auto_review``."""
+    """A model that reviews an agent's calls, in a thread with the approval mode ``auto_review``."""
 
     NOBODY = "nobody"
-    """None: a program had nobody to ask, and said so at once."""
+    """No reviewer: a program reported at once that nobody could be asked."""
 
     UNKNOWN = "unknown"
-    """Not known: an earlier release took the answer, or the identity provider does not say."""
+    """Unknown: an earlier release received the answer, or the identity provider does not say."""
 
 
 class ReviewerKind(str, Enum):
-    """What a reviewer is. JupyterHub tells users and services apart."""
+    """The kind of a reviewer. JupyterHub distinguishes users and services."""
 
     USER = "user"
     SERVICE = "service"
@@ -52,49 +52,49 @@ class ReviewerKind(str, Enum):
 
 
 class DecideWith(str, Enum):
-    """What it takes to decide over the REST API."""
+    """The credentials required to decide over the REST API."""
 
     PERSON = "person"
-    """A login session of a browser."""
+    """A browser's login session."""
 
     ANY = "any"
     """Any credential that the Jupyter server accepts."""
 
 
 class Deciders(str, Enum):
-    """Who may decide at a server of JupyterHub, of those who may use it."""
+    """Which of the users of a JupyterHub server may decide there."""
 
     OWNER = "owner"
-    """The user whose server it is, and nobody else."""
+    """Only the server's owner."""
 
     SCOPE = "scope"
-    """Who has the scope `DECIDE_SCOPE` for this server. The user whose server it is needs it, too."""
+    """Holders of the scope `DECIDE_SCOPE` for this server. The owner needs it, too."""
 
 
-#: JupyterHub's name of the right to decide. An administrator defines it (``c.JupyterHub.custom_scopes``) and gives it
-#: by roles, for all servers, those of a user, or one.
+#: JupyterHub's custom scope for deciding. An administrator defines it (``c.JupyterHub.custom_scopes``) and assigns
+#: it with roles, for all servers, a user's servers, or one.
 DECIDE_SCOPE: Final = "custom:agentbox:decide"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewer:
-    """Who answered a request, and how that is known.
+    """Who decided a request, and how they were identified.
 
     Parameters
     ----------
     name : str
-        The user's or service's name, by the identity of the session or token: never what a request's body says.
+        The user's or service's name, from the identity of the session or token: never from a request's body.
     via : Via
-        The way the answer came.
+        How the answer arrived.
     kind : ReviewerKind
-        Whose name it is.
+        Whether the name is a user's or a service's.
     display_name : str
-        What people call them, if the identity provider has a name for that; else empty.
+        Display name from the identity provider; empty if there is none.
     credential : str
-        SHA-256, in hexadecimal digits, of JupyterHub's id of the browser's session, or else of the token; empty where
-        there is none. Two answers with the same value came with the same one.
+        SHA-256, in lower-case hex, of JupyterHub's id of the browser session, or else of the token; empty if there is
+        neither. Answers with the same value used the same credential.
     hub_server : str
-        The server of JupyterHub at which it was answered, as in its scopes: ``ada/`` or ``ada/gpu``; empty without Hub.
+        The JupyterHub server at which it was decided, as in scopes: ``ada/`` or ``ada/gpu``; empty without a Hub.
     """
 
     name: str
@@ -106,10 +106,10 @@ class Reviewer:
 
     @property
     def in_words(self) -> str:
-        """Who answered, for records that people read. The name may be any text."""
+        """The reviewer, for records that people read. The name may be any text."""
         if self.kind is ReviewerKind.SERVICE:
             return f"the service {self.name}"
-        # What Jupyter makes up for a browser that nobody signed in with says nothing to anybody.
+        # Jupyter's generated name for an anonymous browser means nothing to people.
         name = f"user {self.name[:6]}" if _MADE_UP.fullmatch(self.name) else self.display_name or self.name
         match self.via:
             case Via.API_TOKEN:
@@ -130,7 +130,7 @@ class Reviewer:
                 return name
 
     def check(self, decide_with: DecideWith) -> None:
-        """Refuse a reviewer whose answers do not count.
+        """Reject a reviewer whose answers do not count.
 
         Raises
         ------

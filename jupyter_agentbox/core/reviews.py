@@ -1,4 +1,4 @@
-"""What a model says of a call that it reviews, and what its word is worth."""
+"""A model's review of a call, and when it decides."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Final
 from .approvals import Answer
 from .reviewers import Reviewer, ReviewerKind, Via
 
-#: Characters of a rationale that are kept.
+#: Maximum length of a stored rationale, in characters.
 RATIONALE_LIMIT: Final = 1000
 
 
 class Risk(str, Enum):
-    """How much harm a call could do."""
+    """The potential harm of a call."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -23,7 +23,7 @@ class Risk(str, Enum):
 
 
 class ReviewOutcome(str, Enum):
-    """What should become of a call."""
+    """A model's recommendation for a call."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -32,16 +32,16 @@ class ReviewOutcome(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """What a model says of a call.
+    """A model's review of a call.
 
     Parameters
     ----------
     risk : Risk
-        How much harm the call could do.
+        The call's potential harm.
     outcome : ReviewOutcome
-        What should become of it.
+        The recommendation.
     rationale : str
-        Why. Untrusted text.
+        The reasons. Untrusted text.
     """
 
     risk: Risk
@@ -50,7 +50,7 @@ class Review:
 
     @property
     def answer(self) -> Answer | None:
-        """What the model's word makes of the request; ``None`` if a person has to decide, as always at a high risk."""
+        """The answer that follows from the review; ``None`` if a person must decide, as always at a high risk."""
         return None if self.risk is Risk.HIGH else _ANSWERS.get(self.outcome)
 
 
@@ -58,12 +58,12 @@ _ANSWERS: Final = {ReviewOutcome.ALLOW: Answer.ALLOW_ONCE, ReviewOutcome.DENY: A
 
 
 def review_from_text(text: str) -> Review:
-    """Read a model's answer: a JSON object of ``risk``, ``outcome`` and ``rationale``, and nothing else.
+    """Parse a model's answer: a JSON object of exactly ``risk``, ``outcome`` and ``rationale``.
 
     Raises
     ------
     ValueError
-        It is none. Whatever may be in it does not count.
+        It is anything else, which then is ignored entirely.
     """
     value = json.loads(_without_fence(text.strip()), object_pairs_hook=_no_key_twice)
     if not isinstance(value, dict) or value.keys() != {"risk", "outcome", "rationale"}:
@@ -77,18 +77,18 @@ def review_from_text(text: str) -> Review:
 
 
 def reviewing_model(name: str) -> Reviewer:
-    """Return a model, as the record names who decided.
+    """Return the reviewer that stands for a model in the record.
 
     Parameters
     ----------
     name : str
-        The model's, such as ``openai:gpt-5.2``.
+        The model's name, such as ``openai:gpt-5.2``.
     """
     return Reviewer(name=f"model:{name}", via=Via.MODEL, kind=ReviewerKind.MODEL)
 
 
 def _without_fence(text: str) -> str:
-    """Return what stands in a fence of Markdown, in which models like to put JSON; the text itself if there is none."""
+    """Return the contents of a Markdown fence, which models like to put around JSON; without one, the text itself."""
     lines = text.splitlines()
     if len(lines) > 2 and lines[0] in {"```", "```json"} and lines[-1] == "```":
         return "\n".join(lines[1:-1])

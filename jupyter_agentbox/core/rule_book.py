@@ -1,4 +1,4 @@
-"""The rules of all files together, with what is wrong in them: the site's, a Hub service's and the user's."""
+"""The rules of all files, with the problems in them: the site's, a Hub service's and the user's."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .tools import ConfigurationProblem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserRules:
-    """The user's file of rules.
+    """The user's rules file.
 
     Parameters
     ----------
     path : str
-        The file, which may be missing.
+        The file, which may not exist.
     entries : tuple of dict
-        Its rules, as they stand there.
+        The rules as written in the file.
     revision : str
-        Names what is in the file; empty if there is none.
+        Identifies the file's content; empty if there is no file.
     schema : str or None
-        What ``$schema`` says.
+        The value of ``$schema``.
     """
 
     path: str
@@ -36,18 +36,18 @@ class UserRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubPolicyStatus:
-    """How it stands with the policy of a Hub service.
+    """The status of a Hub service's policy.
 
     Parameters
     ----------
     hub, url : str
-        The Hub's name, and where its policy is fetched.
+        The Hub's name, and the policy's URL.
     version : int or None
-        The version that holds; ``None`` if none does, and then everything is denied.
+        The version in force; ``None`` if there is none, and then everything is denied.
     issued_at, expires_at : datetime or None
-        When it was signed, and until when it holds.
+        When it was signed and when it expires.
     problem : str
-        Why no newer one came; empty if the service said that it is the present one.
+        Why there is no newer version; empty if the service confirmed that this one is current.
     """
 
     hub: str
@@ -58,7 +58,7 @@ class HubPolicyStatus:
     problem: str = ""
 
     def to_json(self) -> JsonObject:
-        """Return it as the REST API sends it."""
+        """Return the status as the REST API sends it."""
         return {
             "hub": self.hub,
             "url": self.url,
@@ -76,15 +76,15 @@ class RuleBook:
     Parameters
     ----------
     rules : tuple of Rule
-        The site's, then the user's; for each broken file one that asks about, or denies, everything.
+        The site's, then the user's; a broken file is replaced by a rule that asks about, or denies, everything.
     problems : tuple of ConfigurationProblem
-        What is wrong in the files.
+        The problems in the files.
     user : UserRules or None
-        The user's file; ``None`` where there is none to write.
+        The user's file; ``None`` if there is none to write.
     site : SitePolicy
-        What the site's files say besides rules; of a broken one, that all is off.
+        The rest of the site's files; for a broken one, everything is locked.
     hub_policy : HubPolicyStatus or None
-        How it stands with the policy of a Hub service, whose rules are among the site's; ``None`` if there is none.
+        Status of a Hub service's policy, whose rules are among the site's; ``None`` if there is none.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -94,7 +94,7 @@ class RuleBook:
     hub_policy: HubPolicyStatus | None = None
 
     def written_since(self, before: RuleBook) -> tuple[Rule, ...]:
-        """Return the rules of the user's file that an earlier book does not have, on whatever line."""
+        """Return the rules in the user's file that an earlier book does not have, on any line."""
         known = {_content(rule) for rule in before._of_user()}
         return tuple(rule for rule in self._of_user() if _content(rule) not in known)
 
@@ -104,12 +104,12 @@ class RuleBook:
 
 
 def _content(rule: Rule) -> str:
-    """Return what tells a rule from others, wherever it stands: equal numbers of two kinds are two."""
+    """Return a key for comparing rules regardless of their place; equal numbers of different types are distinct."""
     return repr(rule.to_json())
 
 
 def refusal(problem: ConfigurationProblem, layer: Layer) -> Rule:
-    """Return the rule that stands for a broken file: of the site it denies everything, of the user it asks."""
+    """Return the rule that replaces a broken file: it denies everything for the site, and asks for the user."""
     denies = layer is Layer.SITE
     what = "everything is denied" if denies else "every call asks"
     return Rule(

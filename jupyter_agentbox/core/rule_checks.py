@@ -1,4 +1,4 @@
-"""Says what is wrong in a file of rules, and where: in its rules, and in what only a site says."""
+"""Validation of rules files: errors with their place, in rules and in a site's other settings."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from .located_json import Node, items, member
 from .policy import Effect
 from .site_policy import MORE, Feature, Lock
 
-#: Characters of a pattern.
+#: Maximum length of a pattern, in characters.
 MAX_PATTERN: Final = 1000
-#: Characters of a reason.
+#: Maximum length of a reason, in characters.
 MAX_REASON: Final = 4000
-#: Seconds that a rule may let a request wait: a year.
+#: Maximum timeout of a rule, in seconds: a year.
 MAX_TIMEOUT: Final = 366 * 86_400
-#: Persons of whom a rule may want that they approve.
+#: Maximum number of approvers that a rule can require.
 MAX_APPROVERS: Final = 20
-#: Groups that a rule may name whose members it is for.
+#: Maximum number of groups in a rule.
 MAX_GROUPS: Final = 50
 MAX_DELEGATES: Final = 20
-#: What no path of a notebook has.
+#: A step that no notebook path contains.
 _STEP: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
-#: Problems of a file that are told.
+#: Maximum number of problems reported per file.
 _MOST_PROBLEMS: Final = 20
 _KEYS: Final = ("effect", "server", "tool", "arguments", "notebook", "isolation", "timeout", "reason")
 _APPROVERS_KEYS: Final = ("group", "count", "self", "delegates", "escalation")
 _ESCALATION_KEYS: Final = ("group", "after")
 _FILE_KEYS: Final = ("rules", "$schema")
-#: What a rule can have in a site's file besides.
+#: Additional keys of rules in a site's file.
 _SITE_RULE_KEYS: Final = ("groups",)
-#: What a site's file can have besides.
+#: Additional keys of a site's file.
 SITE_KEYS: Final = ("features", "servers", "audit", "hub_policy")
 _SERVERS_KEYS: Final = ("allow", "deny")
 HUB_POLICY_KEYS: Final = ("url", "public_key", "hub")
@@ -47,17 +47,17 @@ _AUDIT_KEYS: Final = ("sinks", "when_down", "arguments", "token_file")
 
 
 class RuleChecker:
-    """Looks for all that is wrong in a file of rules.
+    """Finds all errors in a rules file.
 
     Parameters
     ----------
     keys : sequence of str
-        What a rule can have in this file.
+        The valid keys of a rule in this file.
 
     Attributes
     ----------
     found : list of (int, str)
-        Where, and what.
+        Offsets and messages.
     """
 
     def __init__(self, keys: Sequence[str] = _KEYS) -> None:
@@ -65,14 +65,14 @@ class RuleChecker:
         self.found: list[tuple[int, str]] = []
 
     def shown(self) -> Iterator[tuple[int, str]]:
-        """Yield the problems, by their place, that are told."""
+        """Yield the problems to report, ordered by place."""
         ordered = sorted(self.found)
         yield from ordered[:_MOST_PROBLEMS]
         if len(ordered) > _MOST_PROBLEMS:
             yield ordered[_MOST_PROBLEMS][0], f"and {len(ordered) - _MOST_PROBLEMS} more problems from here on"
 
     def check(self, node: Node, *, of_site: bool = False) -> None:
-        """Look at a whole file."""
+        """Check a whole file."""
         if not isinstance(node.content, dict):
             self.say(node, 'a file of rules is an object with a list under "rules"')
             return
@@ -92,7 +92,7 @@ class RuleChecker:
             self._check_rules(node)
 
     def check_for_users(self, node: Node) -> None:
-        """Look at what a site can say of users' own tools: rules, features and servers."""
+        """Check a site's settings for users' own tools: rules, features and servers."""
         self._keys = (*self._keys, *_SITE_RULE_KEYS)
         self._check_features(member(node, "features"))
         self._check_servers(member(node, "servers"))
@@ -182,7 +182,7 @@ class RuleChecker:
                 self.say(part, problem)
 
     def check_rule(self, node: Node) -> None:
-        """Look at a rule."""
+        """Check a rule."""
         if not isinstance(node.content, dict):
             self.say(node, "a rule must be an object")
             return
@@ -205,7 +205,7 @@ class RuleChecker:
         self._check_approvers(node)
 
     def check_keys(self, node: Node, known: Sequence[str], whose: str) -> None:
-        """Look for keys of an object that are not known."""
+        """Check an object for unknown keys."""
         for key, at in node.keys.items():
             if key not in known:
                 meant = get_close_matches(key.lower(), known, 1)
@@ -222,7 +222,7 @@ class RuleChecker:
             self.say(given, f"`{name}` must be {_listed(known)}" + (f": did you mean `{meant[0]}`?" if meant else ""))
 
     def check_text(self, node: Node, name: str, limit: int, *, missing: str = "", may_be_empty: bool = False) -> None:
-        """Look at a member that is a text, and whose absence is a problem if `missing` says something."""
+        """Check a string member; if `missing` is not empty, its absence is an error with that message."""
         given = member(node, name)
         if given is None:
             if missing:
@@ -322,19 +322,19 @@ class RuleChecker:
             self.say(after or given, "`after` must be a number of seconds above 0")
 
     def say(self, node: Node, message: str) -> None:
-        """Note what is wrong with a value."""
+        """Record an error at a value."""
         self.found.append((node.at, message))
 
 
 def _is_command(value: JsonValue) -> bool:
-    """Whether a value can be a command's pattern."""
+    """Whether a value can be a command pattern."""
     if not isinstance(value, list) or not value or value[0] == MORE:
         return False
     return all(isinstance(part, str) and len(part) <= MAX_PATTERN for part in value)
 
 
 def _hint(tool: Node | None) -> str:
-    """Say that the server is missing, and how to write what may be meant."""
+    """Return an error for a missing server, with a suggestion of what may have been meant."""
     if tool is None or not isinstance(tool.content, str) or "." not in tool.content:
         return "`server` is missing"
     server, _, name = tool.content.partition(".")

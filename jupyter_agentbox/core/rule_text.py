@@ -1,4 +1,4 @@
-"""The text of a file of rules, read and written."""
+"""Reading and writing the text of rules files."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from .site_policy import Feature, HubPolicySource, Lock, ServerPattern, SiteAudi
 from .text import one_line
 from .tools import ConfigurationProblem
 
-#: The name of the files.
+#: The file name.
 FILE_NAME: Final = "agentbox_rules.json"
-#: Bytes that a file may have.
+#: Maximum size of a file, in bytes.
 MAX_BYTES: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleText:
-    """What a file of rules says: rules, or problems, never both.
+    """The contents of a rules file: either rules or problems.
 
     Parameters
     ----------
     rules : tuple of Rule
-        In their order; none if anything in the file is not understood.
+        In file order; empty if anything in the file is invalid.
     entries : tuple of dict
-        The same as they stand in the file.
+        The rules as written in the file.
     problems : tuple of ConfigurationProblem
-        What is wrong.
+        The errors found.
     schema : str or None
-        What ``$schema`` says.
+        The value of ``$schema``.
     site : SitePolicy
-        What a site's file says besides rules.
+        A site file's settings other than rules.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -49,16 +49,16 @@ class RuleText:
 
 
 def read_text(text: str, *, path: str, layer: Layer) -> RuleText:
-    """Read the text of a file of rules.
+    """Parse the text of a rules file.
 
     Parameters
     ----------
     text : str
         JSON: ``{"rules": [{"effect": "allow", "server": "shop", "tool": "list_*"}]}``.
     path : str
-        The file; for rules and problems.
+        The file's path, for rules and problems.
     layer : Layer
-        Whose rules they are.
+        The origin of the rules.
     """
     lines = Lines(text)
 
@@ -87,7 +87,7 @@ def read_text(text: str, *, path: str, layer: Layer) -> RuleText:
 
 
 def _site_policy(node: Node, path: str) -> SitePolicy:
-    """Return what a site's file says besides rules, in which nothing is wrong."""
+    """Return the other settings of a valid site file."""
     features, servers, audit, hub_policy = (member(node, key) for key in SITE_KEYS)
     if not any(key in node.keys for key in SITE_KEYS):
         return SitePolicy()
@@ -136,7 +136,7 @@ def write_text(entries: Sequence[JsonValue], *, schema: str | None = None) -> st
     Raises
     ------
     ValueError
-        If they are no JSON.
+        If they are not JSON.
     """
     head: JsonObject = {} if schema is None else {"$schema": schema}
     try:
@@ -147,7 +147,7 @@ def write_text(entries: Sequence[JsonValue], *, schema: str | None = None) -> st
 
 
 def rule_from_json(entry: JsonObject, layer: Layer, path: str, line: int) -> Rule:
-    """Return the rule of an entry in which nothing is wrong."""
+    """Return the rule of a valid entry."""
     arguments, notebook, timeout = entry.get("arguments"), entry.get("notebook"), entry.get("timeout")
     return Rule(
         server=str(entry["server"]),

@@ -1,4 +1,4 @@
-"""Which domains a sandboxed kernel may reach through its proxy, and which addresses they may lead to."""
+"""Domains that a sandboxed kernel may reach through its proxy, and the addresses to which they may resolve."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ HTTPS_PORT: Final = 443
 
 _LONGEST_NAME: Final = 253
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-#: A last label like this makes a name an IPv4 address to many programs: decimal, octal, hexadecimal, or short.
+#: A last label with which many programs read a name as an IPv4 address: decimal, octal, hexadecimal, or short.
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _AUTHORITY: Final = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?")
-#: The two standards of international names (RFC 3490, RFC 5891) make different names of these.
+#: Characters that the two standards for international names (RFC 3490, RFC 5891) map differently.
 _DEVIATIONS: Final = frozenset("ßẞς\u200c\u200d")
 _IPV6_INTERNET: Final = IPv6Network("2000::/3")
 _NAT64: Final = IPv6Network("64:ff9b::/96")
-#: Where clouds serve credentials to their machines, beside the link-local 169.254.169.254.
+#: Metadata services of clouds, in addition to the link-local 169.254.169.254.
 _METADATA: Final = frozenset(
     map(ip_address, ("168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"))
 )
 
 
 class Kind(Enum):
-    """What an address leads to."""
+    """The kind of destination of an address."""
 
     PUBLIC = "the internet"
     PRIVATE = "a private address (see private_domains)"
@@ -39,7 +39,7 @@ class Kind(Enum):
 
 
 def host_of(text: str) -> str:
-    """Return a host name or address in the one form in which they are compared.
+    """Return a host name or address in canonical form, for comparison.
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ def host_of(text: str) -> str:
 
 
 def authority_of(text: str) -> tuple[str, int | None]:
-    """Return the host and the port of ``host:port``, ``None`` for a port that is not there.
+    """Split ``host:port`` into host and port; the port is ``None`` if missing.
 
     Raises
     ------
     ValueError
-        If it is not of that form.
+        If it does not have that form.
     """
     found = _AUTHORITY.fullmatch(text)
     if found is None:
@@ -90,18 +90,18 @@ def authority_of(text: str) -> tuple[str, int | None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainRule:
-    """One allowed domain.
+    """An allowed domain.
 
     Parameters
     ----------
     name : str
-        The name or address, or for a rule with ``*.`` what follows that.
+        The name or address; for a rule with ``*.``, the part after it.
     below : bool
-        Whether the rule is for all names below `name`, at any depth, and not for `name` itself.
+        Whether the rule covers all names below `name`, at any depth, but not `name` itself.
     port : int or None
-        The only port; ``None`` for 443 through a tunnel and 80 without.
+        The only allowed port; ``None`` for 443 through a tunnel and 80 otherwise.
     private : bool
-        Whether the name may lead to private addresses, and, if it is not for names below, to this machine.
+        Whether the name may resolve to private addresses and, unless the rule covers names below, to this machine.
     """
 
     name: str
@@ -111,12 +111,12 @@ class DomainRule:
 
     @classmethod
     def parse(cls, text: str, *, private: bool = False) -> Self:
-        """Return the rule that ``example.com``, ``*.example.com`` or ``example.com:8443`` stands for.
+        """Parse ``example.com``, ``*.example.com`` or ``example.com:8443``.
 
         Raises
         ------
         ValueError
-            If it is none of these; the text says why.
+            If it is none of these; the message says why.
         """
         below = text.startswith("*.")
         try:
@@ -133,7 +133,7 @@ class DomainRule:
         return cls(name=name, below=below, port=port, private=private)
 
     def covers(self, host: str) -> bool:
-        """Whether the rule is for a host, in the form of `host_of`."""
+        """Whether the rule covers a host in the form of `host_of`."""
         return host.endswith(f".{self.name}") and _address(host) is None if self.below else host == self.name
 
     def allows(self, host: str, port: int, *, tunnel: bool) -> bool:
@@ -142,7 +142,7 @@ class DomainRule:
         return self.covers(host) and port == (usual if self.port is None else self.port)
 
     def leads_to(self, address: Address, kind: Kind) -> bool:
-        """Whether a name that the rule allows may lead to an address."""
+        """Whether a name that the rule allows may resolve to an address."""
         if kind is Kind.PUBLIC or self.name == str(address):
             return True
         return self.private and (kind is Kind.PRIVATE or (kind is Kind.MACHINE and not self.below))
@@ -150,14 +150,14 @@ class DomainRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainCheck:
-    """Whether something can be reached.
+    """The result of checking a destination.
 
     Parameters
     ----------
     matched : tuple of DomainRule
-        The rules that allow it; none if it is refused.
+        The rules that allow it; empty if it is refused.
     reason : str
-        Why it is refused; empty if it is not.
+        Why it is refused; empty if it is allowed.
     """
 
     matched: tuple[DomainRule, ...] = ()
@@ -166,18 +166,18 @@ class DomainCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainRules:
-    """All allowed domains of one kernel."""
+    """All allowed domains of a kernel."""
 
     rules: tuple[DomainRule, ...] = ()
 
     @classmethod
     def of(cls, allowed: Iterable[str], private: Iterable[str]) -> Self:
-        """Return the rules that settings spell.
+        """Return the rules given in settings.
 
         Raises
         ------
         ValueError
-            If one cannot be understood; the text names it.
+            If one is invalid; the message names it.
         """
         rules = [DomainRule.parse(text) for text in allowed]
         return cls(rules=(*rules, *(DomainRule.parse(text, private=True) for text in private)))
@@ -186,7 +186,7 @@ class DomainRules:
         return bool(self.rules)
 
     def find(self, host: str, port: int, *, tunnel: bool) -> DomainCheck:
-        """Say whether a host can be asked for.
+        """Check whether a host may be requested.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class DomainRules:
         port : int
             Its port.
         tunnel : bool
-            Whether bytes are passed on unread (``CONNECT``), or HTTP requests.
+            Whether bytes are forwarded unread (``CONNECT``), as opposed to HTTP requests.
         """
         matched = tuple(rule for rule in self.rules if rule.allows(host, port, tunnel=tunnel))
         if matched:
@@ -207,14 +207,14 @@ class DomainRules:
     def check(
         self, host: str, address: Address, *, matched: Iterable[DomainRule], own: Collection[Address]
     ) -> DomainCheck:
-        """Say whether a host can be reached at an address that it leads to.
+        """Check whether a host may be reached at an address to which it resolves.
 
         Parameters
         ----------
         host : str
-            What was asked for.
+            The requested host.
         address : IPv4Address or IPv6Address
-            Where its name leads.
+            An address to which its name resolves.
         matched : iterable of DomainRule
             The rules that allow the host.
         own : collection of IPv4Address or IPv6Address
@@ -226,7 +226,7 @@ class DomainRules:
 
 
 def kind_of(address: Address, own: Collection[Address]) -> Kind:
-    """Say what an address leads to.
+    """Classify an address.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def kind_of(address: Address, own: Collection[Address]) -> Kind:
 
 
 def _reached(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address stands for (mapped, 6to4, NAT64), else the address."""
+    """Return the IPv4 address embedded in an IPv6 address (mapped, 6to4, NAT64); else the address itself."""
     if isinstance(address, IPv4Address):
         return address
     embedded = address.ipv4_mapped or address.sixtofour

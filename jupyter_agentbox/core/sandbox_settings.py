@@ -1,4 +1,4 @@
-"""What can be said of a sandbox: the settings of one kernel, from JSON or from traits, checked."""
+"""The settings of a sandboxed kernel, validated, from JSON or from traits."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .isolation import Isolation
 from .sandbox_domains import DomainRules
 from .srt_settings import check_srt_settings, from_srt_file, is_srt_file
 
-#: The levels that can be reached, in the order in which they are tried.
+#: The available levels, in the order in which they are tried.
 SANDBOX_LEVELS: Final = (Isolation.BUBBLEWRAP, Isolation.BUBBLEWRAP_HOST_PROC, Isolation.LANDLOCK, Isolation.SRT)
 
-#: The kernel provisioner of sandboxed kernels, as kernelspecs name it.
+#: Name of the kernel provisioner in kernelspecs of sandboxed kernels.
 PROVISIONER: Final = "agentbox-sandbox"
 
-#: The reason of an HTTP answer that says why no kernel was started in a sandbox.
+#: HTTP reason phrase of responses that explain why no sandboxed kernel was started.
 NO_SANDBOXED_KERNEL: Final = "No sandboxed kernel"
 
 
 class Kind(Enum):
-    """What values a setting can have, in the words of its errors."""
+    """The type of a setting's values, as worded in error messages."""
 
     LEVELS = "a list of `bubblewrap`, `bubblewrap-host-proc`, `landlock` and `srt`"
     TEXT = "text"
@@ -36,18 +36,18 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What is declared of one setting.
+    """The declaration of a setting.
 
     Parameters
     ----------
     kind : Kind
-        What values it can have.
+        The type of its values.
     help : str
-        What it does, for the help of the command line.
+        Help text of the command line.
     default : object
-        Its value if it is not set.
+        Its default value.
     takes_away : bool
-        Whether it is a list of what a kernel does not get: the longer, the tighter.
+        Whether it lists what a kernel does not get: a longer list is stricter.
     """
 
     kind: Kind
@@ -57,7 +57,7 @@ class Setting:
 
 
 def _declared(kind: Kind, help_: str, default: Any, *, takes_away: bool = False) -> Any:
-    """Return the field of a setting."""
+    """Return the dataclass field of a setting."""
     declared = Setting(kind=kind, help=help_, default=default, takes_away=takes_away)
     metadata = {"setting": declared}
     if isinstance(default, dict):
@@ -67,10 +67,10 @@ def _declared(kind: Kind, help_: str, default: Any, *, takes_away: bool = False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSettings:
-    """The settings of a sandboxed kernel, under the names that they have in traits and in JSON.
+    """The settings of a sandboxed kernel, with the same names as in traits and in JSON.
 
-    This is their one declaration: names, kinds, defaults and help. The traits of the provisioner are made of it, and
-    what JSON has is checked against it.
+    This is their only declaration: names, types, defaults and help. The provisioner's traits are generated from it, and
+    JSON is validated against it.
     """
 
     levels: tuple[str, ...] = _declared(
@@ -141,19 +141,19 @@ class SandboxSettings:
 
     @classmethod
     def from_mapping(cls, found: Mapping[str, Any], *, source: str = "the sandbox's settings") -> Self:
-        """Check settings and return them.
+        """Validate settings and return them.
 
         Parameters
         ----------
         found : mapping
-            Names and values, as JSON has them. What is missing has its default.
+            Names and values, as in JSON. Missing settings have their defaults.
         source : str
-            What errors call it.
+            Description of the source, for errors.
 
         Raises
         ------
         SandboxConfigError
-            If a name is not known, or a value is not of its kind.
+            If a name is unknown, or a value has the wrong type.
         """
         if is_srt_file(found):
             found = from_srt_file(found)
@@ -183,13 +183,13 @@ class SandboxSettings:
         return settings
 
     def within(self, ceiling: Mapping[str, Any]) -> Self:
-        """Return settings that are nowhere looser than others.
+        """Return the settings, restricted to be nowhere looser than a ceiling.
 
         Parameters
         ----------
         ceiling : mapping
-            Those settings that may only be tightened, as JSON has them; others are left as they are, but for those that
-            would grant by another name what one of these bounds.
+            The settings that may only be tightened, as in JSON; others are unchanged, except those that would grant by
+            another name what the ceiling restricts.
         """
         implied = {name: () for name, bounds in _GRANTS.items() if not ceiling.keys().isdisjoint(bounds)}
         ceiling = {**implied, "srt_settings": _srt_within(self.srt_settings, ceiling), **ceiling}
@@ -197,13 +197,13 @@ class SandboxSettings:
         return replace(self, **values)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the settings as JSON has them."""
+        """Return the settings as JSON."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def _srt_within(found: Mapping[str, Any], ceiling: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what srt is told without what it grants of what has a ceiling."""
+    """Return srt's settings without what they grant in areas that have a ceiling."""
     return {
         part: {key: one for key, one in value.items() if ceiling.keys().isdisjoint(_SRT_GRANTS.get(key, ()))}
         if isinstance(value, Mapping)
@@ -213,7 +213,7 @@ def _srt_within(found: Mapping[str, Any], ceiling: Mapping[str, Any]) -> Mapping
 
 
 def _tighter(name: str, value: Any, ceiling: Any) -> Any:
-    """Return a setting that is not looser than another of the same name."""
+    """Return a setting that is not looser than the ceiling of the same name."""
     if SETTINGS[name].takes_away:
         return tuple(dict.fromkeys((*ceiling, *value)))
     if SETTINGS[name].kind is Kind.LIMIT:
@@ -227,7 +227,7 @@ def _is_among(one: str, ceiling: Iterable[str]) -> bool:
     if one in ceiling:
         return True
     if any(sign in one for sign in "*?["):
-        return False  # a pattern is as narrow as another only if it is the same
+        return False  # a pattern is certainly as narrow as another only if it is the same
     above = () if ".." in one.split("/") else tuple(f"{top.rstrip('/')}/" for top in ceiling if "/" in top)
     return one.startswith(above) or any(fnmatchcase(one, top) for top in ceiling if "/" not in top)
 
@@ -252,7 +252,7 @@ def _is_limit(value: object) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0)
 
 
-#: Settings that grant by another name what a site that sets one of those bounds: nothing of them is left.
+#: Setting of a site -> settings that would grant by another name what it restricts, and so are cleared.
 _GRANTS: Final[Mapping[str, frozenset[str]]] = {
     "allowed_domains": frozenset(("private_domains",)),
     "private_domains": frozenset(("allowed_domains",)),
@@ -273,7 +273,7 @@ _CHECKS: Final[Mapping[Kind, Callable[[object], bool]]] = {
     Kind.OBJECT: _is_object,
 }
 
-#: What is declared of each setting, by its name.
+#: Declarations by setting name.
 SETTINGS: Final[Mapping[str, Setting]] = {one.name: one.metadata["setting"] for one in fields(SandboxSettings)}
 
 

@@ -1,7 +1,7 @@
-"""Who may use the database of the Hub service: one process, and when another may take over from it.
+"""Exclusive use of the Hub service's database by one process, and takeover by another.
 
-The holder counts up a number while it lives. A process that wants to take over watches that number by its own clock,
-so that no two clocks are ever compared, and a clock that jumps changes nothing.
+The holder increments a counter while it is alive. A process that wants to take over watches the counter by its own
+clock, so clocks are never compared, and clock jumps have no effect.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-#: Signs of life that the holder gives in the time after which another may take over.
+#: How many heartbeats the holder sends within the takeover timeout.
 BEATS: Final = 4
 
 
@@ -21,15 +21,15 @@ class Process:
     Parameters
     ----------
     id : str
-        Its own, chosen at random.
+        Its own random id.
     host : str
-        The name of its machine or pod.
+        Host name of its machine or pod.
     pid : int
-        Its number there.
+        Its process id there.
     machine : str
-        The start of the machine and the namespaces in which `pid` means something; empty if they are unknown.
+        Boot id and namespaces in which `pid` is meaningful; empty if unknown.
     started : str
-        When it started, as the machine says; with `pid` it names one process. Empty if it is unknown.
+        Start time as reported by the machine; identifies a process together with `pid`. Empty if unknown.
     """
 
     id: str
@@ -41,18 +41,18 @@ class Process:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What the database says of its holder.
+    """The holder's claim in the database.
 
     Parameters
     ----------
     process : Process
-        Who holds it.
+        The holder.
     since : int
-        Since when, in microseconds since 1970 by the database's clock. For people; nothing is decided by it.
+        When the claim began, in microseconds since 1970 by the database's clock. Informational only.
     beat : int
-        The number that the holder counts up.
+        The holder's heartbeat counter.
     timeout : float
-        Seconds without a sign of life after which another may take over.
+        Seconds without a heartbeat after which another process may take over.
     """
 
     process: Process
@@ -63,14 +63,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """What was seen first of a holder, and when, in seconds by the clock of the process that watches."""
+    """The first observation of a holder, with its time in seconds by the watcher's clock."""
 
     claim: Claim
     at: float
 
 
 class Verdict(Enum):
-    """What a process that wants the database does next."""
+    """The next step of a process that wants the database."""
 
     TAKE = "take"
     WATCH = "watch"
@@ -78,18 +78,18 @@ class Verdict(Enum):
 
 
 def judge(claim: Claim | None, *, is_gone: bool, first: Sighting | None, now: float) -> Verdict:
-    """Return what a process that wants the database does next.
+    """Return the next step of a process that wants the database.
 
     Parameters
     ----------
     claim : Claim or None
-        What the database says; ``None`` if nobody holds it.
+        The claim in the database; ``None`` if there is none.
     is_gone : bool
-        Whether the holder is known to have ended, because it ran on this machine. What is unknown counts as alive.
+        Whether the holder, on this machine, is known to have ended. If unknown, it counts as alive.
     first : Sighting or None
-        What was seen first; ``None`` if nothing was yet.
+        The first observation; ``None`` if there is none yet.
     now : float
-        Seconds by the clock of the process that watches, from before `claim` was read.
+        Seconds by the watcher's clock, from before `claim` was read.
     """
     if claim is None or is_gone:
         return Verdict.TAKE
@@ -101,7 +101,7 @@ def judge(claim: Claim | None, *, is_gone: bool, first: Sighting | None, now: fl
 
 
 def refusal(claim: Claim, since: str) -> str:
-    """Return what to tell the person who started a second service."""
+    """Return the error message for the person who started a second service."""
     process = claim.process
     return (
         f"another Hub service uses this database: process {process.pid} on {process.host}, since {since}."

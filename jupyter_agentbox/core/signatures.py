@@ -1,4 +1,4 @@
-"""A tool call in one line, as code would write it: for records that people read."""
+"""A tool call on one line, as in code, for records that people read."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final
 from .calls import JsonValue
 from .text import one_line
 
-#: Characters of a value, and of a call.
+#: Maximum length of a value, and of a call, in characters.
 _VALUE: Final = 80
 _CALL: Final = 400
-#: Stands for a value that is probably a secret.
+#: Placeholder for a probable secret.
 _HIDDEN: Final = "•••"
 _SECRET: Final = re.compile(
     r"(?:^|[^a-z0-9])(?:secrets?|tokens?|passwords?|passwd|passphrase|passcode|pwd|credentials?|authorization|cookies?"
@@ -22,7 +22,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def signature(name: str, arguments: Mapping[str, JsonValue]) -> str:
-    """Return a call in one line, with long values cut short and those of secrets hidden.
+    """Return a call on one line, with long values cut and probable secrets hidden.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def signature(name: str, arguments: Mapping[str, JsonValue]) -> str:
 
 
 def listed(arguments: Mapping[str, JsonValue]) -> str:
-    """Return arguments in one line: ``product_id=5, price=14.9``."""
+    """Return arguments on one line: ``product_id=5, price=14.9``."""
     return ", ".join(f"{one_line(name, _VALUE)}={_value(name, arguments[name])}" for name in arguments)
 
 
@@ -46,7 +46,7 @@ def _value(name: str, value: JsonValue) -> str:
 
 
 def _written(value: JsonValue) -> str:
-    """Return a value as Python writes it; what is within is looked at for secrets, too."""
+    """Return a value in Python notation, with probable secrets hidden at all levels."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name!r}: {_value(name, each)}" for name, each in value.items()) + "}"
     if isinstance(value, list):
@@ -55,5 +55,5 @@ def _written(value: JsonValue) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether the value of an argument of this name is probably a secret."""
+    """Whether an argument with this name is probably a secret."""
     return _SECRET.search(_HUMP.sub(" ", name).lower()) is not None

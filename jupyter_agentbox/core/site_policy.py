@@ -1,4 +1,4 @@
-"""What a site lets its users do besides what its rules say of calls: features, and servers of users' own."""
+"""The part of a site's policy that is not about calls: features, and users' own servers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .globs import careful_matcher_of, is_literal, matcher_of
 from .hosts import canonical_host
 from .policy import Layer
 
-#: Stands at the end of a command's pattern for any further arguments.
+#: At the end of a command pattern, matches any further arguments.
 MORE: Final = "..."
-#: Variables that decide which program a command starts, what is loaded into it, or from where.
+#: Variables that determine which program a command starts, what is loaded into it, or from where.
 _STEERING: Final = (
     *("PATH", "PATHEXT", "COMSPEC", "SHELL", "SHELLOPTS", "ENV", "BASH_*", "HOME", "USERPROFILE", "APPDATA", "XDG_*"),
     *("LD_*", "DYLD_*", "GCONV_PATH", "LOCPATH", "GLIBC_TUNABLES", "OPENSSL_*"),
@@ -40,23 +40,23 @@ _STEERING: Final = (
     *("CLASSPATH", "JAVA_HOME", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"),
     *("*_PROXY", "SSL_CERT_*", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
 )
-#: What the name of a package has that is fetched from elsewhere: `x@npm:y`, `x@user/repository`, `x @ git+https://…`.
+#: Marks a package that is fetched from elsewhere: `x@npm:y`, `x@user/repository`, `x @ git+https://…`.
 _ELSEWHERE: Final = re.compile(r"://|@.*[/:+\s]")
-#: Characters of a host that no two programs read in different ways.
+#: Characters of a host that all programs interpret alike.
 _PLAIN_HOST: Final = re.compile(r"[a-z0-9.:_-]+")
 
 
 class Feature(str, Enum):
-    """What an administrator can lock."""
+    """A feature that an administrator can lock."""
 
     GRANTS = "grants"
-    """Lasting answers that allow."""
+    """Grants that allow calls."""
 
     EDIT = "edit"
-    """Allowing a call with other arguments than it asked for."""
+    """Approving a call with edited arguments."""
 
     LOCAL_SERVERS = "local_servers"
-    """MCP servers of users' own."""
+    """Users' own MCP servers."""
 
     AGENTS = "agents"
     """Agents of notebooks."""
@@ -66,7 +66,7 @@ class Feature(str, Enum):
 
 
 class Lock(str, Enum):
-    """Who says whether a feature can be used. Of several files, the last of these that one says holds."""
+    """Who controls a feature. Of several files' locks, the last of these applies."""
 
     USER_CHOICE = "user-choice"
     FORCE_ON = "force-on"
@@ -84,21 +84,21 @@ _IN_WORDS: Final[Mapping[Feature, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerPattern:
-    """Which MCP servers are meant: by what they start, or where they are; never by the name that a user gives them.
+    """A pattern for MCP servers: by command or URL, never by their user-given name.
 
     Parameters
     ----------
     command : tuple of str
-        Patterns of the program and of each argument; `MORE` at the end stands for any others.
+        Patterns for the program and each argument; a final `MORE` matches any others.
     url : str
-        A URL, with wildcards in its host and its path.
+        A URL, possibly with wildcards in its host and path.
     """
 
     command: tuple[str, ...] = ()
     url: str = ""
 
     def matches_command(self, command: Sequence[str], *, careful: bool) -> bool:
-        """Whether a server is meant that starts this; a careful one takes no wildcard for a step up in a path."""
+        """Whether it matches a command; if `careful`, wildcards do not match a parent reference in a path."""
         patterns = self.command
         if not patterns:
             return False
@@ -109,7 +109,7 @@ class ServerPattern:
         )
 
     def matches_url(self, url: str, *, careful: bool) -> bool:
-        """Whether a server is meant that is there."""
+        """Whether it matches a URL."""
         if not self.url:
             return False
         wanted, given = urlsplit(self.url), urlsplit(url)
@@ -123,7 +123,7 @@ class ServerPattern:
         pattern, path = wanted.path or "*", given.path or "/"
         if careful:
             return careful_matcher_of(pattern)(path)
-        # a server reads a path as it likes; what is denied is denied in every way to write it
+        # servers may interpret a path in any way, so a denied path is denied in every spelling
         decoded = unquote(path)
         plain = "/" + normpath(decoded).lstrip("/")
         if decoded.endswith(("/", "/.", "/..")) and plain != "/":
@@ -131,7 +131,7 @@ class ServerPattern:
         return any(map(matcher_of(pattern), (path, plain)))
 
     def to_json(self) -> JsonObject:
-        """Return the pattern as it stands in a file."""
+        """Return the pattern as in a rules file."""
         return {"command": list(self.command)} if self.command else {"url": self.url}
 
 
@@ -142,11 +142,11 @@ def _matches(pattern: str, part: str, *, careful: bool) -> bool:
         return False
     if pattern == "*" or pattern.startswith("/") or is_literal(pattern):
         return True
-    # a wildcard stands for the name of a package, and its version, but not for where it comes from
+    # a wildcard matches a package's name and version, but not its source
     start = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
     value = start.partition("=")[2]
     if pattern.startswith("-") and (not value or value.startswith("/") or "://" in value):
-        return True  # the value of an option that begins as none does
+        return True  # the value of an option that begins like none
     return _ELSEWHERE.search(part[len(start) :]) is None
 
 
@@ -160,18 +160,18 @@ def _port(url: str) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteAudit:
-    """Where a site wants records of whatever happens, whatever users' settings say.
+    """A site's audit sinks, which take precedence over users' settings.
 
     Parameters
     ----------
     sinks : tuple of str
-        The addresses of places for records.
+        The sinks' addresses.
     when_down : str
-        What becomes of calls while one does not take them; empty for what the settings say.
+        What happens to calls while a sink is down; empty to use the settings.
     arguments : str
-        What records say of arguments; empty for what the settings say.
+        Which arguments records contain; empty to use the settings.
     token_file : str
-        The file that has the bearer token for addresses of HTTP; empty for what the settings say.
+        File with the bearer token for HTTP sinks; empty to use the settings.
     """
 
     sinks: tuple[str, ...] = ()
@@ -180,7 +180,7 @@ class SiteAudit:
     token_file: str = ""
 
     def then(self, other: SiteAudit) -> SiteAudit:
-        """Return what two files say: all places, and of the rest what the first of them says."""
+        """Merge two files' settings: all sinks, and otherwise the first file's values."""
         return SiteAudit(
             sinks=tuple(dict.fromkeys((*self.sinks, *other.sinks))),
             when_down=self.when_down or other.when_down,
@@ -191,16 +191,16 @@ class SiteAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubPolicySource:
-    """Which Hub service has a policy for the users of this machine, and how to know it by.
+    """A Hub service with a policy for this machine's users, and the key that authenticates it.
 
     Parameters
     ----------
     url : str
-        Where the policy is fetched.
+        The policy's URL.
     public_key : str
-        The key that it is signed with: 32 bytes of Ed25519, in base64.
+        The signing key: 32 bytes of Ed25519, in base64.
     hub : str
-        The name of the Hub that the policy has to be for.
+        The name of the Hub for which the policy must be.
     """
 
     url: str
@@ -210,26 +210,26 @@ class HubPolicySource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitePolicy:
-    """What a site lets its users do.
+    """A site's settings for its users.
 
     Parameters
     ----------
     features : mapping
-        What is said of features; of the others, the user chooses.
+        Locks by feature; the user controls the others.
     allowed : tuple of ServerPattern, or None
         The only servers that users may have; ``None`` for any.
     denied : tuple of ServerPattern
-        Servers that they may not have, also if they are allowed.
+        Servers that users may not have, even if allowed.
     audit : SiteAudit
-        Where records of whatever happens go.
+        The site's audit sinks.
     files : tuple of str
-        The files that say so.
+        The files with these settings.
     is_closed : bool
-        Whether one of them is not understood, so that what it says of the rest is unknown.
+        Whether one of the files is invalid, so that its other settings are unknown.
     hub_policy : HubPolicySource or None
-        The Hub service whose policy holds as well; of several files, the first that names one counts.
+        The Hub service whose policy also applies; from the first file that names one.
     named_by : mapping
-        Which of the files turn each feature off; of a feature that is not in it, all of them.
+        The files that turn each feature off; for a feature not listed, all of them.
     """
 
     features: Mapping[Feature, Lock] = field(default_factory=dict)
@@ -243,23 +243,23 @@ class SitePolicy:
 
     @classmethod
     def closed(cls, file: str) -> SitePolicy:
-        """Return the policy of a file that is not understood: all is off."""
+        """Return the policy of an invalid file: everything is locked."""
         return cls(features=dict.fromkeys(Feature, Lock.FORCE_OFF), files=(file,), is_closed=True)
 
     def lock(self, feature: Feature) -> Lock:
-        """Return who says whether a feature can be used."""
+        """Return who controls a feature."""
         return self.features.get(feature, Lock.USER_CHOICE)
 
     def is_off(self, feature: Feature) -> bool:
-        """Whether nobody can use a feature."""
+        """Whether a feature is off for everybody."""
         return self.lock(feature) is Lock.FORCE_OFF
 
     def off_by(self, feature: Feature) -> tuple[str, ...]:
-        """Return the files that turn a feature off; none if it is on."""
+        """Return the files that turn a feature off; empty if it is on."""
         return self.named_by.get(feature, self.files) if self.is_off(feature) else ()
 
     def check(self, feature: Feature) -> None:
-        """Refuse a feature that is off.
+        """Raise an error if a feature is off.
 
         Raises
         ------
@@ -269,7 +269,7 @@ class SitePolicy:
             raise LockedError(self._why_off(feature))
 
     def why_no_command(self, command: Sequence[str], variables: Sequence[str]) -> str:
-        """Return why users may not have a server that starts this with these variables; empty if they may."""
+        """Return why users may not have a server with this command and these variables; empty if they may."""
         if why := self._why_off(Feature.LOCAL_SERVERS):
             return why
         if any(pattern.matches_command(command, careful=False) for pattern in self.denied):
@@ -282,7 +282,7 @@ class SitePolicy:
         return self._forbidden(f"its variable `{steering[0]}`") if steering else ""
 
     def why_no_url(self, url: str) -> str:
-        """Return why users may not have a server that is there; empty if they may."""
+        """Return why users may not have a server at this URL; empty if they may."""
         if why := self._why_off(Feature.LOCAL_SERVERS):
             return why
         if any(pattern.matches_url(url, careful=False) for pattern in self.denied):
@@ -292,7 +292,7 @@ class SitePolicy:
         return self._forbidden("its address")
 
     def with_stricter(self, other: SitePolicy) -> SitePolicy:
-        """Return what both let users do."""
+        """Return a policy that permits only what both do."""
         order = list(Lock)
         features = {
             feature: max(self.lock(feature), other.lock(feature), key=order.index)
@@ -315,7 +315,7 @@ class SitePolicy:
         )
 
     def to_json(self) -> JsonObject:
-        """Return the policy as the REST API sends it: each feature, and why, and by whom, what is off is off."""
+        """Return the policy as the REST API sends it: each feature, with reasons and files if it is off."""
         return {
             feature.value: {
                 "lock": self.lock(feature).value,
@@ -327,7 +327,7 @@ class SitePolicy:
         }
 
     def servers_to_json(self) -> JsonObject:
-        """Return which servers users may have, as a file says it; `allow` is null for any."""
+        """Return the servers that users may have, as in a file; `allow` is null for any."""
         return {
             "allow": None if self.allowed is None else [pattern.to_json() for pattern in self.allowed],
             "deny": [pattern.to_json() for pattern in self.denied],

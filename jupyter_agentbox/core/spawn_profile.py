@@ -1,4 +1,4 @@
-"""What a spawn profile of a Hub says by variables of a server's environment: they can only tighten what holds there."""
+"""A Hub's spawn profile: environment variables of a server that can only tighten its policy."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .site_policy import Feature, Lock, SitePolicy
 from .tools import ConfigurationProblem
 
 PREFIX: Final = "JUPYTER_AGENTBOX_"
-#: The level below which no kernel's calls run.
+#: The minimum level of isolation; below it, no kernel's calls run.
 MIN_ISOLATION: Final = f"{PREFIX}MIN_ISOLATION"
-#: Variables of kernels, which say nothing of what is allowed.
+#: Variables for kernels, which do not affect the policy.
 _OF_KERNELS: Final = frozenset({NO_SERVER, f"{PREFIX}AGENT_KERNEL"})
 _FEATURES: Final[Mapping[str, Feature]] = {f"{PREFIX}{feature.name}": feature for feature in Feature}
 _OFF: Final = "off"
@@ -23,15 +23,15 @@ _LEVELS: Final = tuple(level.value for level in LADDER if level is not Isolation
 
 
 def profile_of(environment: Mapping[str, str]) -> RuleText | None:
-    """Return what a spawn profile says; ``None`` if it says nothing.
+    """Return the settings of a spawn profile; ``None`` if there are none.
 
-    A variable that would loosen something, or is not known, is a problem: then everything is denied, as with a broken
-    file of the site.
+    A variable that is unknown or would loosen the policy is a problem: then everything is denied, as with an invalid
+    site file.
 
     Parameters
     ----------
     environment : mapping
-        The server's.
+        The server's environment.
     """
     given = {name: text for name, text in environment.items() if name.startswith(PREFIX) and name not in _OF_KERNELS}
     if not given:

@@ -1,11 +1,11 @@
-"""The settings file of Anthropic's sandbox runtime, ``srt``: what of it a sandboxed kernel can have."""
+"""The settings file of Anthropic's sandbox runtime, ``srt``: the part that a sandboxed kernel can use."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-#: What is taken from it. Everything else would open another way out, or run a program of its own.
+#: The supported settings. All others would open another way out, or run a program.
 _TAKEN: Final[Mapping[str, frozenset[str]]] = {
     "network": frozenset(
         ("allowedDomains", "deniedDomains", "deniedDomainReasons", "deniedResolvedAddresses", "strictAllowlist")
@@ -16,22 +16,22 @@ _PATTERN: Final = frozenset("*?[]{}")
 
 
 def is_srt_file(found: object) -> bool:
-    """Whether JSON is a settings file of ``srt`` and not one of ours."""
+    """Whether JSON is a settings file of ``srt``, not one of ours."""
     return isinstance(found, Mapping) and ("network" in found or "filesystem" in found)
 
 
 def from_srt_file(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a sandbox that a settings file of ``srt`` stands for."""
+    """Convert a settings file of ``srt`` to sandbox settings."""
     return {"levels": ["srt"], "srt_settings": dict(found)}
 
 
 def check_srt_settings(found: Mapping[str, Any]) -> None:
-    """Check what ``srt`` is to be told.
+    """Validate settings for ``srt``.
 
     Raises
     ------
     ValueError
-        If something of it cannot be had; the text names it.
+        If a setting is not supported; the message names it.
     """
     for name, value in found.items():
         if name in _TAKEN and isinstance(value, Mapping):
@@ -48,22 +48,22 @@ def check_srt_settings(found: Mapping[str, Any]) -> None:
 
 
 def taken(found: Mapping[str, Any], part: str) -> dict[str, Any]:
-    """Return what is taken of ``network`` or ``filesystem``."""
+    """Return the supported settings in ``network`` or ``filesystem``."""
     return {key: value for key, value in found.get(part, {}).items() if key in _TAKEN[part]}
 
 
 def is_pattern(text: str) -> bool:
-    """Whether ``srt`` takes a path for a pattern."""
+    """Whether ``srt`` treats a path as a pattern."""
     return not _PATTERN.isdisjoint(text)
 
 
 def path_of(entry: object) -> str:
-    """Return the path that an entry of ``allowRead`` or ``allowWrite`` names.
+    """Return the path in an entry of ``allowRead`` or ``allowWrite``.
 
     Raises
     ------
     ValueError
-        If it is a pattern, or no entry at all.
+        If it is a pattern, or not a valid entry.
     """
     if isinstance(entry, Mapping) and isinstance(entry.get("path"), str) and entry.get("literal") is True:
         return str(entry["path"])

@@ -1,7 +1,7 @@
-"""What untrusted text may do to a terminal: colour itself, and nothing else.
+"""Make untrusted text safe for terminals: it can set colours, and nothing else.
 
-A terminal obeys what is written to it (ECMA-48): it moves its cursor, hides text, sets its title or the clipboard, and
-answers questions as if somebody typed. Of all that, only colours and weights are passed on.
+A terminal obeys control sequences (ECMA-48): they move its cursor, hide text, set its title or the clipboard, and make
+it answer as if somebody typed. Only colours and weights are passed through.
 """
 
 from __future__ import annotations
@@ -10,45 +10,45 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-#: Ends what a control string began, and gives a terminal its own colours, its own characters and its cursor back.
+#: Ends any control string, and restores the terminal's default colours, character set and cursor.
 KNOWN_STATE: Final = "\x1b\\\x1b[0m\x1b(B\x1b[?25h"
-#: Goes back to the start of the line and removes what stands there, so that two texts never mix into a third.
+#: Returns to the start of the line and erases it, so that two texts never mix into a third.
 RETURN_AND_ERASE: Final = "\r\x1b[K"
 
-#: Controls, and the formats of Unicode that hide or reorder text; not those that join letters and emoji.
+#: Controls, and Unicode formats that hide or reorder text; not those that join letters and emoji.
 _SPECIAL: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef\ud800-\udfff]"
 )
-#: What was written in a line and then overwritten. Looked for at the start of lines only: so it takes linear time.
+#: Overwritten text of a line. Matched only at line starts, for linear time.
 _OVERWRITTEN: Final = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)
-#: After an escape, these begin a string.
+#: Characters that begin a string after an escape.
 _STRINGS: Final = "PX]^_"
-#: The 8-bit controls that stand for an escape and a letter: a terminal may obey them in UTF-8, too.
+#: 8-bit controls equivalent to an escape and a letter: a terminal may obey them in UTF-8, too.
 _AS_ESCAPE: Final = {"\x9b": "[", "\x90": "P", "\x98": "X", "\x9d": "]", "\x9e": "^", "\x9f": "_"}
-#: A control string that never ends hides no more than this.
+#: Maximum length of a control string; an unterminated one hides no more than this.
 _LONGEST_STRING: Final = 4096
 _LONGEST_PARAMETERS: Final = 64
 
-#: Parameters of `SGR` that are kept: bold, italic, underlined, the eight colours and their bright ones, and what ends
-#: them. Not among them are those that hide text (faint, conceal), exchange its colours or make it blink.
+#: `SGR` parameters that are kept: bold, italic, underlined, the eight colours and their bright variants, and their
+#: resets. Those that hide text (faint, conceal), swap its colours or make it blink are not.
 _STYLES: Final = frozenset(
     {0, 1, 3, 4, 22, 23, 24, *range(30, 38), 39, *range(40, 48), 49, *range(90, 98), *range(100, 108)}
 )
-#: Those that more parameters follow, by what the next one is: a number of the palette, or three of a colour.
+#: Parameters followed by others, depending on the next one: a palette index, or the three values of a colour.
 _EXTENDED: Final = frozenset({38, 48})
 _FOLLOWING: Final = {5: 1, 2: 3}
 
 
 class TerminalFilter:
-    """Passes text on, piece by piece, without what steers a terminal.
+    """Streaming filter that removes control sequences from text.
 
     Parameters
     ----------
     colors : bool
-        Whether colours pass.
+        Whether to keep colours.
     carriage_return : str
-        What a carriage return becomes that no line feed follows; by default it removes the line that it goes back to.
+        Replacement for a carriage return without a line feed; by default, one that erases the line.
     """
 
     def __init__(self, *, colors: bool = True, carriage_return: str = RETURN_AND_ERASE) -> None:
@@ -59,7 +59,7 @@ class TerminalFilter:
         self.is_at_line_start = True
 
     def feed(self, text: str) -> str:
-        """Return what may be written of the text. A sequence that it does not end is waited for."""
+        """Return the filtered text. An incomplete sequence is held back until it is complete."""
         return "".join(self._pieces(text))
 
     def _pieces(self, text: str) -> Iterator[str]:
@@ -100,9 +100,9 @@ class TerminalFilter:
         return self._plain(f"<U+{ord(char):04X}>")
 
     def _continued(self, char: str) -> str:
-        """Take the next character of a sequence."""
+        """Handle the next character of a sequence."""
         sequence, self._sequence = self._sequence, ""
-        if char in "\x18\x1a":  # these end a sequence wherever it is
+        if char in "\x18\x1a":  # these end a sequence anywhere
             return ""
         if len(sequence) > 1 and sequence[1] in _STRINGS:
             self._sequence = _continued_string(sequence, char)
@@ -120,25 +120,25 @@ class TerminalFilter:
 
 
 def without_controls(text: str) -> str:
-    """Return a whole text without colours and without anything else that steers a terminal."""
+    """Return a complete text without colours and control sequences."""
     return TerminalFilter(colors=False, carriage_return="\n").feed(text)
 
 
 def final_text(text: str) -> str:
-    """Return a whole text, plain, as a terminal shows it in the end: of a progress bar, what it wrote last."""
+    """Return a complete text, plain, as a terminal would finally show it: of a progress bar, its last state."""
     return without_controls(_OVERWRITTEN.sub("", text))
 
 
 def _continued_string(sequence: str, char: str) -> str:
-    """Return what is known of a control string after its next character; nothing when it ends."""
+    """Return the state of a control string after its next character; empty when it ends."""
     is_ended = char in "\x07\x9c\n" or (sequence.endswith("\x1b") and char == "\\")
-    # Of what it says only the last character counts, which may begin its end.
+    # Only its last character matters, which may begin the terminator.
     longer = sequence + ("\x1b" if char == "\x1b" else " ")
     return "" if is_ended or len(longer) > _LONGEST_STRING else longer
 
 
 def _style(parameters: str) -> str:
-    """Return the sequence that sets what is kept of a style; empty if that is nothing."""
+    """Return the sequence for the kept part of a style; empty if there is none."""
     if not re.fullmatch("[0-9;]*", parameters) or len(parameters) >= _LONGEST_PARAMETERS:
         return ""
     numbers = [int(one or 0) for one in parameters.split(";")]

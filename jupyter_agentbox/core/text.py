@@ -1,6 +1,6 @@
-"""Untrusted text, made safe to look at: what would be invisible, or would reorder the line, is spelled out.
+"""Make untrusted text safe to display: characters that are invisible or reorder the line are spelled out.
 
-In Markdown, nothing in a fenced text ends its fence.
+In Markdown, fenced text cannot end its fence.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-#: Unicode categories with no shape: controls, formats (bidi, zero width), surrogates, separators, unassigned.
+#: Unicode categories without a visible shape: controls, formats (bidi, zero width), surrogates, separators, unassigned.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
 
-#: Characters of a name that are compared with others.
+#: How many characters of a name are compared with others.
 _LONGEST_NAME: Final = 200
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with the form of the noun that goes with it: ``1 record``, ``2,000 records``.
+    """Return a number with its noun: ``1 record``, ``2,000 records``.
 
     Parameters
     ----------
     number : int
-        How many there are.
+        The number.
     noun : str
-        What one of them is called.
+        The singular.
     plural : str
-        What several are called, if not just with an ``s``.
+        The plural, if not formed with ``s``.
     """
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
@@ -61,7 +61,7 @@ def one_line(text: str, limit: int = 200) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a full stop, and a sentence with the name that was probably meant; nothing if none is similar."""
+    """Return a full stop and a sentence with the most similar known name; empty if none is similar."""
     if len(name) > _LONGEST_NAME:
         return ""
     close = get_close_matches(name, [one for one in known if len(one) <= _LONGEST_NAME], 1)
@@ -69,14 +69,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def fenced(text: str, language: str) -> str:
-    """Return the text as a block of code in Markdown. Nothing in the text ends it.
+    """Return the text as a Markdown code block that it cannot end.
 
     Parameters
     ----------
     text : str
         Any text.
     language : str
-        What it is written in, for highlighting.
+        The text's language, for highlighting.
     """
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -86,5 +86,5 @@ def fenced(text: str, language: str) -> str:
 def _is_unseen(char: str) -> bool:
     if char == "\n":
         return False
-    # Variation selectors 17 to 256 have no use in tool texts, but carry hidden bytes.
+    # Variation selectors 17 to 256 are useless in tool texts, but can carry hidden bytes.
     return unicodedata.category(char) in _UNSEEN or "\U000e0100" <= char <= "\U000e01ef"

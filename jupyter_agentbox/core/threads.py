@@ -16,7 +16,7 @@ from jupyter_agentbox.exceptions import InvalidTransitionError
 
 from .calls import JsonObject
 
-#: Characters of a prompt that lists show.
+#: Maximum length of a prompt in lists, in characters.
 LONGEST_PROMPT: Final = 500
 
 
@@ -27,24 +27,24 @@ class ApprovalMode(str, Enum):
     """A person."""
 
     DENY_ALL = "deny_all"
-    """Nobody: they are refused."""
+    """Nobody: they are rejected."""
 
     AUTO_REVIEW = "auto_review"
-    """A second model, where the policy lets a model decide (`Policy.model_may_allow`); else, and in doubt, a person."""
+    """A second model, where the policy allows it (`Policy.model_may_allow`); otherwise, or if in doubt, a person."""
 
 
 class TurnBackend(str, Enum):
-    """How a turn is worked on."""
+    """The method of a turn."""
 
     LOOP = "loop"
-    """The model calls functions, again and again, until it answers."""
+    """The model calls functions repeatedly, until it answers."""
 
     GENERATE = "generate"
-    """The model writes one piece of code, and another one if that fails, up to a bound."""
+    """The model writes code and, if it fails, rewrites it, up to a limit."""
 
 
 class TurnStatus(str, Enum):
-    """Where a turn stands. All but `IN_PROGRESS` are final."""
+    """The status of a turn. All but `IN_PROGRESS` are final."""
 
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
@@ -53,19 +53,19 @@ class TurnStatus(str, Enum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing can change it any more."""
+        """Whether the status can no longer change."""
         return self is not TurnStatus.IN_PROGRESS
 
 
 class Phase(str, Enum):
-    """What a message of the agent is: words on the way, or the answer."""
+    """The role of an agent's message: commentary, or the answer."""
 
     COMMENTARY = "commentary"
     FINAL_ANSWER = "final_answer"
 
 
 class ItemStatus(str, Enum):
-    """What became of code, or of a tool call, in a turn."""
+    """The status of code or of a tool call in a turn."""
 
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
@@ -75,7 +75,7 @@ class ItemStatus(str, Enum):
 
 
 class ThreadState(str, Enum):
-    """What a thread does now. `DELETED` is in announcements only."""
+    """The state of a thread. `DELETED` occurs in announcements only."""
 
     IDLE = "idle"
     WORKING = "working"
@@ -95,7 +95,7 @@ class TurnErrorCode(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserMessage:
-    """What a person, or a program, said to the agent: the question, or a word while it works."""
+    """A message from a person or program to the agent: the question, or guidance while it works."""
 
     type: ClassVar[str] = "user_message"
     id: str
@@ -104,7 +104,7 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMessage:
-    """What the agent said. Untrusted text. Without a phase, the model's maker does not tell."""
+    """A message from the agent. Untrusted text. Without a phase, the provider does not distinguish."""
 
     type: ClassVar[str] = "agent_message"
     id: str
@@ -114,7 +114,7 @@ class AgentMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasoning:
-    """What the model thought, as far as its maker shows it. Untrusted text."""
+    """The model's reasoning, as far as its provider shows it. Untrusted text."""
 
     type: ClassVar[str] = "reasoning"
     id: str
@@ -123,20 +123,20 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeRun:
-    """Code that the agent ran, or wanted to run.
+    """Code that the agent ran or tried to run.
 
     Parameters
     ----------
     id : str
         The item's id.
     code : str
-        What ran, after edits; what was asked for, if nothing ran.
+        The code that ran, after edits; if nothing ran, the requested code.
     status : ItemStatus
-        What became of it.
+        The code's status.
     request_id : str or None
-        The approval request, if one was made.
+        The approval request, if there was one.
     text : str
-        What the code printed and returned. Untrusted text.
+        The code's output and result. Untrusted text.
     error : str
         Why it failed or was declined.
     """
@@ -152,18 +152,18 @@ class CodeRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallItem:
-    """A tool that the agent's code called.
+    """A tool call made by the agent's code.
 
     Parameters
     ----------
     id : str
         The item's id.
     server, tool : str
-        Their names.
+        The server's and the tool's name.
     request_id : str
-        The approval request; it has the arguments and the decision.
+        The approval request, with the arguments and the decision.
     status : ItemStatus
-        What became of it.
+        The call's status.
     """
 
     type: ClassVar[str] = "tool_call"
@@ -176,7 +176,7 @@ class ToolCallItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """Something that this package says of the turn, such as that a limit was reached."""
+    """A notice from this package about the turn, such as that a limit was reached."""
 
     type: ClassVar[str] = "notice"
     id: str
@@ -193,7 +193,7 @@ _ITEM_TYPES: Final[Mapping[str, type[Item]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a turn cost: requests to the model, and tokens in and out."""
+    """The cost of a turn: requests to the model, and input and output tokens."""
 
     requests: int = 0
     input_tokens: int = 0
@@ -201,7 +201,7 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
-        """Tokens in and out."""
+        """Input and output tokens together."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -214,7 +214,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnError:
-    """Why a turn failed, in words for a person."""
+    """Why a turn failed, for people."""
 
     code: TurnErrorCode
     message: str
@@ -229,15 +229,15 @@ class Turn:
     id, thread_id : str
         The turn's and its thread's id.
     status : TurnStatus
-        Where it stands.
+        The turn's status.
     items : tuple of Item
-        What was said and done, in order.
+        Messages, code and calls, in order.
     usage : Usage
-        What it cost.
+        The turn's cost.
     error : TurnError or None
-        Why it failed.
+        Why it failed, if it did.
     started_at, completed_at : datetime
-        When it began and, unless it is in progress, ended; with time zone.
+        Start time and, unless in progress, end time; with time zone.
     """
 
     id: str
@@ -255,18 +255,18 @@ class Turn:
         return final_response(self.items)
 
     def with_item(self, item: Item) -> Turn:
-        """Return the turn with an item: in the place of the one with its id, or at the end."""
+        """Return the turn with an item added, or replaced if there is one with its id."""
         kept = tuple(item if one.id == item.id else one for one in self.items)
         is_new = all(one.id != item.id for one in self.items)
         return replace(self, items=(*kept, item) if is_new else kept)
 
     def end(self, status: TurnStatus, *, at: datetime, error: TurnError | None = None) -> Turn:
-        """Return the turn, ended. What was still in progress in it was interrupted.
+        """Return the turn, ended. Items still in progress are interrupted.
 
         Raises
         ------
         InvalidTransitionError
-            If it has ended before, or the status is none of an end.
+            If it has already ended, or the status is not final.
         """
         if self.status.is_final or not status.is_final:
             raise InvalidTransitionError(f"turn `{self.id}` is {self.status.value} and cannot become {status.value}")
@@ -283,23 +283,23 @@ class Thread:
     id : str
         The thread's id.
     created_at, updated_at : datetime
-        When it began, and when it last changed; with time zone.
+        Times of creation and of the last change, with time zone.
     name : str
-        What a person calls it; empty without a name.
+        Display name; empty if there is none.
     approval_mode : ApprovalMode
         Who decides requests that no rule decides.
     model : str
-        Which model answers, such as ``openai:gpt-5.2``.
+        The model, such as ``openai:gpt-5.2``.
     notebook_path : str
-        The notebook whose thread it is; empty for a program's.
+        The thread's notebook; empty for a program's.
     is_archived : bool
-        Whether lists leave it out.
+        Whether lists omit it.
     forked_from : str or None
-        The thread that it began as a copy of.
+        The thread of which it began as a copy.
     current_since : datetime or None
-        When it became the current thread of its notebook: of the notebook's threads, the latest is.
+        When it became its notebook's current thread: the one with the latest time is current.
     turns : tuple of Turn
-        The oldest first; empty unless they were asked for.
+        Oldest first; empty unless requested.
     """
 
     id: str
@@ -317,18 +317,18 @@ class Thread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSummary:
-    """What lists say of a turn.
+    """A turn in a list.
 
     Parameters
     ----------
     id : str
         The turn's id.
     status : TurnStatus
-        Where it stands.
+        The turn's status.
     prompt : str
-        The beginning of what the agent was asked; empty while it is not known yet.
+        The beginning of the prompt; empty while unknown.
     usage : Usage
-        What it cost.
+        The turn's cost.
     """
 
     id: str
@@ -338,7 +338,7 @@ class TurnSummary:
 
 
 def summary_of(turn: Turn) -> TurnSummary:
-    """Return what lists say of a turn."""
+    """Return the summary of a turn."""
     prompt = next((item.text for item in turn.items if isinstance(item, UserMessage)), "")
     return TurnSummary(id=turn.id, status=turn.status, prompt=prompt[:LONGEST_PROMPT], usage=turn.usage)
 
@@ -354,7 +354,7 @@ def final_response(items: Sequence[Item]) -> str | None:
 
 
 def thread_to_json(thread: Thread) -> JsonObject:
-    """Return a thread as JSON, with the turns that it has here."""
+    """Return a thread as JSON, including any loaded turns."""
     return {
         "id": thread.id,
         "created_at": thread.created_at.isoformat(),
@@ -371,12 +371,12 @@ def thread_to_json(thread: Thread) -> JsonObject:
 
 
 def thread_from_json(data: Mapping[str, Any]) -> Thread:
-    """Read what `thread_to_json` gave.
+    """Read the result of `thread_to_json`.
 
     Raises
     ------
     KeyError, TypeError, ValueError
-        If it is none.
+        If it is invalid.
     """
     return Thread(
         **{
@@ -384,7 +384,7 @@ def thread_from_json(data: Mapping[str, Any]) -> Thread:
             "created_at": datetime.fromisoformat(data["created_at"]),
             "updated_at": datetime.fromisoformat(data["updated_at"]),
             "approval_mode": ApprovalMode(data["approval_mode"]),
-            "current_since": _time_from_json(data.get("current_since")),  # threads of before have none
+            "current_since": _time_from_json(data.get("current_since")),  # older threads have none
             "turns": tuple(turn_from_json(turn) for turn in data["turns"]),
         }
     )
@@ -406,12 +406,12 @@ def turn_to_json(turn: Turn) -> JsonObject:
 
 
 def turn_from_json(data: Mapping[str, Any]) -> Turn:
-    """Read what `turn_to_json` gave.
+    """Read the result of `turn_to_json`.
 
     Raises
     ------
     KeyError, TypeError, ValueError
-        If it is none.
+        If it is invalid.
     """
     error = data["error"]
     return Turn(
@@ -438,12 +438,12 @@ def summary_to_json(summary: TurnSummary) -> JsonObject:
 
 
 def summary_from_json(data: Mapping[str, Any]) -> TurnSummary:
-    """Read what `summary_to_json` gave.
+    """Read the result of `summary_to_json`.
 
     Raises
     ------
     KeyError, TypeError, ValueError
-        If it is none.
+        If it is invalid.
     """
     return TurnSummary(**{**data, "status": TurnStatus(data["status"]), "usage": Usage(**data["usage"])})
 
@@ -458,18 +458,18 @@ def usage_to_json(usage: Usage) -> JsonObject:
 
 
 def item_to_json(item: Item) -> JsonObject:
-    """Return an item as JSON; ``type`` says which it is."""
+    """Return an item as JSON, with its kind in ``type``."""
     values = {one.name: getattr(item, one.name) for one in fields(item)}
     return {"type": item.type, **{name: one.value if isinstance(one, Enum) else one for name, one in values.items()}}
 
 
 def item_from_json(data: Mapping[str, Any]) -> Item:
-    """Read what `item_to_json` gave.
+    """Read the result of `item_to_json`.
 
     Raises
     ------
     KeyError, TypeError, ValueError
-        If it is none.
+        If it is invalid.
     """
     values = {name: value for name, value in data.items() if name != "type"}
     if "status" in values:

@@ -1,4 +1,4 @@
-"""How times are written for pages and programs."""
+"""The format of times for pages and programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an MCP server says about its tools, what a tool answers, and how a server is doing."""
+"""Tool descriptions, tool results, and the status of MCP servers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from .calls import JsonObject, JsonValue, canonical_json
 from .server_reviews import ServerReview
 
-#: How many log messages a page is shown of a running call, and how many characters of each.
+#: How many log messages of a running call a page shows; below, how many characters of each.
 MOST_MESSAGES: Final = 5
 LONGEST_MESSAGE: Final = 500
 
@@ -25,9 +25,9 @@ class ToolDescription:
     name : str
         The wire name.
     title, description : str
-        For people; empty if the server gave none.
+        For people; empty if the server gives none.
     input_schema : dict
-        JSON Schema of the arguments; ``{"type": "object"}`` is supplied where the server left the type out.
+        JSON Schema of the arguments; ``{"type": "object"}`` is added if the server omitted the type.
     output_schema : dict or None
         JSON Schema of the structured result, if the server gives one.
     annotations : dict
@@ -55,7 +55,7 @@ class ToolDescription:
 
     @property
     def defaults(self) -> JsonObject:
-        """The values that the server says it takes for arguments that are not given."""
+        """The server's declared defaults of arguments."""
         properties = self.input_schema.get("properties")
         if not isinstance(properties, dict):
             return {}
@@ -63,8 +63,8 @@ class ToolDescription:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that the server says of the tool, in lower-case hex: another digest, another tool."""
-        if not self._digest:  # a listed tool is asked for with each call, and never changes
+        """SHA-256 of the server's entire description of the tool, in lower-case hex."""
+        if not self._digest:  # computed once: a listed tool is immutable, and is looked up with each call
             text = canonical_json(self.to_json()).encode("utf-8", "surrogatepass")
             object.__setattr__(self, "_digest", hashlib.sha256(text).hexdigest())
         return self._digest
@@ -72,7 +72,7 @@ class ToolDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a tool answered.
+    """The result of a tool call.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class ToolResult:
     wrapped : bool
         Whether `structured` is ``{"result": value}`` because the server wraps results that are not objects.
     is_error : bool
-        The tool says that it failed.
+        Whether the tool reports that it failed.
     meta : dict
         ``_meta`` of the result.
     review : ServerReview or None
@@ -116,14 +116,14 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a running tool says it is.
+    """The progress that a running tool reports.
 
     Parameters
     ----------
     progress : float
-        In the tool's own unit.
+        The progress so far, in the tool's own unit.
     total : float or None
-        The value of `progress` at the end, if known.
+        The final value of `progress`, if known.
     message : str
         Untrusted text for people.
     review : ServerReview or None
@@ -136,21 +136,21 @@ class Progress:
     review: ServerReview | None = None
 
     def to_json(self) -> JsonObject:
-        """Return the progress as the REST API sends it; a number that JSON does not have is left out."""
+        """Return the progress as the REST API sends it; numbers that JSON cannot represent are left out."""
         total = self.total if self.total is not None and isfinite(self.total) else None
         return {"progress": self.progress if isfinite(self.progress) else 0, "total": total, "message": self.message}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMessage:
-    """What an MCP server logs by a notification.
+    """A log notification from an MCP server.
 
     Parameters
     ----------
     level : str
-        ``debug`` to ``emergency``, as the server says.
+        ``debug`` to ``emergency``, as sent by the server.
     logger : str
-        The part of the server that says it; may be empty.
+        The server's logger name; may be empty.
     text : str
         Untrusted text for people.
     """
@@ -169,12 +169,12 @@ class LogMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What is said while a call runs: it is shown, and never kept.
+    """Progress and log messages of a running call, shown but never stored.
 
     Parameters
     ----------
     progress : Progress or None
-        How far the tool said last that it is.
+        The last progress that the tool reported.
     messages : tuple of LogMessage
         What its server logged last, oldest first.
     review : ServerReview or None
@@ -190,14 +190,14 @@ class Activity:
         return replace(self, progress=progress, review=progress.review or self.review)
 
     def with_message(self, message: LogMessage) -> Activity:
-        """Return it with one message more, without those of long ago."""
+        """Return it with one more message, dropping the oldest beyond the limit."""
         text = message.text
         if len(text) > LONGEST_MESSAGE:
             message = replace(message, text=text[: LONGEST_MESSAGE - 1] + "…")
         return replace(self, messages=(*self.messages, message)[-MOST_MESSAGES:])
 
     def to_json(self) -> JsonObject:
-        """Return it as the REST API sends it."""
+        """Return the activity as the REST API sends it."""
         progress = self.progress.to_json() if self.progress is not None else None
         messages: list[JsonValue] = [message.to_json() for message in self.messages]
         review = {} if self.review is None else {"review": self.review.to_json()}
@@ -205,7 +205,7 @@ class Activity:
 
 
 class ServerState(str, Enum):
-    """How an MCP server is doing."""
+    """The state of an MCP server."""
 
     NEEDS_CONFIGURATION = "needs_configuration"
     NEEDS_TRUST = "needs_trust"
@@ -218,28 +218,28 @@ class ServerState(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """One configured MCP server, as people see it. Holds no credential.
+    """The status of a configured MCP server, for display. Contains no credentials.
 
     Parameters
     ----------
     name : str
         The name in the configuration.
     state : ServerState
-        How it is doing.
+        The server's state.
     transport : str
         ``"stdio"`` or ``"http"``.
     error : str
         Why it is not running and what to do; empty if nothing is wrong.
     protocol_version : str
-        What was negotiated; empty until it ran.
+        The negotiated version; empty until it has run.
     tool_count : int or None
-        How many tools it lists; ``None`` until it ran.
+        Number of its tools; ``None`` until it has run.
     log : tuple of str
-        The last lines of its standard error and the lines on its standard output that were not MCP, secrets removed.
+        The last lines of its standard error, and of its standard output that were not MCP, without secrets.
     calls : int
-        How many calls were sent to it since Jupyter was started.
+        Number of calls sent to it since Jupyter started.
     last_error : str
-        What went wrong last, with its start or with a call, also if it runs by now; empty if nothing did.
+        The last error of a start or call, even if it is running again; empty if there was none.
     is_signed_in : bool
         Whether its requests carry the token of a person's sign-in.
     """
@@ -273,7 +273,7 @@ class ServerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigurationProblem:
-    """Something in a configuration file that keeps a server, or the whole file, from being used.
+    """An error in a configuration file that disables a server or the whole file.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ class ConfigurationProblem:
     message : str
         What is wrong and what to do.
     line, column : int or None
-        1-based place in the file, where there is one.
+        1-based position in the file, if known.
     """
 
     path: str

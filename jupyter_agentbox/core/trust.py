@@ -1,4 +1,4 @@
-"""Trust keys: what makes an MCP server the one that a person has seen."""
+"""Trust keys: hashes that identify an MCP server by its command or address."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def trust_key(
     url: str = "",
     header_names: Iterable[str] = (),
 ) -> str:
-    """Return SHA-256, in lower-case hex, of what a server is started with or reached at. Values of secrets are no part.
+    """Return the SHA-256, in lower-case hex, of a server's command or address. Secret values are not included.
 
     Parameters
     ----------
@@ -31,11 +31,11 @@ def trust_key(
     cwd : str or None
         Its working directory.
     env_names : iterable of str
-        The names of the variables that its configuration sets.
+        Names of the variables that its configuration sets.
     url : str
         The endpoint.
     header_names : iterable of str
-        The names of the headers that it is sent, in any case.
+        Names of the headers sent to it, in any case.
     """
     value = {
         "transport": transport,

@@ -9,22 +9,22 @@ from typing import Final
 from .approvals import ApprovalRequest
 from .policy import Evaluation
 
-#: What a request is given that a rule lets wait for a time, where others wait for ever.
+#: Extension of a request with a rule's timeout, if others wait without limit.
 _EXTENSION: Final = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingTimes:
-    """How long requests wait for a person.
+    """The limits on how long requests wait for a person.
 
     Parameters
     ----------
     timeout : timedelta or None
-        How long one waits where no rule says otherwise; ``None`` for ever.
+        Waiting time if no rule gives one; ``None`` for no limit.
     longest : timedelta or None
-        How long one waits at most, however often a person asks that it wait longer; ``None`` for no bound.
+        Maximum waiting time including extensions; ``None`` for no limit.
     bounds_all : bool
-        Whether no request waits longer than that, whatever `timeout` and rules say.
+        Whether `longest` also bounds `timeout` and the timeouts of rules.
     """
 
     timeout: timedelta | None = None
@@ -37,9 +37,9 @@ class WaitingTimes:
         Parameters
         ----------
         evaluation : Evaluation
-            What the policy says of its call; a rule may have a time of its own.
+            The policy's evaluation of its call; a rule may have a timeout of its own.
         created_at : datetime
-            When the call came: the longest wait begins then.
+            Time of the call, from which the maximum waiting time counts.
         now : datetime
             When the person is asked.
         """
@@ -51,6 +51,6 @@ class WaitingTimes:
         return min(ends, default=None)
 
     def extended_end(self, request: ApprovalRequest, *, now: datetime) -> datetime:
-        """Return until when a request can wait if a person gives it more time now."""
+        """Return the new expiry time of a request that a person extends now."""
         until = now + (self.timeout or _EXTENSION)
         return until if self.longest is None else min(until, request.created_at + self.longest)
