@@ -134,8 +134,8 @@ def entries_after(connection: Connection, number: int, *, limit: int) -> Sequenc
 
 
 def says(connection: Connection, request_id: str, part: Part) -> bool:
-    """Whether there is an entry that says this of a request."""
-    found = exists().where(audit.c.request_id == request_id, audit.c.part == part.value)
+    """Whether there is an entry of the chain that says this of a request."""
+    found = exists().where(audit.c.request_id == request_id, audit.c.part == part.value, audit.c.number > 0)
     return bool(connection.scalar(select(found)))
 
 
@@ -149,8 +149,8 @@ def _trim(connection: Connection, entries: Sequence[tuple[Entry, Record | None]]
         previous = entry.hash
         if record is not None:
             carried.append((Part(entry.part), entry.request_id, entry.digest))
-    last, _ = entries[-1]
-    connection.execute(audit.delete().where(audit.c.number <= last.number))
+    (first, _), (last, _) = entries[0], entries[-1]
+    connection.execute(audit.delete().where(audit.c.number.between(first.number, last.number)))
     append_all(connection, [*carried, (Part.CHECKPOINT, str(last.number), last.hash)])
     return True
 

@@ -204,9 +204,19 @@ def _count(found: Verification, entry: Entry, known: Head | None) -> None:
 
 
 def _verify_rest(reading: Reading) -> Broken | None:
-    """Return a record that no entry is about, or a tool description that was changed."""
+    """Return an entry outside of the chain, a record that no entry is about, or a changed tool description."""
     with reading() as connection:
-        return next(_unrecorded(connection), None) or next(_changed_tools(connection), None)
+        outside = _outside(connection)
+        return outside or next(_unrecorded(connection), None) or next(_changed_tools(connection), None)
+
+
+def _outside(connection: Connection) -> Broken | None:
+    """Return the entry whose number no entry of the chain has: it is linked to none, and could say anything."""
+    first = connection.execute(select(audit.c.number, audit.c.request_id).order_by(audit.c.number).limit(1)).first()
+    if first is None or first.number > 0:
+        return None
+    what = "it is no part of the chain, whose first entry has the number 1: it was added or moved there by hand"
+    return Broken(number=first.number, what=what, request_id=first.request_id)
 
 
 def _unrecorded(connection: Connection) -> Iterator[Broken]:

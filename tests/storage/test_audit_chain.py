@@ -280,6 +280,8 @@ def test_any_single_edit_removal_or_exchange_is_found(sound: Path, data: st.Data
         ("UPDATE agentbox_arguments SET arguments = '{}' WHERE id = 'long'", 11, "long arguments were changed"),
         ("DELETE FROM agentbox_arguments", 11, "long arguments were removed"),
         ("UPDATE agentbox_tools SET description = '{}'", None, "description of a tool was changed"),
+        ("UPDATE agentbox_audit SET number = 0 WHERE number = 15", 0, "it is no part of the chain"),
+        ("INSERT INTO agentbox_audit VALUES (-5, 'removed', 'r1', '', '', '')", -5, "it is no part of the chain"),
     ],
 )
 async def test_the_first_broken_record_is_named(sound: Path, statement: str, number: int | None, what: str) -> None:
@@ -293,6 +295,28 @@ async def test_the_first_broken_record_is_named(sound: Path, statement: str, num
 
     assert broken is not None
     assert (broken.number, what in str(broken)) == (number, True), str(broken)
+
+
+@pytest.mark.parametrize(
+    ("statement", "part", "what"),
+    [
+        ("DELETE FROM agentbox_approvals WHERE id = 'r1'", "removed", "its record was removed"),
+        ("DELETE FROM agentbox_arguments WHERE id = 'long'", "shortened", "long arguments were removed"),
+    ],
+)
+def test_an_entry_outside_of_the_chain_excuses_no_removal(sound: Path, statement: str, part: str, what: str) -> None:
+    url = sqlite_url(str(sound.with_name("excused.db")))
+    with closing(sqlite3.connect(sound)) as source, closing(sqlite3.connect(sound.with_name("excused.db"))) as database:
+        source.backup(database)
+        with database:
+            database.execute(statement)
+            gone = "r1" if part == "removed" else "long"
+            database.execute("INSERT INTO agentbox_audit VALUES (-5, ?, ?, '', '', '')", (part, gone))
+
+    broken = checked(url).broken
+
+    assert broken is not None
+    assert what in str(broken)
 
 
 async def test_what_was_asked_is_recorded_though_the_row_was_changed_before_the_answer(tmp_path: Path) -> None:
