@@ -163,6 +163,23 @@ async def reviewer_of(handler: JupyterHandler, resource: str) -> Reviewer:
     return await _HubReviewer(handler, hub_auth, resource).find()
 
 
+async def author_of(handler: JupyterHandler) -> Reviewer:
+    """Return who sends a request that is no decision, for the record of what it changed.
+
+    Whoever may use the server may send it, and has: so nobody is refused here. Where the Hub does not say how they
+    came, that is unknown.
+
+    Parameters
+    ----------
+    handler : JupyterHandler
+        Handles the request, which was authenticated and authorized.
+    """
+    hub_auth = hub_auth_of(handler.serverapp)
+    if hub_auth is None:
+        return await _reviewer_of_server(handler)
+    return await _HubReviewer(handler, hub_auth, resource="").author()
+
+
 async def _reviewer_of_server(handler: JupyterHandler) -> Reviewer:
     """Return who sends a request to a server without a Hub.
 
@@ -194,16 +211,40 @@ class _HubReviewer:
         self._hub_auth = hub_auth
 
     async def find(self) -> Reviewer:
-        handler, user = self._handler, self._handler.current_user
-        in_header, in_cookie = self._hub_auth.get_token(handler, in_cookie=False), self._token_in_cookie()
-        known = {token: await self._ask(token) for token in dict.fromkeys((in_header, in_cookie)) if token}
-        token, model = next(
-            ((token, model) for token, model in known.items() if model and model["name"] == user.username), (None, None)
-        )
-        if token is None or model is None:
+        """Return who it is, if they may decide now."""
+        known = await self._known()
+        found = self._whose(known)
+        if found is None:
             raise web.HTTPError(403, _REFUSED)
-        await self._authorize(model)
-        self._check_decider(model)
+        await self._authorize(found[1])
+        self._check_decider(found[1])
+        return self._reviewer(*found, known)
+
+    async def author(self) -> Reviewer:
+        """Return who it is, whatever they may; how they came only if the Hub says so."""
+        user = self._handler.current_user
+        try:
+            known = await self._known()
+        except UnknownReviewerError:
+            known = {}
+        found = self._whose(known)
+        if found is None:
+            return Reviewer(name=user.username, display_name=_display_name(user), hub_server=_hub_server())
+        return self._reviewer(*found, known)
+
+    async def _known(self) -> dict[str, dict[str, Any] | None]:
+        """Return what the Hub says of each token that came with the request."""
+        in_header = self._hub_auth.get_token(self._handler, in_cookie=False)
+        tokens = dict.fromkeys((in_header, self._token_in_cookie()))
+        return {token: await self._ask(token) for token in tokens if token}
+
+    def _whose(self, known: Mapping[str, dict[str, Any] | None]) -> tuple[str, dict[str, Any]] | None:
+        """Return the token that is the user's, and what the Hub says of it; ``None`` if none is."""
+        name = self._handler.current_user.username
+        return next(((token, model) for token, model in known.items() if model and model["name"] == name), None)
+
+    def _reviewer(self, token: str, model: Mapping[str, Any], known: Mapping[str, dict[str, Any] | None]) -> Reviewer:
+        user, in_cookie = self._handler.current_user, self._token_in_cookie()
         in_browser = known.get(in_cookie) if in_cookie else None
         if in_browser and in_browser["name"] == user.username and in_browser.get("session_id"):
             via, credential = Via.BROWSER, in_browser["session_id"]

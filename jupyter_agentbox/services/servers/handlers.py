@@ -12,7 +12,6 @@ from jupyter_agentbox.core.approval_json import request_to_json
 from jupyter_agentbox.core.calls import JsonObject, JsonValue
 from jupyter_agentbox.core.changes import Change
 from jupyter_agentbox.core.ports import ToolCatalog
-from jupyter_agentbox.core.reviewers import Reviewer
 from jupyter_agentbox.core.tools import ServerStatus, ToolDescription
 from jupyter_agentbox.exceptions import (
     InvalidDecisionError,
@@ -24,7 +23,7 @@ from jupyter_agentbox.exceptions import (
 from jupyter_agentbox.services.approvals import handlers as approvals
 from jupyter_agentbox.services.handlers import AgentBoxHandler
 from jupyter_agentbox.services.kernel_connections.askers import asker_of
-from jupyter_agentbox.services.reviewers import reviewer_of
+from jupyter_agentbox.services.reviewers import author_of, reviewer_of
 
 AUTH_RESOURCE: Final = "jupyter_agentbox:servers"
 
@@ -160,8 +159,7 @@ class ServerStateHandler(ServersAPIHandler):
 
     async def note(self, change: Change, name: str) -> None:
         """Record who did it. Whoever may use the server may, so nobody is asked what else they may do."""
-        person = self.current_user
-        await self.services.changes.note(change, {"name": name}, by=Reviewer(name=person.username))
+        await self.services.changes.note(change, {"name": name}, by=await author_of(self))
 
     async def finish_status(self, status: ServerStatus) -> None:
         """Answer with how the server is doing, as far as who asks may know it."""
@@ -277,7 +275,7 @@ class ServerTrustHandler(ServersAPIHandler):
     @authorized
     async def delete(self, name: str) -> None:
         """Trust it no longer; if it runs, it is stopped."""
-        by = Reviewer(name=self.current_user.username)
+        by = await author_of(self)
         async with self.services.changes.by(by):
             self.services.registrations.distrust(name)
             self.catalog.servers()

@@ -93,7 +93,7 @@ async def test_every_change_is_found_exported_verified_and_sent_with_who_made_it
         ("change_rules", {"file": str(rules), "from": None, "to": written}, me),
         ("change_rules", {"file": str(rules), "from": written, "to": emptied}, "whoever can write the"),
         ("add_server", {"name": "shop", "from": None, "to": key}, me),
-        ("stop_server", {"name": "shop"}, "user"),
+        ("stop_server", {"name": "shop"}, me),
         ("revoke_grant", {"grant": grant}, me),
     ]
     exported = (await jp_fetch("jupyter-agentbox", "audit", params={"format": "jsonl"})).body.decode()

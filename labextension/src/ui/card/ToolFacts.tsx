@@ -5,6 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import React from 'react';
 
 import { useNameOf, useTrans } from '../context';
+import { isChange } from '../../api/protocol';
 import type {
   IApproval,
   IAsker,
@@ -145,7 +146,7 @@ function Record({ approval }: IFactsProps): JSX.Element {
       approval.evaluation.effect === 'ask'
         ? trans.__('Why you were asked')
         : trans.__('Why you were not asked'),
-      whyOf(approval, nameOf, trans)
+      isChange(call) ? null : whyOf(approval, nameOf, trans) // nobody is asked
     ],
     [
       trans.__('Called in the panel by'),

@@ -440,6 +440,14 @@ test('the last lines that a server logs are its words, shown as text and cut', (
   );
 });
 
+test('of a change, which is never asked about, is not said why it was', () => {
+  const item = allowed();
+  const call = { ...item.call, server: 'agentbox', tool: 'stop_server' };
+  const node = show({ ...item, call });
+  expect(node.textContent).toContain('Done by ada.');
+  expect(node.textContent).not.toContain('Why you were');
+});
+
 test('what a server logged is not shown when the call is over', () => {
   const node = running({
     state: 'succeeded',
