@@ -95,14 +95,14 @@ class AuditPage:
 
 
 def has_words(request: ApprovalRequest, words: Iterable[str]) -> bool:
-    """Whether all words are in the request's names, arguments, reasons or errors."""
+    """Whether all words are in the request's names, arguments, reasons or errors, or in its call as lists show it."""
     text = _searched(request).casefold()
     return all(word in text for word in words)
 
 
 def _searched(request: ApprovalRequest) -> str:
     call, decision, rule = request.call, request.decision, request.evaluation.rule
-    parts = [f"{call.server}.{call.tool}", call.origin.notebook_path or "", request.id]
+    parts = [f"{call.server}.{call.tool}", call.origin.notebook_path or "", request.id, _signature(request)]
     parts.append(_plain(call.arguments) if call.omitted is None else call.omitted.head)
     if rule is not None:
         parts += [str(rule), rule.reason]

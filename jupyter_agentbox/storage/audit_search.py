@@ -32,6 +32,8 @@ Read: TypeAlias = Callable[[Sequence[Any]], Sequence[ApprovalRequest]]
 _STEP: Final = 500
 #: Seconds after which a page of a search for words ends.
 _PATIENCE: Final = 0.05
+#: In a call as lists show it, what JSON calls `null`.
+_NONE: Final = "none"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _RECORD: Final = (*("id", "created_at", "status", "tool_digest", "request", "progress"),)
@@ -177,10 +179,11 @@ def _set(piece: str) -> str:
 def _may_have(word: str, dialect: str) -> ColumnElement[bool]:
     """Return a condition that holds for every record with a word, and for few others.
 
-    It looks for the longest piece of the word that stands in JSON as it is, and knows capitals of ASCII only: `ß` for
-    `ss` is not found.
+    It looks for the longest piece of the word that stands in JSON as it is, also if the word is of a call as lists show
+    it, and knows capitals of ASCII only: `ß` for `ss` is not found.
     """
-    piece = max(re.findall(r"[!#-\[\]-~]+", word), key=len, default="")
+    pieces = re.findall(r"[!#$%&*+\--<>-\[\]-~]+", word)
+    piece = max((one for one in pieces if one != _NONE), key=len, default="")
     return or_(*(_has(approvals.c[name], piece, dialect) for name in ("request", "progress")))
 
 

@@ -56,7 +56,8 @@ def test_what_a_grant_decided_names_who_gave_it_and_the_record_has_the_grant() -
 
 
 @pytest.mark.parametrize(
-    "words", [("orders",), ("shop.delete_order",), ("order_id", "8"), ("fine", "ada"), ("no such",)]
+    "words",
+    [("orders",), ("shop.delete_order",), ("order_id", "8"), ("fine", "ada"), ("no such",), ("order(order_id=8)",)],
 )
 def test_words_are_found_in_names_arguments_reasons_and_errors(words: tuple[str, ...]) -> None:
     assert has_words(an_ended_request(), words)

@@ -94,6 +94,8 @@ async def ids(url: str, requests: list[ApprovalRequest], **query: Any) -> list[s
         ({"text": "not_today"}, "rejected"),
         ({"text": "month's"}, "denied"),
         ({"text": "order_id 7", "limit": 1}, "lapsed denied allowed waits"),
+        ({"text": "delete_order(order_id=7)"}, "allowed waits"),
+        ({"text": "note='ünïcode"}, "rejected"),
         ({"text": "evaluation"}, ""),
         ({"text": "orders", "reviewer": "ada"}, "allowed"),
     ],
@@ -101,6 +103,15 @@ async def ids(url: str, requests: list[ApprovalRequest], **query: Any) -> list[s
 )
 async def test_records_are_found(url: str, query: dict[str, Any], expected: str) -> None:
     assert await ids(url, the_requests(), **query) == expected.split()
+
+
+async def test_a_call_is_found_by_what_lists_show_of_it(url: str) -> None:
+    edited = a_request("edited", call=a_call(arguments={"order_id": 7, "note": None, "is_new": True}))
+    edited = edited.decide(a_decision(edited, arguments={"order_id": 8, "note": None, "is_new": True}))
+
+    text = "delete_order(order_id=8, note=None, is_new=True)"
+
+    assert await ids(url, [a_request("other"), edited], text=text) == ["edited"]
 
 
 async def test_a_search_for_words_goes_on_where_its_time_was_over(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
